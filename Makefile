@@ -1,0 +1,32 @@
+# Each verb works from a bare clone with only python3 (and its venv module) present.
+VENV   := .venv
+PYTHON := $(VENV)/bin/python
+READY  := $(VENV)/.ready
+
+.PHONY: demo test check bench docs clean
+
+demo: $(READY)
+	$(PYTHON) examples/demo.py
+
+test: $(READY)
+	$(PYTHON) -m pytest -n 2
+
+check: $(READY)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-cache
+
+bench: $(READY)
+	$(PYTHON) benchmarks/run.py
+
+docs: $(READY)
+	$(VENV)/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(READY): pyproject.toml
+	python3 -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --editable '.[dev]'
+	touch $@

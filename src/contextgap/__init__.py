@@ -1,0 +1,55 @@
+"""Learn which option is best for each input while mistakes are free; then decide alone."""
+
+from importlib import import_module
+from types import ModuleType
+
+from contextgap import explorers, kernels
+from contextgap.belief import Decision
+from contextgap.files import FileFormatError
+from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
+from contextgap.learner import Learner
+from contextgap.methods import METHODS, Method
+from contextgap.policy import Certificate, Policy
+from contextgap.recommenders import (
+    HighestMean,
+    HighestUpper,
+    PosteriorSample,
+    SmallestGap,
+    SmallestGapInHistory,
+)
+from contextgap.widths import PosteriorWidth, RidgeWidth
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "Certificate",
+    "Decision",
+    "FileFormatError",
+    "Gaussian",
+    "HighestMean",
+    "HighestUpper",
+    "Learner",
+    "Linear",
+    "Matern",
+    "Method",
+    "Periodic",
+    "Policy",
+    "Polynomial",
+    "PosteriorSample",
+    "PosteriorWidth",
+    "RidgeWidth",
+    "SklearnKernel",
+    "SmallestGap",
+    "SmallestGapInHistory",
+    "explorers",
+    "kernels",
+]
+
+_LAZY = ("plot",)  # rooms that need extras load when first used
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LAZY:
+        return import_module(f"contextgap.{name}")
+    raise AttributeError(f"module 'contextgap' has no attribute {name!r}")

@@ -1,0 +1,70 @@
+"""Array types, and rows that only ever grow at the end."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+
+
+class Rows:
+    """An append-only array.
+
+    Views taken earlier stay valid and unchanged for ever: appending writes only behind them, and
+    outgrowing the buffer moves to a new one. That is what makes a frozen policy free of copies.
+
+    Parameters
+    ----------
+    *row_shape
+        Shape of one row; nothing for a plain vector.
+    dtype
+        Element type.
+    """
+
+    def __init__(self, *row_shape: int, dtype: Any = np.float64) -> None:
+        # np.empty touches no memory, so unused capacity is not resident.
+        self._buffer = np.empty((16, *row_shape), dtype=dtype)
+        self.view: NDArray[Any] = self._buffer[:0]
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Rows:
+        """Return rows that start as a copy of ``values``."""
+        rows = cls(*values.shape[1:], dtype=values.dtype)
+        rows.extend(values)
+        return rows
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+    def append(self, row: ArrayLike) -> None:
+        """Add one row at the end."""
+        size = len(self.view)
+        self._reserve(size + 1)
+        self._buffer[size] = row
+        self.view = self._buffer[: size + 1]
+
+    def extend(self, rows: NDArray[Any]) -> None:
+        """Add several rows at the end."""
+        size = len(self.view)
+        self._reserve(size + len(rows))
+        self._buffer[size : size + len(rows)] = rows
+        self.view = self._buffer[: size + len(rows)]
+
+    def _reserve(self, size: int) -> None:
+        if size > len(self._buffer):
+            grown = np.empty(
+                (max(size, 2 * len(self._buffer)), *self._buffer.shape[1:]), self._buffer.dtype
+            )
+            grown[: len(self.view)] = self.view
+            self._buffer = grown
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

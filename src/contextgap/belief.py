@@ -1,0 +1,124 @@
+"""Belief: what is believed about every arm at a context. Decision: which was picked, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.labels import Label
+from contextgap.models import Posterior
+from contextgap.widths import Width
+
+
+class Belief:
+    """Means, intervals and gaps of all arms; arms are the last axis of every array.
+
+    Parameters
+    ----------
+    posterior
+        Means and standard deviations.
+    width
+        How standard deviations become intervals.
+    """
+
+    def __init__(self, posterior: Posterior, width: Width) -> None:
+        self.mean = posterior.mean
+        self.std = posterior.std
+        self.half_width = width.half_width(posterior)
+        self.upper = self.mean + self.half_width
+        self.lower = self.mean - self.half_width
+
+    @cached_property
+    def gap(self) -> FloatArray:
+        """Max over other arms of upper, minus own lower; 0 for an only arm."""
+        return gaps(self.lower, self.upper)
+
+    @cached_property
+    def leader(self) -> IntArray:
+        """The arm with the smallest gap."""
+        return np.asarray(self.gap.argmin(axis=-1))
+
+    @cached_property
+    def challenger(self) -> IntArray:
+        """The arm with the highest upper, the leader excluded (the leader itself if alone)."""
+        if self.upper.shape[-1] == 1:
+            return self.leader
+        return np.asarray(_without(self.upper, self.leader).argmax(axis=-1))
+
+
+def gaps(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return every arm's gap (the paper's B, section 4.2) from intervals, arms last."""
+    if upper.shape[-1] == 1:
+        return np.zeros_like(upper)
+    best = upper.argmax(axis=-1)
+    highest = np.take_along_axis(upper, best[..., None], axis=-1)
+    second = _without(upper, best).max(axis=-1, keepdims=True)
+    gap: FloatArray = highest - lower
+    own = second - np.take_along_axis(lower, best[..., None], axis=-1)
+    np.put_along_axis(gap, best[..., None], own, axis=-1)
+    return gap
+
+
+def _without(values: FloatArray, arm: IntArray) -> FloatArray:
+    """A copy in which ``arm`` loses every comparison for the highest."""
+    rest = values.copy()
+    np.put_along_axis(rest, np.asarray(arm)[..., None], -np.inf, axis=-1)
+    return rest
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One pick, with everything that was believed when it was made.
+
+    Parameters
+    ----------
+    arm
+        The arm picked.
+    reason
+        Why, in words.
+    leader
+        The arm with the smallest gap.
+    challenger
+        The arm with the highest upper bound, the leader excluded.
+    arms
+        All arms, in the order of the arrays.
+    mean, std, lower, upper, gap
+        What is believed about each arm; a gap bounds the simple regret of picking that arm.
+    """
+
+    arm: Label
+    reason: str
+    leader: Label
+    challenger: Label
+    arms: tuple[Label, ...]
+    mean: FloatArray = field(repr=False)
+    std: FloatArray = field(repr=False)
+    lower: FloatArray = field(repr=False)
+    upper: FloatArray = field(repr=False)
+    gap: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(cls, belief: Belief, arms: tuple[Label, ...], pick: int, reason: str) -> Decision:
+        """Return the decision for arm number ``pick`` of a belief at one context."""
+        arrays = (belief.mean, belief.std, belief.lower, belief.upper, belief.gap)
+        for array in arrays:
+            array.flags.writeable = False
+        leader, challenger = arms[int(belief.leader)], arms[int(belief.challenger)]
+        return cls(arms[pick], reason, leader, challenger, arms, *arrays)
+
+    def __str__(self) -> str:
+        size = max(3, *(len(str(arm)) for arm in self.arms))
+        lines = [f"{self.arm}: {self.reason}"]
+        lines.append(
+            f"  {'arm':{size}} {'mean':>10} {'std':>10} {'lower':>10} {'upper':>10} {'gap':>10}"
+        )
+        for i, arm in enumerate(self.arms):
+            numbers = (self.mean[i], self.std[i], self.lower[i], self.upper[i], self.gap[i])
+            row = " ".join(f"{number:10.4g}" for number in numbers)
+            roles = [name for name in ("leader", "challenger") if getattr(self, name) == arm]
+            mark = ">" if arm == self.arm else " "
+            lines.append(f"{mark} {arm!s:{size}} {row}  {' '.join(roles)}".rstrip())
+        return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""What an explorer sees when it picks an arm to try."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from contextgap.arrays import IntArray
+from contextgap.belief import Belief
+from contextgap.parts import Part
+
+
+@dataclass
+class Moment:
+    """One step of exploration, seen from the context at hand.
+
+    Parameters
+    ----------
+    believe
+        Computes the belief at the context; called only by explorers that look at it.
+    pulls
+        How often each arm was picked so far, picks whose reward is still to come included.
+    step
+        1 for the first pick of all, 2 for the second, ...
+    rng
+        The one source of randomness.
+    """
+
+    believe: Callable[[], Belief]
+    pulls: IntArray
+    step: int
+    rng: np.random.Generator
+
+    @cached_property
+    def belief(self) -> Belief:
+        """What is believed about every arm at the context."""
+        return self.believe()
+
+
+class Explorer(Part, ABC):
+    """A rule that picks the arm to try next, where mistakes are free."""
+
+    reason: ClassVar[str] = "picked by the explorer"
+
+    @abstractmethod
+    def pick(self, moment: Moment) -> int:
+        """Return the position of the arm to try."""
+
+
+def least_pulled(moment: Moment) -> int:
+    """Return the arm picked least often so far, which cycles through the arms in order."""
+    return int(moment.pulls.argmin())

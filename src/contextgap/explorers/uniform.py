@@ -1,0 +1,32 @@
+"""Uniform exploration: the budget divided equally."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from contextgap.explorers.base import Explorer, Moment, least_pulled
+
+
+@dataclass(frozen=True)
+class Uniform(Explorer):
+    """Try the arms in turn, whatever the context.
+
+    Parameters
+    ----------
+    random
+        Try a random arm each time instead of the next in turn.
+    """
+
+    random: bool = False
+    reason: ClassVar[str] = "its turn"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.random, bool):
+            raise TypeError(f"random must be True or False, got {self.random!r}")
+
+    def pick(self, moment: Moment) -> int:
+        """Return the arm pulled least so far, or a random one."""
+        if self.random:
+            return int(moment.rng.integers(len(moment.pulls)))
+        return least_pulled(moment)

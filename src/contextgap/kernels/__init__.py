@@ -1,0 +1,19 @@
+"""Kernels: how similar two contexts are, and so how much one reward tells about another."""
+
+from contextgap.kernels.base import Kernel, Product, Scaled, Sum
+from contextgap.kernels.dot import Linear, Polynomial
+from contextgap.kernels.sklearn import SklearnKernel
+from contextgap.kernels.stationary import Gaussian, Matern, Periodic
+
+__all__ = [
+    "Gaussian",
+    "Kernel",
+    "Linear",
+    "Matern",
+    "Periodic",
+    "Polynomial",
+    "Product",
+    "Scaled",
+    "SklearnKernel",
+    "Sum",
+]

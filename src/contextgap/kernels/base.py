@@ -1,0 +1,148 @@
+"""What every kernel offers, and how kernels combine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from contextgap import checks
+from contextgap.arrays import FloatArray
+from contextgap.parts import Part
+
+
+class Kernel(Part, ABC):
+    """A symmetric positive semi-definite function of two contexts.
+
+    Kernels add, multiply and scale: ``Gaussian(1.0) + 0.5 * Linear()``. A kernel of your own is a
+    frozen dataclass with ``__call__`` and ``diagonal``; if its fields are plain values it can be
+    saved too.
+    """
+
+    @abstractmethod
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Return the matrix of kernel values.
+
+        Parameters
+        ----------
+        left
+            Contexts, shape (m, d).
+        right
+            Contexts, shape (n, d).
+        """
+
+    @abstractmethod
+    def diagonal(self, contexts: FloatArray) -> FloatArray:
+        """Return k(x, x) for every row x, shape (m,)."""
+
+    def check_dimension(self, dimension: int) -> None:
+        """Raise ``ValueError`` if contexts of this dimension do not suit the kernel."""
+
+    def __add__(self, other: Any) -> Kernel:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class _Pair(Kernel):
+    left: Kernel
+    right: Kernel
+
+    def __post_init__(self) -> None:
+        for side in (self.left, self.right):
+            checks.instance("a combined kernel's side", side, Kernel, "Gaussian(1.0)")
+
+    def check_dimension(self, dimension: int) -> None:
+        self.left.check_dimension(dimension)
+        self.right.check_dimension(dimension)
+
+
+@dataclass(frozen=True)
+class Sum(_Pair):
+    """The sum of two kernels, written ``left + right``.
+
+    Parameters
+    ----------
+    left, right
+        The kernels to add.
+    """
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        return self.left(left, right) + self.right(left, right)
+
+    def diagonal(self, contexts: FloatArray) -> FloatArray:
+        return self.left.diagonal(contexts) + self.right.diagonal(contexts)
+
+
+@dataclass(frozen=True)
+class Product(_Pair):
+    """The product of two kernels, written ``left * right``.
+
+    Parameters
+    ----------
+    left, right
+        The kernels to multiply.
+    """
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        return self.left(left, right) * self.right(left, right)
+
+    def diagonal(self, contexts: FloatArray) -> FloatArray:
+        return self.left.diagonal(contexts) * self.right.diagonal(contexts)
+
+
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """A kernel times a positive number, written ``factor * kernel``.
+
+    Parameters
+    ----------
+    kernel
+        The kernel to scale.
+    factor
+        Positive; the prior variance of a kernel with unit diagonal.
+    """
+
+    kernel: Kernel
+    factor: float
+
+    def __post_init__(self) -> None:
+        checks.instance("kernel", self.kernel, Kernel, "Gaussian(1.0)")
+        factor = checks.positive("factor", self.factor, "it is a prior variance")
+        object.__setattr__(self, "factor", factor)
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        return self.factor * self.kernel(left, right)
+
+    def diagonal(self, contexts: FloatArray) -> FloatArray:
+        return self.factor * self.kernel.diagonal(contexts)
+
+    def check_dimension(self, dimension: int) -> None:
+        self.kernel.check_dimension(dimension)
+
+
+def per_dimension(name: str, value: Any, hint: str) -> float | tuple[float, ...]:
+    """Return a positive number, or a tuple of them, one per context dimension."""
+    if np.ndim(value) == 0:
+        return checks.positive(name, value, hint)
+    if np.ndim(value) != 1 or len(value) == 0:
+        raise ValueError(f"{name} must be one number or one per dimension, got {value!r}")
+    return tuple(checks.positive(f"{name}[{i}]", entry, hint) for i, entry in enumerate(value))
+
+
+def check_count(name: str, value: Any, dimension: int) -> None:
+    """Raise if a per-dimension setting has another number of entries than contexts have."""
+    if isinstance(value, tuple) and len(value) != dimension:
+        raise ValueError(
+            f"{name} has {len(value)} entries but contexts have {dimension} numbers; "
+            "give one number or one per dimension"
+        )

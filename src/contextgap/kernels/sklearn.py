@@ -1,0 +1,89 @@
+"""Any scikit-learn Gaussian-process kernel as a kernel of this library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from contextgap import checks
+from contextgap.arrays import FloatArray
+from contextgap.kernels.base import Kernel
+
+
+@dataclass(frozen=True)
+class SklearnKernel(Kernel):
+    """An adapter for ``sklearn.gaussian_process.kernels``, hyper-parameters as they are.
+
+    Kernels built from scikit-learn's own classes can be saved; loading needs scikit-learn.
+
+    Parameters
+    ----------
+    kernel
+        A scikit-learn kernel object. White noise is refused: noise is the learner's ``ridge``.
+    """
+
+    kernel: Any
+
+    def __post_init__(self) -> None:
+        from sklearn.gaussian_process import kernels
+
+        checks.instance("kernel", self.kernel, kernels.Kernel, "sklearn's RBF(1.0)")
+        if any(isinstance(part, kernels.WhiteKernel) for part in _parts(self.kernel)):
+            raise ValueError("kernel contains a WhiteKernel; express noise by ridge instead")
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        return np.asarray(self.kernel(left, right), dtype=np.float64)
+
+    def diagonal(self, contexts: FloatArray) -> FloatArray:
+        return np.asarray(self.kernel.diag(contexts), dtype=np.float64)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the scikit-learn kernel as nested class names and parameters."""
+        return {"type": "SklearnKernel", "kernel": _describe(self.kernel)}
+
+    @classmethod
+    def _build(cls, values: Mapping[str, Any]) -> Self:
+        return cls(_rebuild(values["kernel"]))
+
+
+def _parts(kernel: Any) -> list[Any]:
+    from sklearn.gaussian_process.kernels import Kernel as Theirs
+
+    values = kernel.get_params(deep=False).values()
+    return [
+        kernel,
+        *(part for value in values if isinstance(value, Theirs) for part in _parts(value)),
+    ]
+
+
+def _describe(value: Any) -> Any:
+    from sklearn.gaussian_process import kernels
+
+    if isinstance(value, kernels.Kernel):
+        name = type(value).__name__
+        if getattr(kernels, name, None) is not type(value):
+            raise TypeError(f"the scikit-learn kernel {name} cannot be described in a file")
+        parameters = value.get_params(deep=False)
+        return {"class": name, **{key: _describe(item) for key, item in parameters.items()}}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_describe(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a scikit-learn kernel setting cannot be described in a file: {value!r}")
+
+
+def _rebuild(value: Any) -> Any:
+    from sklearn.gaussian_process import kernels
+
+    if isinstance(value, Mapping):
+        settings = {key: _rebuild(item) for key, item in value.items() if key != "class"}
+        kind = getattr(kernels, str(value["class"]), None)
+        if not (isinstance(kind, type) and issubclass(kind, kernels.Kernel)):
+            raise ValueError(f"scikit-learn has no kernel {value['class']!r}")
+        return kind(**settings)
+    return tuple(_rebuild(item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,166 @@
+"""Kernels of the difference between two contexts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from contextgap import checks
+from contextgap.arrays import FloatArray
+from contextgap.contexts import ContextSchema
+from contextgap.kernels.base import Kernel, check_count, per_dimension
+
+_HINT = "about the distance over which rewards change"
+
+
+def _decay(squared: FloatArray) -> FloatArray:
+    """exp(−squared/2), overwriting ``squared``.
+
+    Below 1e-130 the value is not told apart from 1e-130: exp is some twenty times slower where
+    it underflows, and subnormal numbers slow down everything computed from them.
+    """
+    squared *= -0.5
+    np.maximum(squared, -300.0, out=squared)
+    return np.exp(squared, out=squared)
+
+
+@dataclass(frozen=True)
+class _Stationary(Kernel):
+    bandwidth: float | Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bandwidth", per_dimension("bandwidth", self.bandwidth, _HINT))
+
+    def diagonal(self, contexts: FloatArray) -> FloatArray:
+        return np.ones(len(contexts))
+
+    def check_dimension(self, dimension: int) -> None:
+        check_count("bandwidth", self.bandwidth, dimension)
+
+    def _squared_distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """|left - right|² in units of the bandwidth."""
+        if isinstance(self.bandwidth, float):
+            squared = cdist(left, right, "sqeuclidean")
+            squared *= self.bandwidth**-2
+            return squared
+        scale = np.asarray(self.bandwidth)
+        return cdist(left / scale, right / scale, "sqeuclidean")
+
+
+@dataclass(frozen=True)
+class Gaussian(_Stationary):
+    """The Gaussian kernel exp(−|x − y|² / (2 bandwidth²)).
+
+    Parameters
+    ----------
+    bandwidth
+        One number, or one per dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Gaussian(2.0)(np.array([[0.0]]), np.array([[0.0], [2.0]])).round(4)
+    array([[1.    , 0.6065]])
+    """
+
+    @classmethod
+    def from_contexts(cls, sample: Any, spread: float = 1.0) -> Self:
+        """Choose bandwidths from unlabelled contexts, so that inputs need no scaling by hand.
+
+        Each bandwidth is spread · √d · (standard deviation of its column): two contexts drawn from
+        the sample then have a correlation of about exp(−1/spread²), whatever d and the units are. A
+        constant column counts as having standard deviation 1.
+
+        Parameters
+        ----------
+        sample
+            Contexts, shape (n, d), or a DataFrame.
+        spread
+            Larger for smoother functions.
+        """
+        spread = checks.positive("spread", spread, "1 suits most problems")
+        rows = ContextSchema().read(sample).rows
+        if len(rows) < 2:
+            raise ValueError(f"sample must hold at least 2 contexts, got {len(rows)}")
+        deviation = rows.std(axis=0)
+        # Rounding leaves a constant column with a deviation of some ulps of its value.
+        constant = deviation <= 1e-12 * np.abs(rows).max(axis=0)
+        deviation[constant] = 1.0
+        return cls(tuple((spread * math.sqrt(rows.shape[1]) * deviation).tolist()))
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        return _decay(self._squared_distance(left, right))
+
+
+@dataclass(frozen=True)
+class Matern(_Stationary):
+    """The Matérn kernel: rougher functions than the Gaussian's.
+
+    With r = |x − y| / bandwidth: exp(−r) for smoothness 1/2, (1 + √3 r) exp(−√3 r) for 3/2 and
+    (1 + √5 r + 5r²/3) exp(−√5 r) for 5/2.
+
+    Parameters
+    ----------
+    bandwidth
+        One number, or one per dimension.
+    smoothness
+        0.5, 1.5 or 2.5; functions are differentiable fewer times than that.
+    """
+
+    smoothness: float = 2.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.smoothness not in (0.5, 1.5, 2.5):
+            raise ValueError(f"smoothness must be 0.5, 1.5 or 2.5, got {self.smoothness!r}")
+        object.__setattr__(self, "smoothness", float(self.smoothness))
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        r = np.sqrt(2 * self.smoothness * self._squared_distance(left, right))
+        if self.smoothness == 0.5:
+            return np.exp(-r)
+        if self.smoothness == 1.5:
+            return (1 + r) * np.exp(-r)
+        return (1 + r + r**2 / 3) * np.exp(-r)
+
+
+@dataclass(frozen=True)
+class Periodic(Kernel):
+    """The periodic kernel exp(−2 Σ_j sin²(π (x_j − y_j) / period_j) / bandwidth_j²).
+
+    Parameters
+    ----------
+    period
+        One number, or one per dimension.
+    bandwidth
+        One number, or one per dimension; in units of the sine, not of the context.
+    """
+
+    period: float | Sequence[float]
+    bandwidth: float | Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "period", per_dimension("period", self.period, "in context units"))
+        bandwidth = per_dimension("bandwidth", self.bandwidth, "about 1 suits a smooth wave")
+        object.__setattr__(self, "bandwidth", bandwidth)
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        # sin²(u − v) = |(cos 2u, sin 2u) − (cos 2v, sin 2v)|² / 4: a Gaussian on the circle.
+        return _decay(cdist(self._on_circles(left), self._on_circles(right), "sqeuclidean"))
+
+    def diagonal(self, contexts: FloatArray) -> FloatArray:
+        return np.ones(len(contexts))
+
+    def check_dimension(self, dimension: int) -> None:
+        check_count("period", self.period, dimension)
+        check_count("bandwidth", self.bandwidth, dimension)
+
+    def _on_circles(self, contexts: FloatArray) -> FloatArray:
+        angle = 2 * np.pi * contexts / np.asarray(self.period)
+        radius = 1 / np.asarray(self.bandwidth)
+        return np.hstack([radius * np.cos(angle), radius * np.sin(angle)])

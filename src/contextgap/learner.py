@@ -1,0 +1,393 @@
+"""Learner: explore with ask and tell, recommend at any time, freeze a policy to deploy."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from contextgap import checks, files
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.belief import Belief, Decision
+from contextgap.contexts import ContextSchema, Intake
+from contextgap.explorers import Moment, least_pulled
+from contextgap.kernels import Gaussian, Kernel
+from contextgap.labels import Label, check_label, label_array, read_labels
+from contextgap.methods import Method, read_method
+from contextgap.models import ExactModel
+from contextgap.pending import Pending
+from contextgap.policy import (
+    Policy,
+    Rules,
+    describe_rules,
+    describe_state,
+    restore_rules,
+    restore_state,
+)
+from contextgap.widths import PosteriorWidth, Width
+
+
+class Learner:
+    """Learns which arm is best at each context.
+
+    ``ask`` and ``tell`` may come in any order and with any delay, and ``recommend`` at any time
+    between them: exploration and deployment may alternate without notice.
+
+    Parameters
+    ----------
+    arms
+        Labels of any hashable kind; an int n means 0, 1, ..., n − 1.
+    kernel
+        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts.
+    ridge
+        Regularisation; roughly the variance of the noise in units of the kernel's scale.
+    method
+        A name from ``METHODS``, or a ``Method``.
+    width
+        How standard deviations become confidence intervals.
+    burn_in
+        Pulls of every arm, in turn, before the method takes over.
+    prior_mean
+        Mean reward believed where nothing was observed: a number, or ``"auto"`` for the average
+        reward seen so far.
+    seed
+        Makes everything random repeatable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> learner = Learner(["left", "right"], kernel=Gaussian(0.5), ridge=0.01, seed=0)
+    >>> for x in np.linspace(-1, 1, 40):
+    ...     arm = learner.ask([x])
+    ...     learner.tell([x], arm, -x if arm == "left" else x)
+    >>> learner.recommend([[-0.5], [0.5]])
+    array(['left', 'right'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        arms: Any,
+        *,
+        kernel: Kernel = Gaussian(1.0),  # noqa: B008  # immutable
+        ridge: float = 0.05,
+        method: str | Method = "contextual-gap",
+        width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
+        burn_in: int = 1,
+        prior_mean: float | str = 0.0,
+        seed: int | None = None,
+    ) -> None:
+        labels = read_labels(arms)
+        checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
+        checks.instance("width", width, Width, "PosteriorWidth(1.0)")
+        ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
+        self._rules = Rules(read_method(method), width, checks.whole("burn_in", burn_in, least=0))
+        self._model = ExactModel(kernel, ridge, len(labels), _read_prior_mean(prior_mean))
+        self._labels = labels
+        self._active = tuple(range(len(labels)))
+        self._places = {label: i for i, label in enumerate(labels)}
+        self._schema = ContextSchema()
+        self._pending = Pending()
+        if seed is not None:
+            seed = checks.whole("seed", seed, least=0)
+        sequence = np.random.SeedSequence(seed)
+        self._rng = np.random.default_rng(sequence)
+        self._policy_seed = int(sequence.generate_state(1, np.uint64)[0])
+
+    def __repr__(self) -> str:
+        return (
+            f"Learner({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
+            f"{len(self._model)} observations)"
+        )
+
+    @property
+    def arms(self) -> tuple[Label, ...]:
+        """The arms to choose from."""
+        return tuple(self._labels[i] for i in self._active)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity of contexts."""
+        return self._model.kernel
+
+    @property
+    def ridge(self) -> float:
+        """The regularisation."""
+        return self._model.ridge
+
+    @property
+    def method(self) -> Method:
+        """How to explore and how to deploy."""
+        return self._rules.method
+
+    @property
+    def width(self) -> Width:
+        """How standard deviations become intervals."""
+        return self._rules.width
+
+    @property
+    def prior_mean(self) -> float:
+        """The mean reward believed where nothing was observed, as a number."""
+        return self._model.prior()
+
+    @property
+    def counts(self) -> dict[Label, int]:
+        """How many rewards of each arm were told."""
+        return {self._labels[i]: self._model.count(i) for i in self._active}
+
+    @property
+    def pending(self) -> int:
+        """How many asked picks still wait for their reward."""
+        return len(self._pending)
+
+    @property
+    def information_gain(self) -> dict[Label, float]:
+        """½ ln det(I + K/ridge) of each arm: how much its rewards have told."""
+        gains = self._model.information_gain(self._active)
+        return dict(zip(self.arms, gains.tolist(), strict=True))
+
+    def ask(self, contexts: Any) -> Any:
+        """Return the arm to try.
+
+        Picks whose reward was not told yet count as made: they shrink the variance where they
+        were made, so a batch, or a slow experiment, does not try the same thing over and over.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D), or several to be tried as a batch (2-D or a DataFrame).
+
+        Returns
+        -------
+        arm
+            A label for one context; an array of labels, one per row, for several.
+        """
+        intake = self._read(contexts)
+        picks = np.empty(len(intake.rows), dtype=np.intp)
+        for row, context in enumerate(intake.rows):
+            picks[row], _ = self._pick(self._moment(context))
+            self._pending.add(context, self._active[picks[row]])
+        self._schema = intake.schema
+        return self.arms[int(picks[0])] if intake.single else label_array(self.arms, picks)
+
+    def tell(self, contexts: Any, arms: Any, rewards: Any) -> None:
+        """Take in rewards, asked for or not, in any order and after any delay.
+
+        Parameters
+        ----------
+        contexts
+            One context, or several.
+        arms
+            The label of the arm tried, or one per context.
+        rewards
+            The reward, or one per context.
+        """
+        intake = self._read(contexts)
+        if intake.single:
+            places = np.array([self._place(arms)])
+            values = np.array([checks.real("rewards", rewards)])
+        else:
+            places, values = self._read_outcomes(len(intake.rows), arms, rewards)
+        if not len(values):
+            return
+        self._schema = intake.schema
+        for context, place in zip(intake.rows, places, strict=True):
+            self._pending.settle(context, int(place))
+        if len(values) == 1:
+            self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
+        else:
+            self._model.observe_many(intake.rows, places, values)
+
+    def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
+        """Take in logged data in bulk; the posterior is that of telling it row by row.
+
+        Parameters
+        ----------
+        contexts
+            Contexts, 2-D or a DataFrame.
+        arms
+            The label of the arm tried, one per context.
+        rewards
+            The rewards, one per context.
+
+        Returns
+        -------
+        learner
+            The learner itself.
+        """
+        if self._read(contexts).single:
+            raise ValueError("fit takes a table of contexts (2-D); use tell for one context")
+        self.tell(contexts, arms, rewards)
+        return self
+
+    def decide(self, context: Any) -> Decision:
+        """Return what ``ask`` would answer, with everything believed there; changes nothing.
+
+        Parameters
+        ----------
+        context
+            One context.
+        """
+        intake = self._read(context)
+        if not intake.single:
+            raise ValueError("decide explains one context; pass a 1-D context or one row")
+        moment = self._moment(intake.rows[0])
+        moment.rng = copy.deepcopy(self._rng)
+        pick, reason = self._pick(moment)
+        return Decision.of(moment.belief, self.arms, pick, reason)
+
+    def recommend(self, contexts: Any) -> Any:
+        """Return the arm to deploy, by what is known now; changes nothing.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D) or many (2-D or a DataFrame).
+
+        Returns
+        -------
+        arm
+            A label for one context; an array of labels, one per row, for many.
+        """
+        return self._policy(self._model).recommend(contexts)
+
+    def freeze(self) -> Policy:
+        """Return the decision rule as it is now; the learner may go on learning."""
+        return self._policy(self._model.snapshot())
+
+    def add_arm(self, label: Label) -> None:
+        """Add an arm; it gets its burn-in before the method takes over again.
+
+        Parameters
+        ----------
+        label
+            A new label.
+        """
+        check_label(label)
+        if label in self._places:
+            state = "is there already" if label in self.arms else "was removed; its data are kept"
+            raise ValueError(f"the arm {label!r} {state}; choose another label")
+        self._places[label] = len(self._labels)
+        self._active = (*self._active, len(self._labels))
+        self._labels = (*self._labels, label)
+        self._model.add_arm()
+
+    def remove_arm(self, label: Label) -> None:
+        """Never choose an arm again; what was observed of it is kept.
+
+        Parameters
+        ----------
+        label
+            One of ``arms``.
+        """
+        place = self._place(label)
+        if place not in self._active:
+            raise ValueError(f"the arm {label!r} was removed already")
+        if len(self._active) == 1:
+            raise ValueError(f"the arm {label!r} is the only one left; add another first")
+        self._active = tuple(i for i in self._active if i != place)
+
+    def drop_pending(self) -> None:
+        """Forget all picks whose reward was not told; it will never come."""
+        for arm in self._pending.by_arm:
+            self._model.retract(arm)
+        self._pending = Pending()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a ``.cgap`` file, atomically.
+
+        Parameters
+        ----------
+        path
+            Where to write.
+        """
+        waiting = [(arm, x) for arm, xs in self._pending.by_arm.items() for x in xs]
+        header = {
+            **describe_rules(self._rules),
+            **describe_state(self._model, self._labels, self._active, self._schema),
+            "random_state": self._rng.bit_generator.state,
+            "policy_seed": self._policy_seed,
+            "pending": [arm for arm, _ in waiting],
+        }
+        contexts = np.array([x for _, x in waiting]).reshape(len(waiting), -1)
+        files.write(path, "learner", header, {**self._model.arrays(), "pending": contexts})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a learner from a ``.cgap`` file; it goes on exactly as the saved one would have.
+
+        Parameters
+        ----------
+        path
+            A file that ``save`` wrote.
+        """
+        header, arrays = files.read(path, "learner")
+        try:
+            model, labels, active, schema = restore_state(header, arrays)
+            learner = cls(labels)
+            learner._rules = restore_rules(header)
+            learner._model, learner._active, learner._schema = model, active, schema
+            learner._rng.bit_generator.state = header["random_state"]
+            learner._policy_seed = int(header["policy_seed"])
+            for context, arm in zip(arrays["pending"], header["pending"], strict=True):
+                learner._pending.add(context, int(arm))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise files.damaged(path, error) from None
+        return learner
+
+    def _read(self, contexts: Any) -> Intake:
+        intake = self._schema.read(contexts)
+        self.kernel.check_dimension(intake.rows.shape[1])
+        return intake
+
+    def _read_outcomes(self, count: int, arms: Any, rewards: Any) -> tuple[IntArray, FloatArray]:
+        if hasattr(arms, "to_list"):  # a pandas or polars Series
+            arms = arms.to_list()
+        if isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray):
+            raise TypeError(f"arms must be a sequence of labels, one per context, got {arms!r}")
+        values = checks.finite_vector("rewards", rewards)
+        checks.same_length(contexts=count, arms=len(arms), rewards=len(values))
+        return np.array([self._place(arm) for arm in arms], dtype=np.intp), values
+
+    def _place(self, label: Any) -> int:
+        try:
+            return self._places[label]
+        except (KeyError, TypeError):
+            raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
+
+    def _moment(self, context: FloatArray) -> Moment:
+        pulls = np.array([self._model.count(i) + self._pending.count(i) for i in self._active])
+        step = len(self._model) + len(self._pending) + 1
+        return Moment(lambda: self._believe(context), pulls, step, self._rng)
+
+    def _believe(self, context: FloatArray) -> Belief:
+        for arm, waiting in self._pending.by_arm.items():
+            for late in waiting[self._model.assumed(arm) :]:
+                self._model.assume(late, arm)
+        return Belief(self._model.posterior_at(context, self._active), self._rules.width)
+
+    def _pick(self, moment: Moment) -> tuple[int, str]:
+        if moment.pulls.min() < self._rules.burn_in:
+            return least_pulled(moment), "burn-in"
+        explorer = self._rules.method.explorer
+        return explorer.pick(moment), explorer.reason
+
+    def _policy(self, model: ExactModel) -> Policy:
+        return Policy(
+            model=model,
+            labels=self._labels,
+            active=self._active,
+            rules=self._rules,
+            schema=self._schema,
+            seed=(self._policy_seed + len(self._model)) % 2**64,
+        )
+
+
+def _read_prior_mean(prior_mean: Any) -> float | str:
+    if isinstance(prior_mean, str):
+        if prior_mean != "auto":
+            raise ValueError(f'prior_mean must be a number or "auto", got {prior_mean!r}')
+        return prior_mean
+    return checks.real("prior_mean", prior_mean, 'a number or "auto"')

@@ -1,0 +1,87 @@
+"""Methods: named pairs of a rule to explore by and a rule to deploy by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from contextgap import checks
+from contextgap.explorers import (
+    ContextualGap,
+    EpsilonGreedy,
+    Explorer,
+    KernelTS,
+    KernelUCB,
+    Uniform,
+)
+from contextgap.parts import Part
+from contextgap.recommenders import (
+    HighestMean,
+    HighestUpper,
+    PosteriorSample,
+    Recommender,
+    SmallestGap,
+    SmallestGapInHistory,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(Part):
+    """How to explore and how to deploy; any explorer goes with any recommender.
+
+    Parameters
+    ----------
+    explorer
+        Picks the arm to try.
+    recommender
+        Picks the arm to deploy.
+
+    Examples
+    --------
+    >>> Method(explorer=KernelUCB(), recommender=HighestMean()).name
+    'kernel-ucb-mod'
+    >>> Method(explorer=KernelUCB(), recommender=SmallestGap()).name
+    'KernelUCB+SmallestGap'
+    """
+
+    explorer: Explorer
+    recommender: Recommender
+
+    def __post_init__(self) -> None:
+        checks.instance("explorer", self.explorer, Explorer, "ContextualGap()")
+        checks.instance("recommender", self.recommender, Recommender, "SmallestGap()")
+
+    @property
+    def name(self) -> str:
+        """The name in ``METHODS``, or else the names of the two parts."""
+        for name, method in METHODS.items():
+            if method == self:
+                return name
+        return f"{type(self.explorer).__name__}+{type(self.recommender).__name__}"
+
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "contextual-gap": Method(explorer=ContextualGap(), recommender=SmallestGap()),
+        "contextual-gap-history": Method(
+            explorer=ContextualGap(), recommender=SmallestGapInHistory()
+        ),
+        "kernel-ucb": Method(explorer=KernelUCB(), recommender=HighestUpper()),
+        "kernel-ucb-mod": Method(explorer=KernelUCB(), recommender=HighestMean()),
+        "kernel-ts": Method(explorer=KernelTS(), recommender=PosteriorSample()),
+        "epsilon-greedy": Method(explorer=EpsilonGreedy(), recommender=HighestMean()),
+        "uniform": Method(explorer=Uniform(), recommender=HighestMean()),
+    }
+)
+
+
+def read_method(method: Any) -> Method:
+    """Return a method from its name or itself."""
+    if isinstance(method, str):
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {sorted(METHODS)}, got {method!r}")
+        return METHODS[method]
+    checks.instance("method", method, Method, '"contextual-gap"')
+    return method  # type: ignore[no-any-return]  # just checked

@@ -1,0 +1,135 @@
+"""A Cholesky factor that grows by rows and never moves them.
+
+The lower triangle L is kept in panels of 128 rows. A panel is a rectangle, left of the diagonal,
+and a packed triangle on it::
+
+    ┌╲
+    │T╲                T: rows one after the other, 1 + 2 + 3 + ... numbers
+    ├──┬╲              R: ROWS × (128·panel) numbers
+    │R │T╲
+    ├──┴──┬╲           row n is written once, at the end of the last panel
+    │ R   │T╲
+
+A new row never copies an old one and there is no wasted upper half. Forward substitution is a
+matrix–vector product per rectangle and a packed solve per triangle; with many right-hand sides, a
+matrix–matrix product and a triangular solve, so batches run at BLAS-3 speed without unpacking.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from scipy.linalg.blas import dtpsv, dtrsm
+
+from contextgap.arrays import FloatArray, Rows
+
+ROWS = 128
+_TRIANGLE = ROWS * (ROWS + 1) // 2
+_LOWER = np.tril_indices(ROWS)
+
+
+class PanelFactor:
+    """The lower Cholesky factor L of a growing positive definite matrix."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._rectangles: list[FloatArray] = []
+        self._triangles: list[FloatArray] = []
+        self._diagonal = Rows()
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The diagonal of L."""
+        return self._diagonal.view[: self.size]
+
+    def solve(self, right: FloatArray) -> None:
+        """Overwrite ``right`` (contiguous, at least ``size`` long) with L⁻¹·right."""
+        for panel, triangle in enumerate(self._triangles):
+            first = panel * ROWS
+            count = min(ROWS, self.size - first)
+            if count <= 0:
+                return
+            part = right[first : first + count]
+            if first:
+                part -= self._rectangles[panel][:count] @ right[:first]
+            # Rows of a lower triangle are columns of its transpose, hence trans=1.
+            dtpsv(count, triangle, part, trans=1, overwrite_x=1)
+
+    def solve_many(self, right: FloatArray) -> None:
+        """Overwrite ``right``, C-ordered of shape (size, m), with L⁻¹·right."""
+        for panel in range(len(self._triangles)):
+            first = panel * ROWS
+            part = right[first : min(first + ROWS, self.size)]
+            if not len(part):
+                return
+            if first:
+                part -= self._rectangles[panel][: len(part)] @ right[:first]
+            # (T·X)ᵀ = Xᵀ·Tᵀ: a C-ordered array is its transpose in BLAS's order.
+            dtrsm(1.0, self._triangle(panel).T, part.T, side=1, overwrite_b=1)
+
+    def append(self, row: FloatArray, diagonal: float) -> None:
+        """Add the row (``row``, ``diagonal``) to L."""
+        panel, place = divmod(self.size, ROWS)
+        if panel == len(self._triangles):
+            self._add_panel()
+        first = panel * ROWS
+        self._rectangles[panel][place] = row[:first]
+        start = place * (place + 1) // 2
+        self._triangles[panel][start : start + place] = row[first:]
+        self._triangles[panel][start + place] = diagonal
+        if len(self._diagonal) > self.size:  # rows beyond were truncated away
+            self._diagonal.view[self.size] = diagonal
+        else:
+            self._diagonal.append(diagonal)
+        self.size += 1
+
+    def truncate(self, size: int) -> None:
+        """Forget all rows from ``size`` on."""
+        self.size = size
+
+    def snapshot(self) -> Self:
+        """Return a factor that shares today's rows; rows added later do not show in it."""
+        copy = type(self)()
+        copy.size = self.size
+        copy._rectangles = list(self._rectangles)
+        copy._triangles = list(self._triangles)
+        copy._diagonal = Rows.of(self.diagonal)
+        return copy
+
+    def packed(self) -> FloatArray:
+        """Return L's rows one after the other, the form files use."""
+        flat = np.empty(self.size * (self.size + 1) // 2)
+        for panel in range(len(self._triangles)):
+            first = panel * ROWS
+            count = max(0, min(ROWS, self.size - first))
+            triangle = self._triangle(panel)
+            for place in range(count):
+                n = first + place
+                start = n * (n + 1) // 2
+                flat[start : start + first] = self._rectangles[panel][place]
+                flat[start + first : start + n + 1] = triangle[place, : place + 1]
+        return flat
+
+    @classmethod
+    def from_packed(cls, flat: FloatArray, size: int) -> Self:
+        """Return the factor that ``packed`` was called on."""
+        if flat.shape != (size * (size + 1) // 2,):
+            raise ValueError(f"a factor of {size} rows cannot have {flat.size} entries")
+        factor = cls()
+        for n in range(size):
+            row = flat[n * (n + 1) // 2 :][: n + 1]
+            factor.append(row[:-1], row[-1])
+        return factor
+
+    def _add_panel(self) -> None:
+        width = len(self._triangles) * ROWS
+        self._rectangles.append(np.empty((ROWS, width)))
+        self._triangles.append(np.empty(_TRIANGLE))
+
+    def _triangle(self, panel: int) -> FloatArray:
+        """Unpack the filled part of a panel's triangle."""
+        count = min(ROWS, self.size - panel * ROWS)
+        square = np.zeros((ROWS, ROWS))
+        square[_LOWER] = self._triangles[panel]
+        return square[:count, :count]

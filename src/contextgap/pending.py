@@ -1,0 +1,41 @@
+"""Picks whose reward has not come yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+
+
+@dataclass
+class Pending:
+    """Contexts picked for each arm and not yet told, oldest first.
+
+    Parameters
+    ----------
+    by_arm
+        Contexts by arm index.
+    """
+
+    by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.by_arm.values()))
+
+    def count(self, arm: int) -> int:
+        """Return how many picks of an arm are open."""
+        return len(self.by_arm.get(arm, ()))
+
+    def add(self, context: FloatArray, arm: int) -> None:
+        """Remember a pick."""
+        self.by_arm.setdefault(arm, []).append(context)
+
+    def settle(self, context: FloatArray, arm: int) -> None:
+        """Forget the oldest open pick of this arm at this context, if there is one."""
+        waiting = self.by_arm.get(arm, [])
+        for i, candidate in enumerate(waiting):
+            if np.array_equal(candidate, context):
+                del waiting[i]
+                return

@@ -1,0 +1,315 @@
+"""Policy: the frozen, immutable decision rule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from contextgap import files, parts
+from contextgap.arrays import FloatArray, IntArray, frozen
+from contextgap.belief import Belief, Decision
+from contextgap.contexts import ContextSchema
+from contextgap.history import Choice
+from contextgap.kernels import Kernel
+from contextgap.labels import Label, decode_label, encode_label, label_array
+from contextgap.methods import Method
+from contextgap.models import ExactModel
+from contextgap.recommenders import Evidence
+from contextgap.widths import Width
+
+# Numbers in one block of kernel values; 2^22 of them are 32 MB.
+_BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound on the simple regret of each recommendation.
+
+    Parameters
+    ----------
+    bound
+        One per context, never negative.
+    probability
+        With which probability all bounds hold at once; None where the width promises nothing and
+        the bounds are heuristic.
+    """
+
+    bound: FloatArray
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The settings that learner and policy share.
+
+    Parameters
+    ----------
+    method
+        How to explore and how to deploy.
+    width
+        How standard deviations become intervals.
+    burn_in
+        Pulls per arm before the method takes over.
+    """
+
+    method: Method
+    width: Width
+    burn_in: int
+
+
+class Policy:
+    """A decision rule that never changes; made by ``Learner.freeze`` or ``Policy.load``.
+
+    All methods may be called from several threads at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: ExactModel,
+        labels: tuple[Label, ...],
+        active: tuple[int, ...],
+        rules: Rules,
+        schema: ContextSchema,
+        seed: int,
+    ) -> None:
+        self._model = model
+        self._labels = labels
+        self._active = active
+        self._rules = rules
+        self._schema = schema
+        self._seed = seed
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "_seed"):
+            raise AttributeError(f"a policy is immutable; cannot set {name!r}")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a policy is immutable; cannot delete {name!r}")
+
+    def __repr__(self) -> str:
+        return (
+            f"Policy({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
+            f"{len(self._model)} observations)"
+        )
+
+    @property
+    def arms(self) -> tuple[Label, ...]:
+        """The arms to choose from."""
+        return tuple(self._labels[i] for i in self._active)
+
+    @property
+    def method(self) -> Method:
+        """How was explored and how is deployed."""
+        return self._rules.method
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity of contexts."""
+        return self._model.kernel
+
+    @property
+    def width(self) -> Width:
+        """How standard deviations become intervals."""
+        return self._rules.width
+
+    @property
+    def ridge(self) -> float:
+        """The regularisation."""
+        return self._model.ridge
+
+    @property
+    def prior_mean(self) -> float:
+        """The mean reward believed where nothing was observed."""
+        return self._model.prior()
+
+    @property
+    def counts(self) -> dict[Label, int]:
+        """How many rewards of each arm the policy rests on."""
+        return {self._labels[i]: self._model.count(i) for i in self._active}
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the context's numbers, if they came with names."""
+        return self._schema.columns
+
+    @property
+    def dimension(self) -> int | None:
+        """How many numbers a context has; None if the policy never saw one."""
+        return self._schema.dimension
+
+    def recommend(self, contexts: Any) -> Any:
+        """Return the arm to deploy.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D) or many (2-D or a DataFrame), even millions: memory stays bounded.
+
+        Returns
+        -------
+        arm
+            A label for one context; an array of labels, one per row, for many.
+        """
+        rows, single = self._read(contexts)
+        arm = self._choose(rows).arm
+        return self.arms[int(arm[0])] if single else label_array(self.arms, arm)
+
+    def decide(self, context: Any) -> Decision:
+        """Return the arm to deploy at one context, with everything believed there.
+
+        Parameters
+        ----------
+        context
+            One context.
+        """
+        rows, single = self._read(context)
+        if not single:
+            raise ValueError("decide explains one context; pass a 1-D context or one row")
+        choice = self._rules.method.recommender.choose(self._evidence(rows))
+        table = self._model.posterior(rows, self._active)
+        posterior = replace(table, mean=table.mean[0], std=table.std[0])
+        reason = f"deployed by {type(self._rules.method.recommender).__name__}"
+        belief = Belief(posterior, self._rules.width)
+        return Decision.of(belief, self.arms, int(choice.arm[0]), reason)
+
+    def certificate(self, contexts: Any) -> Certificate:
+        """Return a bound on the simple regret of every recommendation.
+
+        The bound is max(0, gap of the recommended arm); where intervals hold, so does the bound.
+
+        Parameters
+        ----------
+        contexts
+            One context or many.
+        """
+        rows, _ = self._read(contexts)
+        bound = np.maximum(self._choose(rows).gap, 0.0)
+        return Certificate(frozen(bound), self._rules.width.probability)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a ``.cgap`` file, atomically.
+
+        Parameters
+        ----------
+        path
+            Where to write.
+        """
+        header = {
+            **describe_rules(self._rules),
+            **describe_state(self._model, self._labels, self._active, self._schema),
+            "prior_mean": self.prior_mean,
+            "seed": self._seed,
+        }
+        files.write(path, "policy", header, self._model.arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
+        """Read a policy from a ``.cgap`` file.
+
+        Parameters
+        ----------
+        path
+            A file that ``save`` wrote.
+        """
+        header, arrays = files.read(path, "policy")
+        try:
+            model, labels, active, schema = restore_state(header, arrays)
+            return cls(
+                model=model,
+                labels=labels,
+                active=active,
+                rules=restore_rules(header),
+                schema=schema,
+                seed=int(header["seed"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise files.damaged(path, error) from None
+
+    def _read(self, contexts: Any) -> tuple[FloatArray, bool]:
+        intake = self._schema.read(contexts)
+        self.kernel.check_dimension(intake.rows.shape[1])
+        return intake.rows, intake.single
+
+    def _evidence(self, rows: FloatArray) -> Evidence:
+        return Evidence(
+            model=self._model,
+            contexts=rows,
+            arms=self._active,
+            width=self._rules.width,
+            burn_in_end=self._rules.burn_in * len(self._active),
+            seed=self._seed,
+        )
+
+    def _choose(self, rows: FloatArray) -> Choice:
+        choices = [
+            self._rules.method.recommender.choose(self._evidence(block))
+            for block in self._blocks(rows)
+        ]
+        if not choices:
+            return Choice(np.empty(0, dtype=np.intp), np.empty(0))
+        arms: list[IntArray] = [choice.arm for choice in choices]
+        gaps: list[FloatArray] = [choice.gap for choice in choices]
+        return Choice(np.concatenate(arms), np.concatenate(gaps))
+
+    def _blocks(self, rows: FloatArray) -> Iterator[FloatArray]:
+        size = max(1, _BLOCK // max(1, len(self._model), len(self._active)))
+        for first in range(0, len(rows), size):
+            yield rows[first : first + size]
+
+
+def describe_rules(rules: Rules) -> dict[str, Any]:
+    """Return the rules as plain values for a file's header."""
+    return {
+        "method": rules.method.describe(),
+        "width": rules.width.describe(),
+        "burn_in": rules.burn_in,
+    }
+
+
+def restore_rules(header: dict[str, Any]) -> Rules:
+    """Reverse ``describe_rules``."""
+    method, width = parts.build(header["method"]), parts.build(header["width"])
+    if not (isinstance(method, Method) and isinstance(width, Width)):
+        raise ValueError("method or width is something else")
+    return Rules(method, width, int(header["burn_in"]))
+
+
+def describe_state(
+    model: ExactModel, labels: tuple[Label, ...], active: tuple[int, ...], schema: ContextSchema
+) -> dict[str, Any]:
+    """Return what was learnt, but for the arrays, as plain values for a file's header."""
+    return {
+        "kernel": model.kernel.describe(),
+        "ridge": model.ridge,
+        "prior_mean": model.prior_mean,
+        "arms": [encode_label(label) for label in labels],
+        "active": list(active),
+        "dimension": schema.dimension,
+        "columns": None if schema.columns is None else list(schema.columns),
+    }
+
+
+def restore_state(
+    header: dict[str, Any], arrays: dict[str, Any]
+) -> tuple[ExactModel, tuple[Label, ...], tuple[int, ...], ContextSchema]:
+    """Reverse ``describe_state``, arrays included."""
+    kernel = parts.build(header["kernel"])
+    if not isinstance(kernel, Kernel):
+        raise ValueError("the kernel is something else")
+    labels = tuple(decode_label(label) for label in header["arms"])
+    active = tuple(int(i) for i in header["active"])
+    if not active or not all(0 <= i < len(labels) for i in active):
+        raise ValueError("the list of arms in use does not match the arms")
+    columns = header["columns"]
+    schema = ContextSchema(header["dimension"], None if columns is None else tuple(columns))
+    model = ExactModel(kernel, float(header["ridge"]), len(labels), header["prior_mean"])
+    model.restore(arrays)
+    if len(model) and model.contexts.shape[1] != schema.dimension:
+        raise ValueError("contexts have another dimension than the header says")
+    return model, labels, active, schema

@@ -1,0 +1,160 @@
+"""Recommenders: which arm to deploy, where there is no feedback and every mistake costs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from contextgap import checks
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.belief import Belief
+from contextgap.history import Choice, smallest_gap_in_history
+from contextgap.models import ExactModel
+from contextgap.parts import Part
+from contextgap.widths import Width
+
+
+@dataclass
+class Evidence:
+    """What a recommender may look at.
+
+    Parameters
+    ----------
+    model
+        The posterior, and through it every earlier one.
+    contexts
+        Contexts to recommend for, shape (m, d).
+    arms
+        The model's indices of the arms to choose from.
+    width
+        How standard deviations become intervals.
+    burn_in_end
+        Observations after which the look-back starts.
+    seed
+        For rules that draw at random.
+    """
+
+    model: ExactModel
+    contexts: FloatArray
+    arms: Sequence[int]
+    width: Width
+    burn_in_end: int = 0
+    seed: int = 0
+
+    @cached_property
+    def belief(self) -> Belief:
+        """What is believed now, contexts by arms."""
+        return Belief(self.model.posterior(self.contexts, self.arms), self.width)
+
+    def smallest_gap_in_history(self, last: int | None) -> Choice:
+        """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
+        now = len(self.model)
+        since = min(self.burn_in_end, now)
+        if last is not None:
+            since = max(since, now + 1 - last)
+        return smallest_gap_in_history(self.model, self.contexts, self.arms, self.width, since)
+
+
+class Recommender(Part, ABC):
+    """A rule that picks the arm to deploy at each context."""
+
+    @abstractmethod
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the chosen arms and their gaps."""
+
+
+class _ByBelief(Recommender):
+    """A rule that looks at the belief after the last step only."""
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the chosen arms and their gaps."""
+        arm = self._pick(evidence)
+        gap = np.take_along_axis(evidence.belief.gap, arm[:, None], axis=-1)[:, 0]
+        return Choice(arm, gap)
+
+    @abstractmethod
+    def _pick(self, evidence: Evidence) -> IntArray: ...
+
+
+@dataclass(frozen=True)
+class SmallestGap(_ByBelief):
+    """Deploy the leader after the last step: the paper's practical rule."""
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return evidence.belief.leader
+
+
+@dataclass(frozen=True)
+class HighestMean(_ByBelief):
+    """Deploy the arm with the highest posterior mean."""
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return np.asarray(evidence.belief.mean.argmax(axis=-1))
+
+
+@dataclass(frozen=True)
+class HighestUpper(_ByBelief):
+    """Deploy the arm with the highest upper bound, as Kernel-UCB does."""
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return np.asarray(evidence.belief.upper.argmax(axis=-1))
+
+
+@dataclass(frozen=True)
+class PosteriorSample(_ByBelief):
+    """Deploy the highest of one random draw per arm, as Kernel-TS does.
+
+    The draw is a fixed function of context, arm and seed. So a frozen policy is a function: it
+    gives the same answer twice, in any order, in any thread.
+    """
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        belief = evidence.belief
+        normals = context_normals(evidence.contexts, len(evidence.arms), evidence.seed)
+        return np.asarray((belief.mean + belief.half_width * normals).argmax(axis=-1))
+
+
+@dataclass(frozen=True)
+class SmallestGapInHistory(Recommender):
+    """Deploy the leader of the step whose smallest gap was smallest: Algorithm 1, exactly.
+
+    Parameters
+    ----------
+    last
+        How many steps to look back, 1 being the last alone; None for all since the burn-in.
+    """
+
+    last: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.last is not None:
+            object.__setattr__(self, "last", checks.whole("last", self.last, least=1))
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the chosen arms and their gaps at the steps they were chosen for."""
+        return evidence.smallest_gap_in_history(self.last)
+
+
+def context_normals(contexts: FloatArray, n_arms: int, seed: int) -> FloatArray:
+    """Return standard normal draws, shape (m, n_arms), each a hash of seed, context and arm."""
+    state = np.full(len(contexts), seed, dtype=np.uint64)
+    for column in (contexts + 0.0).T:  # + 0.0 makes −0.0 and 0.0 the same context
+        state = _scramble(_scramble(state) ^ np.ascontiguousarray(column).view(np.uint64))
+    arms = np.arange(1, n_arms + 1, dtype=np.uint64)
+    bits = _scramble(_scramble(state)[:, None] ^ _scramble(arms)[None, :])
+    uniform = ((bits >> np.uint64(11)) + 0.5) * 2.0**-53
+    return np.asarray(ndtri(uniform))
+
+
+def _scramble(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser (Steele, Lea and Flood, 2014): 64 bits to 64 others."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
