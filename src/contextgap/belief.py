@@ -46,27 +46,19 @@ class Belief:
         """The arm with the highest upper, the leader excluded (the leader itself if alone)."""
         if self.upper.shape[-1] == 1:
             return self.leader
-        return np.asarray(_without(self.upper, self.leader).argmax(axis=-1))
+        is_leader = np.arange(self.upper.shape[-1]) == self.leader[..., None]
+        return np.asarray(np.where(is_leader, -np.inf, self.upper).argmax(axis=-1))
 
 
 def gaps(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return every arm's gap (the paper's B, section 4.2) from intervals, arms last."""
     if upper.shape[-1] == 1:
         return np.zeros_like(upper)
-    best = upper.argmax(axis=-1)
-    highest = np.take_along_axis(upper, best[..., None], axis=-1)
-    second = _without(upper, best).max(axis=-1, keepdims=True)
-    gap: FloatArray = highest - lower
-    own = second - np.take_along_axis(lower, best[..., None], axis=-1)
-    np.put_along_axis(gap, best[..., None], own, axis=-1)
-    return gap
-
-
-def _without(values: FloatArray, arm: IntArray) -> FloatArray:
-    """A copy in which ``arm`` loses every comparison for the highest."""
-    rest = values.copy()
-    np.put_along_axis(rest, np.asarray(arm)[..., None], -np.inf, axis=-1)
-    return rest
+    top_two = np.partition(upper, -2, axis=-1)[..., -2:]
+    second, highest = top_two[..., :1], top_two[..., 1:]
+    # Where two arms share the highest upper, second equals highest and either is right.
+    rival = np.where(upper == highest, second, highest)
+    return np.asarray(rival - lower)
 
 
 @dataclass(frozen=True)

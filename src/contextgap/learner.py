@@ -358,7 +358,9 @@ class Learner:
             raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
 
     def _moment(self, context: FloatArray) -> Moment:
-        pulls = np.array([self._model.count(i) + self._pending.count(i) for i in self._active])
+        pulls = np.array([self._model.count(i) for i in self._active])
+        if len(self._pending):
+            pulls += [self._pending.count(i) for i in self._active]
         step = len(self._model) + len(self._pending) + 1
         return Moment(lambda: self._believe(context), pulls, step, self._rng)
 

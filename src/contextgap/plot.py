@@ -55,7 +55,7 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_xlabel("arm")
     ax.set_ylabel("reward: mean and interval")
-    ax.set_title(f"{decision.arm}: {decision.reason}", fontsize=10)
+    ax.set_title(f"pick: {decision.arm} ({decision.reason})", fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
     _legend(ax)
     return ax

@@ -18,7 +18,7 @@ from contextgap.kernels import Kernel
 from contextgap.labels import Label, decode_label, encode_label, label_array
 from contextgap.methods import Method
 from contextgap.models import ExactModel
-from contextgap.recommenders import Evidence
+from contextgap.recommenders import ModelEvidence
 from contextgap.widths import Width
 
 # Numbers in one block of kernel values; 2^22 of them are 32 MB.
@@ -236,8 +236,8 @@ class Policy:
         self.kernel.check_dimension(intake.rows.shape[1])
         return intake.rows, intake.single
 
-    def _evidence(self, rows: FloatArray) -> Evidence:
-        return Evidence(
+    def _evidence(self, rows: FloatArray) -> ModelEvidence:
+        return ModelEvidence(
             model=self._model,
             contexts=rows,
             arms=self._active,

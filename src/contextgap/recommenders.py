@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from contextgap import checks
 from contextgap.arrays import FloatArray, IntArray
@@ -20,9 +20,27 @@ from contextgap.parts import Part
 from contextgap.widths import Width
 
 
-@dataclass
-class Evidence:
+class Evidence(Protocol):
     """What a recommender may look at.
+
+    ``contexts`` has shape (m, d), ``belief`` arrays (m, n_arms); ``seed`` is for rules that draw at
+    random.
+    """
+
+    contexts: FloatArray
+    n_arms: int
+    seed: int
+
+    @property
+    def belief(self) -> Belief:
+        """What is believed after the last step."""
+
+    def smallest_gap_in_history(self, last: int | None) -> Choice:
+        """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
+
+
+class ModelEvidence:
+    """Evidence that a model gives.
 
     Parameters
     ----------
@@ -40,25 +58,35 @@ class Evidence:
         For rules that draw at random.
     """
 
-    model: ExactModel
-    contexts: FloatArray
-    arms: Sequence[int]
-    width: Width
-    burn_in_end: int = 0
-    seed: int = 0
+    def __init__(
+        self,
+        model: ExactModel,
+        contexts: FloatArray,
+        arms: Sequence[int],
+        width: Width,
+        burn_in_end: int,
+        seed: int,
+    ) -> None:
+        self.contexts = contexts
+        self.n_arms = len(arms)
+        self.seed = seed
+        self._model = model
+        self._arms = arms
+        self._width = width
+        self._burn_in_end = burn_in_end
 
     @cached_property
     def belief(self) -> Belief:
         """What is believed now, contexts by arms."""
-        return Belief(self.model.posterior(self.contexts, self.arms), self.width)
+        return Belief(self._model.posterior(self.contexts, self._arms), self._width)
 
     def smallest_gap_in_history(self, last: int | None) -> Choice:
         """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
-        now = len(self.model)
-        since = min(self.burn_in_end, now)
+        now = len(self._model)
+        since = min(self._burn_in_end, now)
         if last is not None:
             since = max(since, now + 1 - last)
-        return smallest_gap_in_history(self.model, self.contexts, self.arms, self.width, since)
+        return smallest_gap_in_history(self._model, self.contexts, self._arms, self._width, since)
 
 
 class Recommender(Part, ABC):
@@ -116,7 +144,7 @@ class PosteriorSample(_ByBelief):
 
     def _pick(self, evidence: Evidence) -> IntArray:
         belief = evidence.belief
-        normals = context_normals(evidence.contexts, len(evidence.arms), evidence.seed)
+        normals = context_normals(evidence.contexts, evidence.n_arms, evidence.seed)
         return np.asarray((belief.mean + belief.half_width * normals).argmax(axis=-1))
 
 
@@ -143,6 +171,8 @@ class SmallestGapInHistory(Recommender):
 
 def context_normals(contexts: FloatArray, n_arms: int, seed: int) -> FloatArray:
     """Return standard normal draws, shape (m, n_arms), each a hash of seed, context and arm."""
+    from scipy.special import ndtri  # slow to load, and most policies do without
+
     state = np.full(len(contexts), seed, dtype=np.uint64)
     for column in (contexts + 0.0).T:  # + 0.0 makes −0.0 and 0.0 the same context
         state = _scramble(_scramble(state) ^ np.ascontiguousarray(column).view(np.uint64))

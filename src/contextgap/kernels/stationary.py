@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from contextgap import checks
 from contextgap.arrays import FloatArray
@@ -16,6 +15,14 @@ from contextgap.contexts import ContextSchema
 from contextgap.kernels.base import Kernel, check_count, per_dimension
 
 _HINT = "about the distance over which rewards change"
+
+
+def _cdist(left: FloatArray, right: FloatArray) -> FloatArray:
+    """|left − right|² for all pairs."""
+    # Imported here because scipy.spatial is the slowest part of scipy to load.
+    from scipy.spatial.distance import cdist
+
+    return cdist(left, right, "sqeuclidean")
 
 
 def _decay(squared: FloatArray) -> FloatArray:
@@ -45,11 +52,11 @@ class _Stationary(Kernel):
     def _squared_distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """|left - right|² in units of the bandwidth."""
         if isinstance(self.bandwidth, float):
-            squared = cdist(left, right, "sqeuclidean")
+            squared = _cdist(left, right)
             squared *= self.bandwidth**-2
             return squared
         scale = np.asarray(self.bandwidth)
-        return cdist(left / scale, right / scale, "sqeuclidean")
+        return _cdist(left / scale, right / scale)
 
 
 @dataclass(frozen=True)
@@ -151,7 +158,7 @@ class Periodic(Kernel):
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
         # sin²(u − v) = |(cos 2u, sin 2u) − (cos 2v, sin 2v)|² / 4: a Gaussian on the circle.
-        return _decay(cdist(self._on_circles(left), self._on_circles(right), "sqeuclidean"))
+        return _decay(_cdist(self._on_circles(left), self._on_circles(right)))
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return np.ones(len(contexts))

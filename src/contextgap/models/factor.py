@@ -1,11 +1,11 @@
 """A Cholesky factor that grows by rows and never moves them.
 
-The lower triangle L is kept in panels of 128 rows. A panel is a rectangle, left of the diagonal,
+The lower triangle L is kept in panels of 256 rows. A panel is a rectangle, left of the diagonal,
 and a packed triangle on it::
 
     ┌╲
     │T╲                T: rows one after the other, 1 + 2 + 3 + ... numbers
-    ├──┬╲              R: ROWS × (128·panel) numbers
+    ├──┬╲              R: 256 × (256·panel) numbers
     │R │T╲
     ├──┴──┬╲           row n is written once, at the end of the last panel
     │ R   │T╲
@@ -21,12 +21,12 @@ from typing import Self
 
 import numpy as np
 from scipy.linalg.blas import dtpsv, dtrsm
+from scipy.linalg.lapack import dtpttr
 
 from contextgap.arrays import FloatArray, Rows
 
-ROWS = 128
+ROWS = 256
 _TRIANGLE = ROWS * (ROWS + 1) // 2
-_LOWER = np.tril_indices(ROWS)
 
 
 class PanelFactor:
@@ -44,29 +44,22 @@ class PanelFactor:
         return self._diagonal.view[: self.size]
 
     def solve(self, right: FloatArray) -> None:
-        """Overwrite ``right`` (contiguous, at least ``size`` long) with L⁻¹·right."""
-        for panel, triangle in enumerate(self._triangles):
-            first = panel * ROWS
-            count = min(ROWS, self.size - first)
-            if count <= 0:
-                return
-            part = right[first : first + count]
+        """Overwrite ``right``, contiguous, with L⁻¹·right, L cut to as many rows."""
+        for panel, first in enumerate(range(0, len(right), ROWS)):
+            part = right[first : first + ROWS]
             if first:
-                part -= self._rectangles[panel][:count] @ right[:first]
+                part -= self._rectangles[panel][: len(part)] @ right[:first]
             # Rows of a lower triangle are columns of its transpose, hence trans=1.
-            dtpsv(count, triangle, part, trans=1, overwrite_x=1)
+            dtpsv(len(part), self._triangles[panel], part, trans=1, overwrite_x=1)
 
     def solve_many(self, right: FloatArray) -> None:
-        """Overwrite ``right``, C-ordered of shape (size, m), with L⁻¹·right."""
-        for panel in range(len(self._triangles)):
-            first = panel * ROWS
-            part = right[first : min(first + ROWS, self.size)]
-            if not len(part):
-                return
+        """Do the same to every column of ``right``, which is C-ordered."""
+        for panel, first in enumerate(range(0, len(right), ROWS)):
+            part = right[first : first + ROWS]
             if first:
                 part -= self._rectangles[panel][: len(part)] @ right[:first]
             # (T·X)ᵀ = Xᵀ·Tᵀ: a C-ordered array is its transpose in BLAS's order.
-            dtrsm(1.0, self._triangle(panel).T, part.T, side=1, overwrite_b=1)
+            dtrsm(1.0, self._triangle(panel, len(part)), part.T, side=1, overwrite_b=1)
 
     def append(self, row: FloatArray, diagonal: float) -> None:
         """Add the row (``row``, ``diagonal``) to L."""
@@ -103,7 +96,7 @@ class PanelFactor:
         for panel in range(len(self._triangles)):
             first = panel * ROWS
             count = max(0, min(ROWS, self.size - first))
-            triangle = self._triangle(panel)
+            triangle = self._triangle(panel, count).T
             for place in range(count):
                 n = first + place
                 start = n * (n + 1) // 2
@@ -127,9 +120,7 @@ class PanelFactor:
         self._rectangles.append(np.empty((ROWS, width)))
         self._triangles.append(np.empty(_TRIANGLE))
 
-    def _triangle(self, panel: int) -> FloatArray:
-        """Unpack the filled part of a panel's triangle."""
-        count = min(ROWS, self.size - panel * ROWS)
-        square = np.zeros((ROWS, ROWS))
-        square[_LOWER] = self._triangles[panel]
-        return square[:count, :count]
+    def _triangle(self, panel: int, count: int) -> FloatArray:
+        """The first ``count`` rows of a panel's triangle, transposed and unpacked."""
+        transposed, _ = dtpttr(count, self._triangles[panel][: count * (count + 1) // 2])
+        return np.asarray(transposed)

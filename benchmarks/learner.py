@@ -1,0 +1,138 @@
+"""How fast ask + tell and recommend are, as ratios within one run, and how much memory it takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from rivals import ExplicitInverse, RefitRegressors
+from timing import medians, row
+
+import contextgap as cg
+
+BANDWIDTH, RIDGE = 0.3, 0.01
+
+
+def logged(
+    n_arms: int, points: int, dimension: int = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    contexts = rng.uniform(0, 2 * np.pi, (n_arms * points, dimension))
+    arms = np.tile(np.arange(n_arms), points)
+    return contexts, arms, np.sin((arms + 1) * contexts[:, 0])
+
+
+def learner(n_arms: int, points: int) -> cg.Learner:
+    ours = cg.Learner(n_arms, kernel=cg.Gaussian(BANDWIDTH), ridge=RIDGE, seed=0)
+    return ours.fit(*logged(n_arms, points))
+
+
+def step_of(contestant: cg.Learner | ExplicitInverse) -> object:
+    contexts: Iterator[np.ndarray] = iter(np.random.default_rng(1).uniform(0, 6, (100_000, 1)))
+
+    def step() -> None:
+        context = next(contexts)
+        arm = contestant.ask(context)
+        contestant.tell(context, arm, float(np.sin((arm + 1) * context[0])))
+
+    return step
+
+
+def against_explicit_inverse(n_arms: int, points: int, rounds: int, target: float) -> None:
+    theirs = ExplicitInverse(n_arms, BANDWIDTH, RIDGE)
+    theirs.load(*logged(n_arms, points))
+    times = medians(rounds, ours=step_of(learner(n_arms, points)), theirs=step_of(theirs))
+    ratio = times["theirs"] / times["ours"]
+    print(f"ask + tell, {n_arms} arms x {points} points: {times['ours'] * 1e3:.3f} ms")
+    print(
+        row(
+            "  times faster than an explicit inverse", ratio, "x", f">= {target:g}", ratio >= target
+        )
+    )
+
+
+def against_refits(rounds: int) -> None:
+    theirs = RefitRegressors(BANDWIDTH, RIDGE)
+    theirs.load(*logged(3, 1000))
+    context = np.array([1.0])
+    ours = learner(3, 1000)
+    times = medians(rounds, ours=step_of(ours), theirs=lambda: theirs.ask(context))
+    ratio = times["theirs"] / times["ours"]
+    what = "  times faster than refitting scikit-learn, 3 x 1000"
+    print(row(what, ratio, "x", ">= 100", ratio >= 100))
+
+
+def against_a_memory_read(rounds: int) -> None:
+    ours = learner(3, 2000)
+    factors = [arm.factor.packed() for arm in ours._model._arms]
+    times = medians(rounds, ours=step_of(ours), read=lambda: [f.sum() for f in factors])
+    ratio = times["ours"] / times["read"]
+    print(f"ask + tell, 3 arms x 2000 points: {times['ours'] * 1e3:.3f} ms")
+    print(row("  time of one read of the factors (numpy's sum)", ratio, "x", "<= 2", ratio <= 2))
+
+
+def look_back(rounds: int) -> None:
+    rng = np.random.default_rng(2)
+    policies = {}
+    for method in ("contextual-gap", "contextual-gap-history"):
+        ours = cg.Learner(20, kernel=cg.Gaussian(0.0707), ridge=1e-4, method=method, seed=0)
+        for context in rng.uniform(0, 2 * np.pi, (2000, 1)):
+            arm = ours.ask(context)
+            ours.tell(context, arm, float(np.sin((arm + 1) * context[0])))
+        policies[method] = ours.freeze()
+    contexts = rng.uniform(0, 2 * np.pi, (1000, 1))
+    times = medians(
+        rounds,
+        last=lambda: policies["contextual-gap"].recommend(contexts),
+        history=lambda: policies["contextual-gap-history"].recommend(contexts),
+    )
+    ratio = times["history"] / times["last"]
+    print(f"recommend, 1000 contexts, 20 arms, 2000 steps: {times['last'] * 1e3:.1f} ms")
+    print(row("  times longer with the whole history", ratio, "x", "<= 4", ratio <= 4))
+
+
+def peak_memory() -> None:
+    code = (
+        "import resource, numpy as np, contextgap as cg\n"
+        "rng = np.random.default_rng(0)\n"
+        "ours = cg.Learner(3, kernel=cg.Gaussian(0.3), ridge=0.01, method='uniform', seed=0)\n"
+        "for context in rng.uniform(0, 6, (15000, 4)):\n"
+        "    ours.tell(context, ours.ask(context), float(context[0]))\n"
+        "ours.freeze().recommend(rng.uniform(0, 6, (2000, 4)))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    peak = float(done.stdout)
+    what = "peak memory, 3 x 5000 points told, frozen, deployed"
+    print(row(what, peak, "MB", "< 450", peak < 450))
+
+
+def import_time() -> None:
+    def seconds(module: str) -> float:
+        code = (
+            f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+        )
+        runs = [
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            for _ in range(9)
+        ]
+        return sorted(float(run.stdout) for run in runs)[4]
+
+    extra = seconds("contextgap") - seconds("scipy.linalg")
+    print(
+        row(
+            "import contextgap, beyond importing scipy.linalg", extra, "s", "<= 0.15", extra <= 0.15
+        )
+    )
+
+
+if __name__ == "__main__":
+    against_explicit_inverse(20, 100, rounds=60, target=20)
+    against_explicit_inverse(3, 1000, rounds=40, target=10)
+    against_refits(rounds=5)
+    against_a_memory_read(rounds=60)
+    look_back(rounds=15)
+    peak_memory()
+    import_time()

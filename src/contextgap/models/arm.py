@@ -1,0 +1,198 @@
+"""One arm's posterior, as a factor and two vectors; knows kernel values but no kernel.
+
+With L·Lᵀ = K + ridge·I, keep z = L⁻¹y and w = L⁻¹1. At a context, one forward substitution
+v = L⁻¹k gives everything:
+
+    mean = m + v·(z − m·w)        std² = k(x, x) − v·v
+
+Observing a reward r appends the row (v, d), d = √(std² + ridge), to L, and (r − v·z)/d to z. No
+inverse, no refactorisation, no jitter: d² ≥ ridge whatever the rounding. Since w is kept beside z,
+the prior mean m may change at any time at no cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cholesky
+
+from contextgap.arrays import FloatArray, IntArray, Rows
+from contextgap.models.base import Posterior
+from contextgap.models.factor import PanelFactor
+
+
+class Arm:
+    """What one arm's rewards say.
+
+    Parameters
+    ----------
+    ridge
+        Regularisation.
+    """
+
+    def __init__(self, ridge: float) -> None:
+        self.ridge = ridge
+        self.factor = PanelFactor()
+        self.places = Rows(dtype=np.intp)  # its observations' places among all arms'
+        self.z = Rows()
+        self.w = Rows()
+        self.gain = 0.0  # ½ ln det(I + K/ridge)
+        self.assumed: list[FloatArray] = []  # contexts whose rewards are still to come
+
+    def __len__(self) -> int:
+        return len(self.z.view)
+
+    def observe(self, place: int, v: FloatArray, prior_variance: float, reward: float) -> None:
+        """Take in one reward at a context with v = L⁻¹k."""
+        self.retract()
+        self._append(place, v, pivot(prior_variance, v, self.ridge), reward)
+
+    def observe_many(
+        self, places: IntArray, v: FloatArray, gram: FloatArray, rewards: FloatArray
+    ) -> None:
+        """Take in many rewards at contexts with v = L⁻¹K(old, new) and gram = K(new, new)."""
+        self.retract()
+        rows = new_rows(v, gram, self.ridge)
+        for i, (place, reward) in enumerate(zip(places, rewards, strict=True)):
+            n = len(v) + i
+            self._append(int(place), rows[i, :n], float(rows[i, n]), float(reward))
+
+    def assume(self, context: FloatArray, v: FloatArray, prior_variance: float) -> None:
+        """Count an observation whose reward is not known yet."""
+        self.factor.append(v, pivot(prior_variance, v, self.ridge))
+        self.assumed.append(context)
+
+    def retract(self) -> None:
+        """Forget the assumed observations."""
+        if self.assumed:
+            self.factor.truncate(len(self))
+            self.assumed = []
+
+    def weights(self, prior: float) -> FloatArray:
+        """Return z − prior·w: the mean is prior + v·weights."""
+        return self.z.view if prior == 0 else self.z.view - prior * self.w.view
+
+    def path(
+        self, v: FloatArray, prior: float, prior_variance: FloatArray, start: int
+    ) -> Posterior:
+        """Return the posteriors after ``start`` observations, one more, ..., all; spoils v.
+
+        L of an earlier step is a leading block of L, so prefixes of v give earlier posteriors.
+        """
+        weights = self.weights(prior)
+        mean = np.empty((len(self) - start + 1, v.shape[1]))
+        mean[0] = weights[:start] @ v[:start] + prior
+        np.multiply(v[start:], weights[start:, None], out=mean[1:])
+        _accumulate(mean)
+        np.square(v, out=v)
+        variance = np.empty_like(mean)
+        variance[0] = prior_variance - v[:start].sum(axis=0)
+        np.negative(v[start:], out=variance[1:])
+        _accumulate(variance)
+        gains = np.log(self.factor.diagonal[: len(self)]) - 0.5 * math.log(self.ridge)
+        gain = gains[:start].sum() + np.concatenate([[0.0], gains[start:].cumsum()])
+        return Posterior(mean, root(variance), gain[:, None], self.ridge)
+
+    def snapshot(self) -> Arm:
+        """Return an arm that stays as this one is now; the factor is shared, not copied."""
+        copy = Arm(self.ridge)
+        copy.factor = self.factor.snapshot()
+        copy.factor.truncate(len(self))
+        copy.places, copy.z, copy.w = (Rows.of(x.view) for x in (self.places, self.z, self.w))
+        copy.gain = self.gain
+        return copy
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Return what a file needs besides the observations."""
+        packed = self.factor.packed()[: len(self) * (len(self) + 1) // 2]
+        return {"factor": packed, "z": self.z.view, "w": self.w.view}
+
+    @classmethod
+    def restored(cls, ridge: float, places: IntArray, arrays: dict[str, NDArray[Any]]) -> Arm:
+        """Return the arm that ``arrays`` was called on."""
+        size = len(places)
+        check_floats(arrays["factor"], (size * (size + 1) // 2,))
+        check_floats(arrays["z"], (size,))
+        check_floats(arrays["w"], (size,))
+        arm = cls(ridge)
+        arm.factor = PanelFactor.from_packed(arrays["factor"], size)
+        if size and arm.factor.diagonal.min() <= 0:
+            raise ValueError("a factor's diagonal is not positive")
+        arm.places, arm.z, arm.w = map(Rows.of, (places, arrays["z"], arrays["w"]))
+        arm._add_gain(arm.factor.diagonal.tolist())
+        return arm
+
+    def _append(self, place: int, v: FloatArray, diagonal: float, reward: float) -> None:
+        self.factor.append(v, diagonal)
+        self.places.append(place)
+        self.z.append((reward - v @ self.z.view) / diagonal)
+        self.w.append((1.0 - v @ self.w.view) / diagonal)
+        self._add_gain([diagonal])
+
+    def _add_gain(self, diagonal: Iterable[float]) -> None:
+        # One by one in order of arrival, so that a restored arm does not differ by a bit.
+        for entry in diagonal:
+            self.gain += math.log(entry) - 0.5 * math.log(self.ridge)
+
+
+def root(variance: FloatArray) -> FloatArray:
+    """Overwrite variances with standard deviations; rounding below zero counts as zero."""
+    np.maximum(variance, 0.0, out=variance)
+    return np.sqrt(variance, out=variance)
+
+
+def pivot(prior_variance: float, v: FloatArray, ridge: float) -> float:
+    """Return √(std² + ridge), the factor's next diagonal entry.
+
+    Rounding leaves std² = k(x, x) − v·v wrong by some n·ε·k(x, x); a ridge below that would let
+    the errors grow from row to row, so the entry never goes below it.
+    """
+    variance = max(float(prior_variance - v @ v), 0.0) + ridge
+    return math.sqrt(max(variance, _rounding(prior_variance, len(v))))
+
+
+def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
+    """Return the factor's new rows [Vᵀ, C], where C·Cᵀ = gram + ridge·I − VᵀV."""
+    old, new = v.shape
+    rows = np.zeros((new, old + new))
+    rows[:, :old] = v.T
+    schur = gram - v.T @ v
+    floor = max(ridge * (1 - 1e-6), _rounding(gram.diagonal().max(), old + new))
+    try:
+        corner = cholesky(schur + ridge * np.eye(new), lower=True)
+        if (corner.diagonal() ** 2 >= floor).all():
+            rows[:, old:] = corner
+            return rows
+    except LinAlgError:
+        pass
+    # Nearly singular: row by row, as single observations are, no pivot can vanish.
+    factor = PanelFactor()
+    for i in range(new):
+        row = schur[:i, i].copy()
+        factor.solve(row)
+        rows[i, old : old + i] = row
+        rows[i, old + i] = pivot(gram[i, i], rows[i, : old + i], ridge)
+        factor.append(row, rows[i, old + i])
+    return rows
+
+
+def check_floats(values: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise ``ValueError`` unless an array read from a file is what it should be."""
+    if values.dtype != np.float64 or values.shape != shape or not np.isfinite(values).all():
+        found = f"{values.dtype} {values.shape}"
+        raise ValueError(f"expected finite floats of shape {shape}, got {found}")
+
+
+def _rounding(prior_variance: float, size: int) -> float:
+    return 8 * (size + 1) * float(np.finfo(np.float64).eps) * float(prior_variance)
+
+
+def _accumulate(rows: FloatArray) -> None:
+    """Replace every row by the sum of the rows up to it; ``np.cumsum`` along columns is slow."""
+    for previous, row in pairwise(rows):
+        row += previous

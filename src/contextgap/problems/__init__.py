@@ -1,0 +1,22 @@
+"""Problems: where contexts and rewards come from.
+
+A maker describes a source of data; its ``sample`` gives a ``Problem``, in which every arm's reward
+is known for every context, so that regret can be measured.
+"""
+
+from contextgap.problems.classification import Classification
+from contextgap.problems.maker import FixedData, Maker
+from contextgap.problems.problem import Problem
+from contextgap.problems.sensor_log import SensorLog
+from contextgap.problems.sinusoids import Sinusoids
+from contextgap.problems.table import Table
+
+__all__ = [
+    "Classification",
+    "FixedData",
+    "Maker",
+    "Problem",
+    "SensorLog",
+    "Sinusoids",
+    "Table",
+]

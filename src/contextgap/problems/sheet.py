@@ -1,0 +1,192 @@
+"""Tables in files, read so that every complaint names file, row and column."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+from contextgap.problems.extras import study_import
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table as it stands in a file, its cells not yet read as numbers.
+
+    Parameters
+    ----------
+    path
+        The file.
+    columns
+        Column names.
+    cells
+        One list per column: text from a CSV file, values or None from a Parquet file.
+    places
+        What to call each row in an error: "line 2" or "row 1".
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    cells: tuple[list[Any], ...]
+    places: Sequence[str]
+
+    def numbers(self, names: Sequence[str]) -> FloatArray:
+        """Return the named columns as an array of finite floats."""
+        return np.column_stack([self._column(name) for name in names])
+
+    def others(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return all columns but the named ones."""
+        rest = tuple(column for column in self.columns if column not in names)
+        if "" in rest:
+            raise ValueError(
+                f"{self.path}: column {self.columns.index('') + 1} has no name (a saved index?); "
+                "name it, or list the columns you want"
+            )
+        return rest
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column, such as a time stamp, holds text throughout and not one number."""
+        cells = self._cells(name)
+        filled = [cell for cell in cells if not _is_empty(cell)]
+        return bool(filled) and all(_number(cell) is None for cell in filled)
+
+    def _cells(self, name: str) -> list[Any]:
+        if name not in self.columns:
+            raise ValueError(
+                f"{self.path}: there is no column {name!r}; the columns are {list(self.columns)}"
+            )
+        return self.cells[self.columns.index(name)]
+
+    def _column(self, name: str) -> list[float]:
+        cells = self._cells(name)
+        values = []
+        for place, cell in zip(self.places, cells, strict=True):
+            value = _number(cell)
+            if value is None or not math.isfinite(value):
+                raise ValueError(f"{self.path}, {place}, column {name!r}: {_complaint(cell)}")
+            values.append(value)
+        return values
+
+
+SUFFIXES = (".csv", ".parquet", ".pq")
+
+
+def read_sheet(path: Path) -> Sheet:
+    """Return the table in a CSV or Parquet file."""
+    check_file(path, SUFFIXES)
+    sheet = _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
+    if not sheet.columns:
+        raise ValueError(f"{path}: the file is empty; a header and at least one row are needed")
+    if not sheet.places:
+        raise ValueError(f"{path}: the table has no rows, only the columns {list(sheet.columns)}")
+    doubles = [name for name in sheet.columns if sheet.columns.count(name) > 1]
+    if doubles:
+        raise ValueError(f"{path}: two columns are called {doubles[0]!r}; names must be distinct")
+    return sheet
+
+
+def check_file(path: Path, suffixes: Iterable[str]) -> None:
+    """Raise unless ``path`` is a file with one of these suffixes."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(
+            f"{path}: the suffix {path.suffix!r} is unknown; known are {', '.join(suffixes)}"
+        )
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    if not path.is_file():
+        raise ValueError(f"{path}: a file is needed, this is a directory")
+
+
+def read_path(path: Any) -> Path:
+    """Return ``path`` as a Path."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise TypeError(f"path must be the path of a file, got {path!r}") from None
+
+
+def read_names(argument: str, names: Any) -> tuple[str, ...]:
+    """Return distinct column names from a list of them."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"{argument} must be a list of column names, got {names!r}")
+    listed = tuple(names)
+    if not listed:
+        raise ValueError(f"{argument} must name at least one column, got none")
+    for place, name in enumerate(listed):
+        if not isinstance(name, str):
+            raise TypeError(f"{argument} must be a list of column names, got {name!r} in it")
+        if name in listed[:place]:
+            raise ValueError(f"{argument} must name each column once, got {name!r} twice")
+    return listed
+
+
+def _read_csv(path: Path) -> Sheet:
+    # Not pandas: it skips blank lines and pads short ones without saying where.
+    rows, places = [], []
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            header = tuple(name.strip() for name in next(filter(None, reader), []))
+            for row in reader:
+                if not row:
+                    continue
+                if len(row) != len(header):
+                    raise ValueError(
+                        f"{path}, line {reader.line_num}: the header has {len(header)} cells, "
+                        f"this line {len(row)}"
+                    )
+                rows.append(row)
+                places.append(f"line {reader.line_num}")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path}: not UTF-8 text ({error.reason} after line {reader.line_num})"
+            ) from None
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num}: not CSV ({error})") from None
+    cells = tuple([row[place] for row in rows] for place in range(len(header)))
+    return Sheet(path, header, cells, places)
+
+
+def _read_parquet(path: Path) -> Sheet:
+    study_import("pyarrow")
+    pandas = study_import("pandas")
+    try:
+        frame = pandas.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: not a readable Parquet file ({error})") from error
+    cells = []
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        gaps = column.isna().tolist()
+        cells.append(
+            [None if gap else cell for cell, gap in zip(column.tolist(), gaps, strict=True)]
+        )
+    places = [f"row {row}" for row in range(1, len(frame) + 1)]
+    return Sheet(path, tuple(str(name) for name in frame.columns), tuple(cells), places)
+
+
+def _number(cell: Any) -> float | None:
+    if isinstance(cell, str) and "_" in cell:
+        return None  # Python reads 1_000 as a number; in a table it is more likely a slip
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _is_empty(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _complaint(cell: Any) -> str:
+    if _is_empty(cell):
+        return "the cell is empty; a number is needed"
+    if _number(cell) is None:
+        return f"a number is needed, got {cell!r}"
+    return f"a finite number is needed, got {cell!r}"

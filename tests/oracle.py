@@ -1,0 +1,58 @@
+"""A learner made of textbook parts: dense solves, refits at every step; obviously right."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contextgap.belief import Belief
+from contextgap.explorers import Moment, least_pulled
+from contextgap.models import DenseModel
+
+
+class DenseLearner:
+    """What a ``Learner`` should do, from the dense model."""
+
+    def __init__(self, n_arms, kernel, ridge, method, width, burn_in=1, prior_mean=0.0):
+        self.settings = (kernel, ridge, n_arms, prior_mean)
+        self.model = DenseModel(*self.settings)
+        self.n_arms, self.method, self.width, self.burn_in = n_arms, method, width, burn_in
+        self.told = []
+
+    def belief(self, contexts, model=None):
+        model = self.model if model is None else model
+        return Belief(model.posterior(np.atleast_2d(contexts), range(self.n_arms)), self.width)
+
+    def moment(self, context):
+        table = self.belief(context)
+        one = Belief.__new__(Belief)
+        one.__dict__ = {name: values[0] for name, values in vars(table).items()}
+        pulls = np.bincount([arm for _, arm, _ in self.told], minlength=self.n_arms)
+        return Moment(lambda: one, pulls, len(self.told) + 1, np.random.default_rng(0))
+
+    def ask(self, context):
+        moment = self.moment(context)
+        if moment.pulls.min() < self.burn_in:
+            return least_pulled(moment)
+        return self.method.explorer.pick(moment)
+
+    def tell(self, context, arm, reward):
+        self.told.append((context, arm, reward))
+        self.model.observe(context, arm, reward)
+
+    def look_back(self, contexts, last=None):
+        """Algorithm 1's recommendation: refit at every step, keep the smallest gap."""
+        first = min(self.burn_in * self.n_arms, len(self.told))
+        if last is not None:
+            first = max(first, len(self.told) + 1 - last)
+        model = DenseModel(*self.settings)
+        smallest = np.full(len(contexts), np.inf)
+        leader = np.zeros(len(contexts), dtype=int)
+        for step in range(len(self.told) + 1):
+            if step >= first:
+                belief = self.belief(contexts, model)
+                gap = belief.gap.min(axis=-1)
+                leader = np.where(gap < smallest, belief.leader, leader)
+                smallest = np.minimum(gap, smallest)
+            if step < len(self.told):
+                model.observe(*self.told[step])
+        return leader, smallest

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from contextgap.problems.sheet import read_names, read_sheet
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="log.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_numbers_of_the_named_columns_in_the_order_named(write):
+    sheet = read_sheet(write("a,b,c\n1,2,x\n-3e-2, 4 ,y\n"))
+    np.testing.assert_array_equal(sheet.numbers(["b", "a"]), [[2, 1], [4, -0.03]])
+    assert sheet.others(["b"]) == ("a", "c")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,b\r\n1,2\r\n",  # from Windows
+        "\ufeffa,b\n1,2\n",  # from a spreadsheet
+        "\na , b\n\n1,2\n\n\n",  # blank lines and spaces in the header
+        '"a","b"\n"1","2"',
+    ],
+)
+def test_csv_dialects(write, content):
+    np.testing.assert_array_equal(read_sheet(write(content)).numbers(["a", "b"]), [[1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("", ["the file is empty", "a header and at least one row"]),
+        ("\n\n", ["the file is empty"]),
+        ("a,b\n", ["the table has no rows", "['a', 'b']"]),
+        ("a,c\n1,2\n", ["there is no column 'b'", "['a', 'c']"]),
+        ("a;b\n1;2\n", ["there is no column 'a'", "['a;b']"]),
+        ("a,b,a\n1,2,3\n", ["two columns are called 'a'"]),
+        ("a,b\n1,2\n3,x\n", ["line 3, column 'b'", "a number is needed, got 'x'"]),
+        ("a,b\n1,2\n\n\n3,x\n", ["line 5, column 'b'", "got 'x'"]),
+        ("a,b\n1,\n", ["line 2, column 'b'", "the cell is empty"]),
+        ("a,b\n1,  \n", ["line 2, column 'b'", "the cell is empty"]),
+        ("a,b\n1,2\nnan,2\n", ["line 3, column 'a'", "a finite number is needed, got 'nan'"]),
+        ("a,b\n1,2\n1,-inf\n", ["line 3, column 'b'", "a finite number is needed, got '-inf'"]),
+        ("a,b\n1,1e999\n", ["line 2, column 'b'", "a finite number is needed, got '1e999'"]),
+        ("a,b\n1,1_000\n", ["line 2, column 'b'", "got '1_000'"]),
+        ("a,b\n1,2\n1,NA\n", ["line 3, column 'b'", "got 'NA'"]),
+        ("a,b\n1,2\n1\n", ["line 3", "the header has 2 cells, this line 1"]),
+        ("a,b\n1,2\n1,5,6\n", ["line 3", "the header has 2 cells, this line 3"]),
+        ('a,b\n1,"2\n', ["line 2", "not CSV"]),
+        (b"a,b\n1,\xff\n", ["not UTF-8 text"]),
+    ],
+)
+def test_bad_csv_is_named(write, content, parts):
+    path = write(content)
+    with pytest.raises(ValueError, match=r"log\.csv") as caught:
+        read_sheet(path).numbers(["a", "b"])
+    for part in [str(path), *parts]:
+        assert part in str(caught.value)
+
+
+def test_line_numbers_count_lines_within_quotes(write):
+    path = write('note,a\n"two\nlines",1\nx,bad\n')
+    with pytest.raises(ValueError, match="line 4, column 'a'"):
+        read_sheet(path).numbers(["a"])
+
+
+@pytest.mark.parametrize(
+    ("column", "parts"),
+    [
+        ([1.0, math.nan], ["row 2, column 'b'", "the cell is empty"]),
+        ([1.0, math.inf], ["row 2, column 'b'", "a finite number is needed, got inf"]),
+        (["1", "x"], ["row 2, column 'b'", "a number is needed, got 'x'"]),
+        (pd.array([1, None], dtype="Int64"), ["row 2, column 'b'", "the cell is empty"]),
+        (pd.to_datetime(["2020-01-01", "2020-01-02"]), ["row 1, column 'b'", "Timestamp"]),
+    ],
+)
+def test_bad_parquet_is_named(tmp_path, column, parts):
+    path = tmp_path / "log.parquet"
+    pd.DataFrame({"a": [1, 2], "b": column}).to_parquet(path)
+    with pytest.raises(ValueError, match=r"log\.parquet") as caught:
+        read_sheet(path).numbers(["a", "b"])
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_parquet_types_that_are_numbers(tmp_path):
+    path = tmp_path / "log.pq"
+    frame = pd.DataFrame({"i": [1, 2], "f": [0.5, 1.5], "b": [True, False]})
+    frame["n"] = pd.array([3, 4], dtype="Int64")
+    frame.to_parquet(path)
+    numbers = read_sheet(path).numbers(["i", "f", "b", "n"])
+    np.testing.assert_array_equal(numbers, [[1, 0.5, 1, 3], [2, 1.5, 0, 4]])
+
+
+def test_what_is_not_parquet_is_named(write):
+    with pytest.raises(ValueError, match="not a readable Parquet file"):
+        read_sheet(write("a,b\n1,2\n", "log.parquet"))
+
+
+def test_an_empty_parquet_table_is_named(tmp_path):
+    path = tmp_path / "log.parquet"
+    pd.DataFrame({"a": []}).to_parquet(path)
+    with pytest.raises(ValueError, match="no rows, only the columns"):
+        read_sheet(path)
+
+
+def test_paths_that_are_no_tables(tmp_path, write):
+    with pytest.raises(FileNotFoundError, match=r"gone\.csv: there is no such file"):
+        read_sheet(tmp_path / "gone.csv")
+    with pytest.raises(ValueError, match=r"'\.xlsx' is unknown; known are \.csv, \.parquet, \.pq"):
+        read_sheet(write("", "log.xlsx"))
+    (tmp_path / "dir.csv").mkdir()
+    with pytest.raises(ValueError, match="this is a directory"):
+        read_sheet(tmp_path / "dir.csv")
+
+
+def test_a_nameless_column_is_not_taken_by_default(write):
+    sheet = read_sheet(write(",a,b\n0,1,2\n"))
+    np.testing.assert_array_equal(sheet.numbers(["a"]), [[1]])
+    with pytest.raises(ValueError, match=r"column 1 has no name \(a saved index\?\)"):
+        sheet.others(["b"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "text"),
+    [
+        (["12:00", "12:01"], True),
+        (["12:00", ""], True),
+        (["12:00", "7"], False),
+        (["nan", "nan"], False),
+        (["", ""], False),
+    ],
+)
+def test_text_columns(write, cells, text):
+    path = write("t,a\n" + "".join(f"{cell},1\n" for cell in cells))
+    assert read_sheet(path).is_text("t") is text
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "message"),
+    [
+        ("a", TypeError, "rewards must be a list of column names, got 'a'"),
+        (3, TypeError, "rewards must be a list of column names, got 3"),
+        ([], ValueError, "rewards must name at least one column"),
+        (["a", 1], TypeError, "got 1 in it"),
+        (["a", "a"], ValueError, "got 'a' twice"),
+    ],
+)
+def test_bad_names_are_named(names, kind, message):
+    with pytest.raises(kind, match=message):
+        read_names("rewards", names)

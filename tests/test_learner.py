@@ -1,0 +1,412 @@
+"""The learner against the dense oracle, and its promises one by one."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+import contextgap as cg
+from contextgap.explorers import ContextualGap, EpsilonGreedy, KernelTS, Uniform
+from tests.oracle import DenseLearner
+
+RANDOM = ("kernel-ts", "epsilon-greedy")
+DETERMINISTIC = [name for name in cg.METHODS if name not in RANDOM]
+
+
+def random_problem(seed, n_arms, dimension):
+    """Smooth random reward functions, one per arm."""
+    rng = np.random.default_rng(seed)
+    frequency = rng.normal(size=(dimension, n_arms, 5)) / np.sqrt(dimension)
+    phase = rng.uniform(0, 2 * np.pi, size=(n_arms, 5))
+    contexts = rng.normal(size=(300, dimension))
+    rewards = np.cos(np.einsum("nd,dak->nak", contexts, frequency) + phase).sum(axis=-1)
+    return contexts, rewards + 0.1 * rng.normal(size=rewards.shape)
+
+
+def near_tie(oracle, context, picks):
+    """Whether two picks are told apart by rounding alone."""
+    belief = oracle.belief(context)
+    keys = (belief.half_width[0], belief.upper[0], belief.gap[0])
+    return any(abs(key[picks[0]] - key[picks[1]]) < 1e-9 for key in keys)
+
+
+@given(
+    method=st.sampled_from(DETERMINISTIC),
+    n_arms=st.integers(2, 8),
+    dimension=st.integers(1, 6),
+    seed=st.integers(0, 1000),
+    width=st.sampled_from([cg.PosteriorWidth(1.0), cg.PosteriorWidth(0.3), cg.RidgeWidth(0.5)]),
+    prior_mean=st.sampled_from([0.0, 1.5, "auto"]),
+    burn_in=st.integers(0, 3),
+)
+@settings(max_examples=12, deadline=None, derandomize=True)
+def test_picks_and_recommends_as_the_dense_oracle_over_300_steps(
+    method, n_arms, dimension, seed, width, prior_mean, burn_in
+):
+    contexts, rewards = random_problem(seed, n_arms, dimension)
+    settings = {
+        "kernel": cg.Gaussian(np.sqrt(dimension)),
+        "ridge": 0.05,
+        "width": width,
+        "prior_mean": prior_mean,
+        "burn_in": burn_in,
+    }
+    learner = cg.Learner(n_arms, method=method, **settings)
+    oracle = DenseLearner(n_arms, method=cg.METHODS[method], **settings)
+    for context, row in zip(contexts, rewards, strict=True):
+        expected, found = oracle.ask(context), learner.ask(context)
+        if expected != found:
+            assert near_tie(oracle, context, (expected, found))
+            learner.drop_pending()
+        oracle.tell(context, expected, row[expected])
+        learner.tell(context, expected, row[expected])
+    queries = np.random.default_rng(seed + 1).normal(size=(15, dimension))
+    belief = oracle.belief(queries)
+    expected = {
+        "contextual-gap": lambda: belief.leader,
+        "contextual-gap-history": lambda: oracle.look_back(queries)[0],
+        "kernel-ucb": lambda: belief.upper.argmax(axis=-1),
+        "kernel-ucb-mod": lambda: belief.mean.argmax(axis=-1),
+        "uniform": lambda: belief.mean.argmax(axis=-1),
+    }[method]()
+    np.testing.assert_array_equal(learner.recommend(queries), expected)
+
+
+@pytest.mark.parametrize("last", [None, 1, 2, 25, 10_000])
+@pytest.mark.parametrize("n_arms", [1, 2, 5])
+@pytest.mark.parametrize("steps", [0, 1, 7, 150])
+def test_look_back_against_a_refit_at_every_step(last, n_arms, steps):
+    contexts, rewards = random_problem(7, n_arms, 2)
+    method = cg.Method(explorer=ContextualGap(), recommender=cg.SmallestGapInHistory(last))
+    settings = {"kernel": cg.Matern(1.5), "ridge": 0.02, "width": cg.PosteriorWidth(2.0)}
+    learner = cg.Learner(n_arms, method=method, burn_in=2, prior_mean=0.3, **settings)
+    oracle = DenseLearner(n_arms, method=method, burn_in=2, prior_mean=0.3, **settings)
+    for context, row in zip(contexts[:steps], rewards, strict=False):
+        arm = learner.ask(context)
+        learner.tell(context, arm, row[arm])
+        oracle.tell(context, arm, row[arm])
+    queries = contexts[200:260]
+    leader, gap = oracle.look_back(queries, last)
+    policy = learner.freeze()
+    np.testing.assert_array_equal(policy.recommend(queries), leader)
+    np.testing.assert_allclose(policy.certificate(queries).bound, np.maximum(gap, 0), atol=1e-9)
+
+
+def test_look_back_of_one_step_is_the_smallest_gap():
+    contexts, rewards = random_problem(3, 4, 2)
+    recommended = []
+    for recommender in (cg.SmallestGap(), cg.SmallestGapInHistory(1)):
+        method = cg.Method(explorer=ContextualGap(), recommender=recommender)
+        learner = cg.Learner(4, method=method)
+        for context, row in zip(contexts[:60], rewards, strict=False):
+            arm = learner.ask(context)
+            learner.tell(context, arm, row[arm])
+        recommended.append(learner.recommend(contexts))
+    np.testing.assert_array_equal(*recommended)
+
+
+def taught(method="contextual-gap", steps=40, seed=0, arms=("a", "b", "c"), **settings):
+    contexts, rewards = random_problem(seed, len(arms), 2)
+    learner = cg.Learner(arms, method=method, seed=seed, **settings)
+    for context, row in zip(contexts[:steps], rewards, strict=False):
+        arm = learner.ask(context)
+        learner.tell(context, arm, row[list(arms).index(arm)])
+    return learner
+
+
+@pytest.mark.parametrize("method", list(cg.METHODS))
+def test_every_method_explores_decides_and_deploys(method):
+    learner = taught(method)
+    queries = random_problem(1, 3, 2)[0]
+    assert sum(learner.counts.values()) == 40
+    assert set(learner.recommend(queries)) <= {"a", "b", "c"}
+    decision = learner.decide(queries[0])
+    assert decision.arm == learner.ask(queries[0])
+    assert learner.method.name == method
+
+
+@pytest.mark.parametrize("method", list(cg.METHODS))
+def test_the_same_seed_gives_the_same_run(method):
+    first, second = taught(method, seed=5), taught(method, seed=5)
+    queries = random_problem(1, 3, 2)[0]
+    assert first.counts == second.counts
+    np.testing.assert_array_equal(first.recommend(queries), second.recommend(queries))
+
+
+@pytest.mark.parametrize("method", RANDOM)
+def test_decide_changes_nothing(method):
+    watched, plain = taught(method), taught(method)
+    contexts = random_problem(2, 3, 2)[0][:30]
+    for context in contexts:
+        watched.decide(context)
+    assert [watched.ask(x) for x in contexts] == [plain.ask(x) for x in contexts]
+
+
+def test_burn_in_cycles_through_the_arms():
+    learner = cg.Learner(3, burn_in=2)
+    picks = []
+    for x in np.linspace(0, 1, 6):
+        picks.append(learner.ask([x]))
+        assert learner.decide([x]).reason == "burn-in" or len(picks) == 6
+        learner.tell([x], picks[-1], 0.0)
+    assert picks == [0, 1, 2, 0, 1, 2]
+
+
+def test_uniform_divides_the_budget_equally():
+    assert taught("uniform", steps=42).counts == {"a": 14, "b": 14, "c": 14}
+
+
+def test_random_uniform_tries_every_arm():
+    method = cg.Method(explorer=Uniform(random=True), recommender=cg.HighestMean())
+    counts = taught(method, steps=300).counts
+    assert min(counts.values()) > 60
+    assert len(set(counts.values())) > 1
+
+
+def test_epsilon_greedy_explores_less_and_less():
+    explorer = EpsilonGreedy(decay=0.95)
+    method = cg.Method(explorer=explorer, recommender=cg.HighestMean())
+    learner = cg.Learner(["good", "bad"], method=method, kernel=cg.Gaussian(1.0), seed=3)
+    picks = []
+    for x in np.linspace(0, 1, 200):
+        picks.append(learner.ask([x]))
+        learner.tell([x], picks[-1], 1.0 if picks[-1] == "good" else 0.0)
+    assert picks[:30].count("bad") > 3
+    assert picks[120:].count("bad") == 0
+
+
+def test_thompson_draws_follow_the_posterior():
+    """With known means and widths, the share of picks is that of two normals compared."""
+    method = cg.Method(explorer=KernelTS(), recommender=cg.PosteriorSample())
+    learner = cg.Learner(2, method=method, kernel=cg.Gaussian(1.0), ridge=1.0, seed=0)
+    learner.tell([[0.0], [0.0]], [0, 1], [1.0, 0.0])
+    decision = learner.decide([0.0])
+    gap = (decision.mean[0] - decision.mean[1]) / np.hypot(*decision.std)
+    expected = ndtr(gap)
+    picks = []
+    for _ in range(4000):
+        picks.append(learner.ask([0.0]))
+        learner.drop_pending()
+    assert picks.count(0) / 4000 == pytest.approx(expected, abs=0.03)
+    deployed = learner.recommend(np.linspace(0, 1e-6, 4000)[:, None])
+    assert (deployed == 0).mean() == pytest.approx(expected, abs=0.03)
+
+
+def test_a_frozen_random_policy_is_a_function():
+    policy = taught("kernel-ts").freeze()
+    queries = random_problem(1, 3, 2)[0]
+    whole = policy.recommend(queries)
+    np.testing.assert_array_equal(policy.recommend(queries[::-1])[::-1], whole)
+    assert [policy.recommend(x) for x in queries[:20]] == list(whole[:20])
+
+
+def test_a_batch_spreads_over_the_arms():
+    """Without accounting for pending picks, ten asks at one context would all agree."""
+    learner = taught(steps=12)
+    context = np.zeros(2)
+    alone = learner.decide(context)
+    batch = learner.ask(np.tile(context, (10, 1)))
+    assert batch[0] == alone.arm
+    assert len(set(batch)) > 1
+    assert (learner.decide(context).std < alone.std).any()
+    np.testing.assert_allclose(learner.decide(context).mean, alone.mean)
+
+
+def test_a_batch_is_one_ask_after_another():
+    contexts = random_problem(2, 3, 2)[0][:25]
+    one, batch = taught(), taught()
+    assert [one.ask(x) for x in contexts] == list(batch.ask(contexts))
+
+
+def test_rewards_may_come_late_and_in_any_order():
+    contexts, rewards = random_problem(4, 3, 2)
+    prompt, late = (cg.Learner(3, kernel=cg.Gaussian(1.0)) for _ in range(2))
+    picks = late.ask(contexts[:30])
+    assert late.pending == 30
+    order = np.random.default_rng(0).permutation(30)
+    for i in order:
+        late.tell(contexts[i], picks[i], rewards[i, picks[i]])
+    assert late.pending == 0
+    for i in range(30):
+        prompt.tell(contexts[i], picks[i], rewards[i, picks[i]])
+    first, second = prompt.decide(contexts[50]), late.decide(contexts[50])
+    np.testing.assert_allclose(first.mean, second.mean, rtol=1e-9)
+    np.testing.assert_allclose(first.std, second.std, rtol=1e-9)
+
+
+def test_the_burn_in_counts_picks_that_are_pending():
+    learner = cg.Learner(3)
+    assert list(learner.ask(np.zeros((3, 1)))) == [0, 1, 2]
+
+
+def test_rewards_nobody_asked_for_leave_pending_picks_alone():
+    learner = cg.Learner(2)
+    arm = learner.ask([0.0])
+    learner.tell([1.0], arm, 1.0)
+    assert learner.pending == 1
+    learner.tell([0.0], arm, 1.0)
+    assert learner.pending == 0
+
+
+def test_fit_gives_the_posterior_of_telling_one_by_one():
+    contexts, rewards = random_problem(0, 3, 2)
+    arms = [["a", "b", "c"][i % 3] for i in range(300)]
+    heard = rewards[np.arange(300), np.arange(300) % 3]
+    told = cg.Learner(["a", "b", "c"], prior_mean="auto")
+    for context, arm, reward in zip(contexts, arms, heard, strict=True):
+        told.tell(context, arm, reward)
+    fitted = cg.Learner(["a", "b", "c"], prior_mean="auto").fit(
+        pd.DataFrame(contexts, columns=["x", "y"]), pd.Series(arms), pd.Series(heard)
+    )
+    first, second = told.decide([0.1, 0.2]), fitted.decide({"y": 0.2, "x": 0.1})
+    np.testing.assert_allclose(first.mean, second.mean, rtol=1e-8)
+    np.testing.assert_allclose(first.std, second.std, rtol=1e-8)
+    assert told.information_gain == pytest.approx(fitted.information_gain)
+
+
+def test_phases_may_alternate_at_any_time():
+    contexts, rewards = random_problem(0, 3, 2)
+    with_breaks, without = (cg.Learner(3, seed=1) for _ in range(2))
+    for context, row in zip(contexts[:50], rewards, strict=False):
+        with_breaks.recommend(contexts[100:110])
+        for learner in (with_breaks, without):
+            arm = learner.ask(context)
+            learner.tell(context, arm, row[arm])
+    assert with_breaks.counts == without.counts
+
+
+def test_an_added_arm_gets_its_burn_in():
+    learner = taught(steps=20, burn_in=2)
+    learner.add_arm("late")
+    picks = []
+    for x in random_problem(3, 3, 2)[0][:3]:
+        picks.append(learner.ask(x))
+        learner.tell(x, picks[-1], 0.0)
+    assert picks[:2] == ["late", "late"]
+    assert learner.arms == ("a", "b", "c", "late")
+    assert len(learner.decide([0.0, 0.0]).mean) == 4
+
+
+@pytest.mark.parametrize("method", list(cg.METHODS))
+def test_a_removed_arm_is_never_chosen_again(method, tmp_path):
+    learner = taught(method, steps=30)
+    before = learner.counts["b"]
+    learner.remove_arm("b")
+    contexts = random_problem(5, 3, 2)[0]
+    asked = {learner.ask(x) for x in contexts[:40]}
+    assert asked == {"a", "c"}
+    assert set(learner.recommend(contexts)) <= {"a", "c"}
+    assert learner.decide(contexts[0]).arms == ("a", "c")
+    learner.tell(contexts[0], "b", 1.0)  # a late reward is still welcome
+    learner.save(tmp_path / "l.cgap")
+    again = cg.Learner.load(tmp_path / "l.cgap")
+    assert again.arms == ("a", "c")
+    assert again._model.count(1) == before + 1
+
+
+def test_a_removed_arm_does_not_distort_the_others():
+    learner = taught(steps=30)
+    before = learner.decide([0.3, 0.1])
+    learner.remove_arm("b")
+    after = learner.decide([0.3, 0.1])
+    np.testing.assert_allclose(after.mean, before.mean[[0, 2]])
+
+
+def test_a_policy_stays_as_it_was():
+    learner = taught(steps=30)
+    policy = learner.freeze()
+    queries = random_problem(1, 3, 2)[0]
+    before, bound = policy.recommend(queries), policy.certificate(queries).bound
+    counts = policy.counts
+    for x in queries:
+        learner.tell(x, learner.ask(x), 5.0)
+    learner.add_arm("d")
+    learner.remove_arm("a")
+    np.testing.assert_array_equal(policy.recommend(queries), before)
+    np.testing.assert_array_equal(policy.certificate(queries).bound, bound)
+    assert (policy.counts, policy.arms) == (counts, ("a", "b", "c"))
+    for name in ("arms", "_model", "anything"):
+        with pytest.raises(AttributeError):
+            setattr(policy, name, None)
+    with pytest.raises(AttributeError):
+        del policy._model
+
+
+def test_a_policy_recommends_as_its_learner():
+    for method in cg.METHODS:
+        learner = taught(method)
+        queries = random_problem(1, 3, 2)[0]
+        np.testing.assert_array_equal(
+            learner.freeze().recommend(queries), learner.recommend(queries)
+        )
+
+
+@pytest.mark.parametrize("method", ["contextual-gap", "contextual-gap-history", "kernel-ts"])
+def test_blocks_do_not_show(method, monkeypatch):
+    policy = taught(method).freeze()
+    queries = random_problem(1, 3, 2)[0]
+    whole = policy.recommend(queries)
+    monkeypatch.setattr("contextgap.policy._BLOCK", 400)
+    np.testing.assert_array_equal(policy.recommend(queries), whole)
+
+
+def test_policies_may_be_asked_from_many_threads():
+    policy = taught("contextual-gap-history", steps=200).freeze()
+    queries = random_problem(1, 3, 2)[0]
+    expected = policy.recommend(queries)
+    wrong = []
+
+    def work():
+        for _ in range(5):
+            if not np.array_equal(policy.recommend(queries), expected):
+                wrong.append(1)
+            policy.decide(queries[0])
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_certificates_are_gaps_of_the_recommended_arm():
+    policy = taught().freeze()
+    queries = random_problem(1, 3, 2)[0][:40]
+    certificate = policy.certificate(queries)
+    assert certificate.probability is None
+    for x, bound in zip(queries, certificate.bound, strict=True):
+        decision = policy.decide(x)
+        place = decision.arms.index(decision.arm)
+        assert bound == pytest.approx(max(0.0, decision.gap[place]), abs=1e-9)
+
+
+def test_one_arm_is_simply_chosen():
+    for method in cg.METHODS:
+        learner = taught(method, arms=("only",), steps=5)
+        assert learner.ask([0.0, 0.0]) == "only"
+        assert list(learner.recommend(np.zeros((3, 2)))) == ["only"] * 3
+        np.testing.assert_array_equal(learner.freeze().certificate(np.zeros((3, 2))).bound, 0)
+
+
+def test_labels_come_back_as_they_were_given():
+    labels = ["text", 3, 2.5, None, ("tuple", 1), frozenset({1})]
+    learner = cg.Learner(labels)
+    picked = [learner.ask([float(i)]) for i in range(6)]
+    assert picked == labels
+    assert all(a is b for a, b in zip(picked, labels, strict=True))
+    assert learner.ask(np.zeros((4, 1))).dtype == object
+    assert cg.Learner(4).ask(np.zeros((4, 1))).dtype == np.int64
+    assert type(cg.Learner(4).ask([0.0])) is int
+
+
+def test_recommending_before_anything_was_seen():
+    learner = cg.Learner(["a", "b"])
+    assert learner.recommend([0.0, 1.0]) == "a"
+    policy = learner.freeze()
+    assert list(policy.recommend(np.zeros((2, 3)))) == ["a", "a"]
+    assert policy.decide([0.0]).gap.tolist() == [2.0, 2.0]
