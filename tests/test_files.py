@@ -473,16 +473,16 @@ class TestDamaged:
         whole, unnoticed = self.flip(
             folder, source, lambda whole: zip(range(0, len(whole), 11), masks, strict=False)
         )
-        header = whole.find(b'{\n "format"')
-        assert not [place for place in unnoticed if header <= place < header + 1000]
-        assert len(unnoticed) < 0.2 * len(whole) / 11  # time stamps and the like
+        for data in content(source).values():  # only zip's own time stamps and the like may differ
+            start = whole.index(data)
+            assert not [place for place in unnoticed if start <= place < start + len(data)]
 
     def test_every_byte_of_the_directory_flipped(self, folder, policy_file):
         masks = (0x01, 0x02, 0x04, 0x08, 0x0C, 0x0E, 0x40, 0x80, 0xFF)  # 0x0C: bzip2, 0x0E: LZMA
 
         def places(whole):
             start = whole.find(b"PK\x01\x02")
-            first = range(start, start + 120)
+            first = range(start, start + 66)
             return itertools.product(
                 [*range(60), *first, *range(len(whole) - 22, len(whole))], masks
             )
@@ -499,7 +499,6 @@ class TestDamaged:
                 path.write_bytes(whole[:start] + patch + whole[start + 512 :])
                 if path.read_bytes() != whole:
                     harmless_or_refused(path, original)
-                    assert len(path.read_bytes()) == len(whole)
 
     @pytest.mark.parametrize(
         "compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
@@ -599,11 +598,15 @@ def test_other_versions(folder, learner_file, version):
 EXPLODED = []
 
 
+def explode(what):
+    EXPLODED.append(what)
+
+
 class Bomb:
     """Something whose unpickling would be noticed."""
 
     def __reduce__(self):
-        return (EXPLODED.append, ("boom",))
+        return explode, ("boom",)
 
 
 @pytest.mark.parametrize("name", ["contexts", "z0", "pending", "surplus"])

@@ -46,7 +46,7 @@ __all__ = [
     "kernels",
 ]
 
-_LAZY = ("plot",)  # rooms that need extras load when first used
+_LAZY = ("experiments", "plot", "problems", "report")  # rooms that need extras load when first used
 
 
 def __getattr__(name: str) -> ModuleType:

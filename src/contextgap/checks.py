@@ -22,7 +22,10 @@ def real(name: str, value: Any, hint: str = "a finite number") -> float:
         value = value.item()
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {hint}, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         raise ValueError(f"{name} must be {hint}, got {value!r}")
     return number
@@ -74,11 +77,16 @@ def finite_vector(name: str, values: Any) -> FloatArray:
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
         raise TypeError(f"{name} must be a sequence of numbers, one per context, got {values!r}")
     try:
-        vector = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be numbers: {error}") from None
-    if vector.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {vector.shape}")
+        given = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be one-dimensional, got ragged lists") from None
+    if given.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {given.shape}")
+    if given.dtype.kind in "iuf":
+        vector = given.astype(np.float64)
+    else:
+        entries = np.asarray(values, dtype=object)
+        vector = np.array([real(f"{name} at row {i}", entry) for i, entry in enumerate(entries)])
     if not np.isfinite(vector).all():
         row = int(np.flatnonzero(~np.isfinite(vector))[0])
         raise ValueError(f"{name} must be finite, got {vector[row]} at row {row}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,7 @@ class ContextSchema:
     dimension: int | None = None
     columns: tuple[str, ...] | None = None
 
-    def read(self, contexts: Any) -> Intake:
+    def read(self, contexts: Any, called: str = "contexts") -> Intake:
         """Return ``contexts`` as a float array, or raise an error that names what is wrong.
 
         Parameters
@@ -53,11 +55,19 @@ class ContextSchema:
         contexts
             One context (1-D, a mapping or a pandas Series by name) or a table of them (2-D, a
             pandas or polars DataFrame). Names are matched, reordered and, if surplus, ignored.
+        called
+            What errors call the argument.
         """
+        try:
+            return self._read(contexts)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{called} {error}") from None
+
+    def _read(self, contexts: Any) -> Intake:
         names, values = self._by_name(contexts)
-        array = _as_floats(values, names)
+        array = _as_floats(values, names or self.columns)
         if array.ndim > 2:
-            raise ValueError(f"contexts must be 1-D or 2-D, got shape {array.shape}")
+            raise ValueError(f"must be 1-D or 2-D, got shape {array.shape}")
         single = array.ndim < 2
         rows = array.reshape(1, -1) if single else array
         self._check_dimension(rows.shape[1], single)
@@ -69,59 +79,82 @@ class ContextSchema:
         if isinstance(contexts, Mapping):
             given = [str(name) for name in contexts]
             wanted = self._wanted(given)
-            return wanted, [contexts[name] for name in wanted]
+            values = [list(contexts.values())[given.index(name)] for name in wanted]
+            for name, value in zip(wanted, values, strict=True):
+                if np.ndim(value):
+                    raise TypeError(
+                        f"by name must hold one number each, got {value!r} for {name!r}; "
+                        "use a DataFrame for a table"
+                    )
+            return wanted, values
         if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
-            wanted = self._wanted([str(name) for name in contexts.columns])
-            positions = [[str(name) for name in contexts.columns].index(name) for name in wanted]
-            picked = contexts[[contexts.columns[position] for position in positions]]
+            given = [str(name) for name in contexts.columns]
+            wanted = self._wanted(given)
+            picked = contexts[[contexts.columns[given.index(name)] for name in wanted]]
             return wanted, picked.to_numpy()
         index = getattr(contexts, "index", None)
         if index is not None and hasattr(index, "tolist") and hasattr(contexts, "to_numpy"):
-            given = [str(name) for name in index.tolist()]
-            if self.columns is not None:
-                wanted = self._wanted(given)
-                return wanted, contexts.to_numpy()[[given.index(name) for name in wanted]]
-            return tuple(given), contexts.to_numpy()
+            given = index.tolist()
+            if not all(isinstance(name, str) for name in given):
+                return None, contexts.to_numpy()  # row numbers are not names
+            wanted = self._wanted(given)
+            return wanted, contexts.to_numpy()[[given.index(name) for name in wanted]]
         return None, contexts
 
     def _wanted(self, given: list[str]) -> tuple[str, ...]:
+        _check_distinct(given)
         if self.columns is None:
             return tuple(given)
         missing = [name for name in self.columns if name not in given]
         if missing:
-            raise ValueError(f"contexts lack the column {missing[0]!r}; they have {given}")
+            raise ValueError(f"lack the column {missing[0]!r}; they have {given}")
         return self.columns
 
     def _check_dimension(self, dimension: int, single: bool) -> None:
         if dimension == 0:
-            raise ValueError("contexts must have at least one number each, got none")
+            raise ValueError("must have at least one number each, got none")
         if self.dimension is None or dimension == self.dimension:
             return
         hint = ""
         if single and self.dimension == 1:
             hint = f"; for {dimension} contexts pass an array of shape ({dimension}, 1)"
         raise ValueError(
-            f"contexts must have {self.dimension} numbers each, as before, got {dimension}{hint}"
+            f"must have {self.dimension} numbers each, as before, got {dimension}{hint}"
         )
 
 
 def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
-    array = np.asarray(values)
-    if array.dtype.kind in "cmMSUV":
-        raise TypeError(f"contexts must be numbers, got {array.ravel()[:1].tolist()!r}")
     try:
-        return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError("must be equally long, got rows of different lengths") from None
+    if array.dtype.kind in "cmMSUV":
+        array = np.asarray(values, dtype=object)  # the values as they were given
+    if array.dtype == object and (bad := _first_bad(array, names)):
+        raise TypeError(f"must be numbers, got {bad}")
+    try:
+        return np.array(array, dtype=np.float64, order="C")  # a copy: users reuse their arrays
+    except OverflowError:
+        raise ValueError("must be finite, got a number too large for a float") from None
     except (TypeError, ValueError):
-        raise TypeError(f"contexts must be numbers, got {_first_bad(array, names)}") from None
+        raise TypeError(f"must be numbers, got {values!r}") from None
+
+
+def _check_distinct(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"name the column {name!r} twice")
+        seen.add(name)
 
 
 def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
+    """Describe the first entry that is no number; a None in a table is a gap, found later."""
     for place, value in np.ndenumerate(array):
-        try:
-            float(value)
-        except (TypeError, ValueError):
+        gap = value is None and place
+        if not gap and not isinstance(value, Real | Decimal | np.bool_):
             return f"{value!r}{_place(place, names)}"
-    return "rows of different lengths"
+    return ""
 
 
 def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool) -> None:
@@ -129,7 +162,7 @@ def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool)
     if not finite.all():
         row, column = (int(i) for i in np.argwhere(~finite)[0])
         where = _place((column,) if single else (row, column), names)
-        raise ValueError(f"contexts must be finite, got {rows[row, column]}{where}")
+        raise ValueError(f"must be finite, got {rows[row, column]}{where}")
 
 
 def _place(place: tuple[int, ...], names: tuple[str, ...] | None) -> str:

@@ -16,7 +16,9 @@ Label: TypeAlias = Hashable
 
 def read_labels(arms: Any) -> tuple[Label, ...]:
     """Return distinct labels from a number of arms or an iterable of labels."""
-    if isinstance(arms, str) or not isinstance(arms, int | np.integer | Iterable):
+    scalar_array = isinstance(arms, np.ndarray) and arms.ndim == 0
+    countable = isinstance(arms, int | np.integer | Iterable)
+    if scalar_array or not countable or isinstance(arms, str | bytes):
         raise TypeError(f"arms must be a number of arms or a list of labels, got {arms!r}")
     if isinstance(arms, int | np.integer):
         return tuple(range(checks.whole("arms", arms, least=1)))
@@ -32,19 +34,26 @@ def read_labels(arms: Any) -> tuple[Label, ...]:
     return labels
 
 
+def _equals_itself(label: Any) -> bool:
+    try:
+        return bool(label == label)
+    except TypeError:  # pandas' NA
+        return False
+
+
 def check_label(label: Any) -> None:
     """Raise unless ``label`` can serve as an arm's name."""
     try:
         hash(label)
     except TypeError:
         raise TypeError(f"arms must be hashable (text, numbers, tuples), got {label!r}") from None
-    if label != label:
+    if not _equals_itself(label):
         raise ValueError(f"arms must equal themselves, got {label!r}")
 
 
 def label_array(labels: Sequence[Label], indices: IntArray) -> NDArray[Any]:
     """Return the labels at ``indices``: an int array for int labels, an object array otherwise."""
-    if all(type(label) is int for label in labels):
+    if all(type(label) is int and -(2**63) <= label < 2**63 for label in labels):
         return np.asarray(labels, dtype=np.int64)[indices]
     table = np.empty(len(labels), dtype=object)
     table[:] = labels
@@ -68,6 +77,8 @@ def encode_label(label: Label) -> Any:
 def decode_label(value: Any) -> Label:
     """Reverse ``encode_label``."""
     if isinstance(value, dict):
+        if not isinstance(value["tuple"], list):
+            raise ValueError(f"not a label: {value!r}")
         return tuple(decode_label(item) for item in value["tuple"])
     if isinstance(value, list):
         raise ValueError(f"not a label: {value!r}")

@@ -13,17 +13,21 @@ from contextgap import checks, files
 from contextgap.arrays import FloatArray, IntArray
 from contextgap.belief import Belief, Decision
 from contextgap.contexts import ContextSchema, Intake
-from contextgap.explorers import Moment, least_pulled
+from contextgap.explorers import Moment, explore
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.labels import Label, check_label, label_array, read_labels
 from contextgap.methods import Method, read_method
 from contextgap.models import ExactModel
+from contextgap.models.arm import check_floats
 from contextgap.pending import Pending
-from contextgap.policy import (
-    Policy,
+from contextgap.policy import Policy
+from contextgap.randomness import random_sources, seed_after
+from contextgap.state import (
     Rules,
     describe_rules,
     describe_state,
+    read_prior_mean,
+    read_seed,
     restore_rules,
     restore_state,
 )
@@ -84,17 +88,13 @@ class Learner:
         checks.instance("width", width, Width, "PosteriorWidth(1.0)")
         ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
         self._rules = Rules(read_method(method), width, checks.whole("burn_in", burn_in, least=0))
-        self._model = ExactModel(kernel, ridge, len(labels), _read_prior_mean(prior_mean))
+        self._model = ExactModel(kernel, ridge, len(labels), read_prior_mean(prior_mean))
         self._labels = labels
         self._active = tuple(range(len(labels)))
         self._places = {label: i for i, label in enumerate(labels)}
         self._schema = ContextSchema()
         self._pending = Pending()
-        if seed is not None:
-            seed = checks.whole("seed", seed, least=0)
-        sequence = np.random.SeedSequence(seed)
-        self._rng = np.random.default_rng(sequence)
-        self._policy_seed = int(sequence.generate_state(1, np.uint64)[0])
+        self._rng, self._policy_seed = random_sources(seed)
 
     def __repr__(self) -> str:
         return (
@@ -311,7 +311,9 @@ class Learner:
             "policy_seed": self._policy_seed,
             "pending": [arm for arm, _ in waiting],
         }
-        contexts = np.array([x for _, x in waiting]).reshape(len(waiting), -1)
+        contexts = np.array([x for _, x in waiting]).reshape(
+            len(waiting), self._schema.dimension or 0
+        )
         files.write(path, "learner", header, {**self._model.arrays(), "pending": contexts})
 
     @classmethod
@@ -330,10 +332,18 @@ class Learner:
             learner._rules = restore_rules(header)
             learner._model, learner._active, learner._schema = model, active, schema
             learner._rng.bit_generator.state = header["random_state"]
-            learner._policy_seed = int(header["policy_seed"])
-            for context, arm in zip(arrays["pending"], header["pending"], strict=True):
-                learner._pending.add(context, int(arm))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            if learner._rng.bit_generator.state != header["random_state"]:
+                raise ValueError("the random state is not one")
+            learner._policy_seed = read_seed(header["policy_seed"])
+            waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
+            check_floats(arrays["pending"], (len(waiting), schema.dimension or 0))
+            if waiting and max(waiting) >= len(labels):
+                raise ValueError("a pending pick names an arm that does not exist")
+            for context, arm in zip(arrays["pending"], waiting, strict=True):
+                learner._pending.add(context, arm)
+        except ImportError:  # scikit-learn, for its kernels
+            raise
+        except Exception as error:
             raise files.damaged(path, error) from None
         return learner
 
@@ -345,7 +355,8 @@ class Learner:
     def _read_outcomes(self, count: int, arms: Any, rewards: Any) -> tuple[IntArray, FloatArray]:
         if hasattr(arms, "to_list"):  # a pandas or polars Series
             arms = arms.to_list()
-        if isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray):
+        scalar_array = isinstance(arms, np.ndarray) and arms.ndim == 0
+        if scalar_array or isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray):
             raise TypeError(f"arms must be a sequence of labels, one per context, got {arms!r}")
         values = checks.finite_vector("rewards", rewards)
         checks.same_length(contexts=count, arms=len(arms), rewards=len(values))
@@ -371,10 +382,7 @@ class Learner:
         return Belief(self._model.posterior_at(context, self._active), self._rules.width)
 
     def _pick(self, moment: Moment) -> tuple[int, str]:
-        if moment.pulls.min() < self._rules.burn_in:
-            return least_pulled(moment), "burn-in"
-        explorer = self._rules.method.explorer
-        return explorer.pick(moment), explorer.reason
+        return explore(moment, self._rules.method.explorer, self._rules.burn_in)
 
     def _policy(self, model: ExactModel) -> Policy:
         return Policy(
@@ -383,13 +391,5 @@ class Learner:
             active=self._active,
             rules=self._rules,
             schema=self._schema,
-            seed=(self._policy_seed + len(self._model)) % 2**64,
+            seed=seed_after(self._policy_seed, len(self._model)),
         )
-
-
-def _read_prior_mean(prior_mean: Any) -> float | str:
-    if isinstance(prior_mean, str):
-        if prior_mean != "auto":
-            raise ValueError(f'prior_mean must be a number or "auto", got {prior_mean!r}')
-        return prior_mean
-    return checks.real("prior_mean", prior_mean, 'a number or "auto"')

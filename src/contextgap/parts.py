@@ -54,15 +54,18 @@ def _name(kind: type) -> str:
 
 
 def _plain(part: Part, field: str) -> Any:
-    value = getattr(part, field)
+    return _plain_value(getattr(part, field), f"{type(part).__name__}.{field}")
+
+
+def _plain_value(value: Any, owner: str) -> Any:
     if isinstance(value, Part):
         return value.describe()
     if isinstance(value, tuple):
-        return list(value)
+        return [_plain_value(item, owner) for item in value]
     if isinstance(value, _PLAIN):
         return value
     raise TypeError(
-        f"{type(part).__name__}.{field} cannot be described in a file: "
+        f"{owner} cannot be described in a file: "
         f"it holds a {type(value).__name__}, not plain values"
     )
 
@@ -71,5 +74,5 @@ def _rich(value: Any) -> Any:
     if isinstance(value, Mapping):
         return build(value)
     if isinstance(value, list):
-        return tuple(value)
+        return tuple(_rich(item) for item in value)
     return value

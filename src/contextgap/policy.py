@@ -9,16 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import files, parts
+from contextgap import files
 from contextgap.arrays import FloatArray, IntArray, frozen
 from contextgap.belief import Belief, Decision
 from contextgap.contexts import ContextSchema
 from contextgap.history import Choice
 from contextgap.kernels import Kernel
-from contextgap.labels import Label, decode_label, encode_label, label_array
+from contextgap.labels import Label, label_array
 from contextgap.methods import Method
 from contextgap.models import ExactModel
 from contextgap.recommenders import ModelEvidence
+from contextgap.state import (
+    Rules,
+    describe_rules,
+    describe_state,
+    read_seed,
+    restore_rules,
+    restore_state,
+)
 from contextgap.widths import Width
 
 # Numbers in one block of kernel values; 2^22 of them are 32 MB.
@@ -40,25 +48,6 @@ class Certificate:
 
     bound: FloatArray
     probability: float | None
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The settings that learner and policy share.
-
-    Parameters
-    ----------
-    method
-        How to explore and how to deploy.
-    width
-        How standard deviations become intervals.
-    burn_in
-        Pulls per arm before the method takes over.
-    """
-
-    method: Method
-    width: Width
-    burn_in: int
 
 
 class Policy:
@@ -226,9 +215,11 @@ class Policy:
                 active=active,
                 rules=restore_rules(header),
                 schema=schema,
-                seed=int(header["seed"]),
+                seed=read_seed(header["seed"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except ImportError:  # scikit-learn, for its kernels
+            raise
+        except Exception as error:
             raise files.damaged(path, error) from None
 
     def _read(self, contexts: Any) -> tuple[FloatArray, bool]:
@@ -261,55 +252,3 @@ class Policy:
         size = max(1, _BLOCK // max(1, len(self._model), len(self._active)))
         for first in range(0, len(rows), size):
             yield rows[first : first + size]
-
-
-def describe_rules(rules: Rules) -> dict[str, Any]:
-    """Return the rules as plain values for a file's header."""
-    return {
-        "method": rules.method.describe(),
-        "width": rules.width.describe(),
-        "burn_in": rules.burn_in,
-    }
-
-
-def restore_rules(header: dict[str, Any]) -> Rules:
-    """Reverse ``describe_rules``."""
-    method, width = parts.build(header["method"]), parts.build(header["width"])
-    if not (isinstance(method, Method) and isinstance(width, Width)):
-        raise ValueError("method or width is something else")
-    return Rules(method, width, int(header["burn_in"]))
-
-
-def describe_state(
-    model: ExactModel, labels: tuple[Label, ...], active: tuple[int, ...], schema: ContextSchema
-) -> dict[str, Any]:
-    """Return what was learnt, but for the arrays, as plain values for a file's header."""
-    return {
-        "kernel": model.kernel.describe(),
-        "ridge": model.ridge,
-        "prior_mean": model.prior_mean,
-        "arms": [encode_label(label) for label in labels],
-        "active": list(active),
-        "dimension": schema.dimension,
-        "columns": None if schema.columns is None else list(schema.columns),
-    }
-
-
-def restore_state(
-    header: dict[str, Any], arrays: dict[str, Any]
-) -> tuple[ExactModel, tuple[Label, ...], tuple[int, ...], ContextSchema]:
-    """Reverse ``describe_state``, arrays included."""
-    kernel = parts.build(header["kernel"])
-    if not isinstance(kernel, Kernel):
-        raise ValueError("the kernel is something else")
-    labels = tuple(decode_label(label) for label in header["arms"])
-    active = tuple(int(i) for i in header["active"])
-    if not active or not all(0 <= i < len(labels) for i in active):
-        raise ValueError("the list of arms in use does not match the arms")
-    columns = header["columns"]
-    schema = ContextSchema(header["dimension"], None if columns is None else tuple(columns))
-    model = ExactModel(kernel, float(header["ridge"]), len(labels), header["prior_mean"])
-    model.restore(arrays)
-    if len(model) and model.contexts.shape[1] != schema.dimension:
-        raise ValueError("contexts have another dimension than the header says")
-    return model, labels, active, schema

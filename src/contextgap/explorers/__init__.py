@@ -1,6 +1,6 @@
 """Explorers: which arm to try next, where mistakes are free."""
 
-from contextgap.explorers.base import Explorer, Moment, least_pulled
+from contextgap.explorers.base import Explorer, Moment, explore, least_pulled
 from contextgap.explorers.contextual_gap import ContextualGap
 from contextgap.explorers.epsilon_greedy import EpsilonGreedy
 from contextgap.explorers.kernel_ts import KernelTS
@@ -15,5 +15,6 @@ __all__ = [
     "KernelUCB",
     "Moment",
     "Uniform",
+    "explore",
     "least_pulled",
 ]

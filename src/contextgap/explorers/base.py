@@ -55,3 +55,10 @@ class Explorer(Part, ABC):
 def least_pulled(moment: Moment) -> int:
     """Return the arm picked least often so far, which cycles through the arms in order."""
     return int(moment.pulls.argmin())
+
+
+def explore(moment: Moment, explorer: Explorer, burn_in: int) -> tuple[int, str]:
+    """Return the arm to try and why: every arm ``burn_in`` times in turn, then the explorer's."""
+    if moment.pulls.min() < burn_in:
+        return least_pulled(moment), "burn-in"
+    return explorer.pick(moment), explorer.reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -47,7 +47,8 @@ class Kernel(Part, ABC):
     def __mul__(self, other: Any) -> Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(self, float(other)) if isinstance(other, Real) else NotImplemented
+        # Scaled reads the number: it knows that True is not one.
+        return Scaled(self, cast(float, other)) if isinstance(other, Real) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -132,9 +133,13 @@ class Scaled(Kernel):
 
 def per_dimension(name: str, value: Any, hint: str) -> float | tuple[float, ...]:
     """Return a positive number, or a tuple of them, one per context dimension."""
-    if np.ndim(value) == 0:
+    try:
+        axes = np.ndim(value)
+    except ValueError:
+        axes = 2  # lists of different lengths
+    if axes == 0:
         return checks.positive(name, value, hint)
-    if np.ndim(value) != 1 or len(value) == 0:
+    if axes != 1 or len(value) == 0:
         raise ValueError(f"{name} must be one number or one per dimension, got {value!r}")
     return tuple(checks.positive(f"{name}[{i}]", entry, hint) for i, entry in enumerate(value))
 

@@ -28,9 +28,11 @@ class SklearnKernel(Kernel):
     kernel: Any
 
     def __post_init__(self) -> None:
+        from sklearn.base import clone
         from sklearn.gaussian_process import kernels
 
         checks.instance("kernel", self.kernel, kernels.Kernel, "sklearn's RBF(1.0)")
+        object.__setattr__(self, "kernel", clone(self.kernel))  # theirs can be changed
         if any(isinstance(part, kernels.WhiteKernel) for part in _parts(self.kernel)):
             raise ValueError("kernel contains a WhiteKernel; express noise by ridge instead")
 
@@ -39,6 +41,20 @@ class SklearnKernel(Kernel):
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return np.asarray(self.kernel.diag(contexts), dtype=np.float64)
+
+    def check_dimension(self, dimension: int) -> None:
+        try:
+            self.kernel(np.zeros((1, dimension)))
+        except ValueError as error:
+            raise ValueError(
+                f"kernel does not suit contexts of {dimension} numbers: {error}"
+            ) from None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SklearnKernel) and _key(self.kernel) == _key(other.kernel)
+
+    def __hash__(self) -> int:
+        return hash(_key(self.kernel))
 
     def describe(self) -> dict[str, Any]:
         """Return the scikit-learn kernel as nested class names and parameters."""
@@ -57,6 +73,16 @@ def _parts(kernel: Any) -> list[Any]:
         kernel,
         *(part for value in values if isinstance(value, Theirs) for part in _parts(value)),
     ]
+
+
+def _key(value: Any) -> Any:
+    """A kernel as nested tuples, which compare and hash by value."""
+    if hasattr(value, "get_params"):
+        parameters = sorted(value.get_params(deep=False).items())
+        return (type(value), *((name, _key(setting)) for name, setting in parameters))
+    if isinstance(value, tuple | list | np.ndarray):
+        return tuple(_key(item) for item in value)
+    return value
 
 
 def _describe(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -53,7 +54,9 @@ class _Stationary(Kernel):
         """|left - right|² in units of the bandwidth."""
         if isinstance(self.bandwidth, float):
             squared = _cdist(left, right)
-            squared *= self.bandwidth**-2
+            with np.errstate(over="ignore"):  # infinitely far apart is fine
+                squared /= self.bandwidth
+                squared /= self.bandwidth  # twice: the square of a tiny bandwidth is zero
             return squared
         scale = np.asarray(self.bandwidth)
         return _cdist(left / scale, right / scale)
@@ -91,7 +94,7 @@ class Gaussian(_Stationary):
             Larger for smoother functions.
         """
         spread = checks.positive("spread", spread, "1 suits most problems")
-        rows = ContextSchema().read(sample).rows
+        rows = ContextSchema().read(sample, called="sample").rows
         if len(rows) < 2:
             raise ValueError(f"sample must hold at least 2 contexts, got {len(rows)}")
         deviation = rows.std(axis=0)
@@ -108,8 +111,8 @@ class Gaussian(_Stationary):
 class Matern(_Stationary):
     """The Matérn kernel: rougher functions than the Gaussian's.
 
-    With r = |x − y| / bandwidth: exp(−r) for smoothness 1/2, (1 + √3 r) exp(−√3 r) for 3/2 and
-    (1 + √5 r + 5r²/3) exp(−√5 r) for 5/2.
+    With r the distance in bandwidths: exp(−r) for smoothness 1/2, (1 + √3 r) exp(−√3 r) for 3/2
+    and (1 + √5 r + 5r²/3) exp(−√5 r) for 5/2.
 
     Parameters
     ----------
@@ -123,12 +126,13 @@ class Matern(_Stationary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.smoothness not in (0.5, 1.5, 2.5):
+        if not isinstance(self.smoothness, Real) or self.smoothness not in (0.5, 1.5, 2.5):
             raise ValueError(f"smoothness must be 0.5, 1.5 or 2.5, got {self.smoothness!r}")
         object.__setattr__(self, "smoothness", float(self.smoothness))
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        r = np.sqrt(2 * self.smoothness * self._squared_distance(left, right))
+        # exp(−700) is next to the smallest float; r itself may be infinite.
+        r = np.minimum(np.sqrt(2 * self.smoothness * self._squared_distance(left, right)), 700.0)
         if self.smoothness == 0.5:
             return np.exp(-r)
         if self.smoothness == 1.5:

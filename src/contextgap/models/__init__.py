@@ -3,5 +3,6 @@
 from contextgap.models.base import Model, Posterior
 from contextgap.models.dense import DenseModel
 from contextgap.models.exact import ExactModel
+from contextgap.models.tracked import TrackedModel
 
-__all__ = ["DenseModel", "ExactModel", "Model", "Posterior"]
+__all__ = ["DenseModel", "ExactModel", "Model", "Posterior", "TrackedModel"]

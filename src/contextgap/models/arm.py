@@ -50,7 +50,7 @@ class Arm:
     def observe(self, place: int, v: FloatArray, prior_variance: float, reward: float) -> None:
         """Take in one reward at a context with v = L⁻¹k."""
         self.retract()
-        self._append(place, v, pivot(prior_variance, v, self.ridge), reward)
+        self._append(place, v, self._pivot(v, prior_variance), reward)
 
     def observe_many(
         self, places: IntArray, v: FloatArray, gram: FloatArray, rewards: FloatArray
@@ -64,7 +64,7 @@ class Arm:
 
     def assume(self, context: FloatArray, v: FloatArray, prior_variance: float) -> None:
         """Count an observation whose reward is not known yet."""
-        self.factor.append(v, pivot(prior_variance, v, self.ridge))
+        self.factor.append(v, self._pivot(v, prior_variance))
         self.assumed.append(context)
 
     def retract(self) -> None:
@@ -127,6 +127,9 @@ class Arm:
         arm._add_gain(arm.factor.diagonal.tolist())
         return arm
 
+    def _pivot(self, v: FloatArray, prior_variance: float) -> float:
+        return pivot(float(prior_variance - v @ v), self.ridge, prior_variance, len(v))
+
     def _append(self, place: int, v: FloatArray, diagonal: float, reward: float) -> None:
         self.factor.append(v, diagonal)
         self.places.append(place)
@@ -146,14 +149,13 @@ def root(variance: FloatArray) -> FloatArray:
     return np.sqrt(variance, out=variance)
 
 
-def pivot(prior_variance: float, v: FloatArray, ridge: float) -> float:
-    """Return √(std² + ridge), the factor's next diagonal entry.
+def pivot(variance: float, ridge: float, prior_variance: float, size: int) -> float:
+    """Return √(std² + ridge), the factor's next diagonal entry after ``size`` rows.
 
     Rounding leaves std² = k(x, x) − v·v wrong by some n·ε·k(x, x); a ridge below that would let
     the errors grow from row to row, so the entry never goes below it.
     """
-    variance = max(float(prior_variance - v @ v), 0.0) + ridge
-    return math.sqrt(max(variance, _rounding(prior_variance, len(v))))
+    return math.sqrt(max(max(variance, 0.0) + ridge, _rounding(prior_variance, size)))
 
 
 def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
@@ -176,7 +178,8 @@ def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
         row = schur[:i, i].copy()
         factor.solve(row)
         rows[i, old : old + i] = row
-        rows[i, old + i] = pivot(gram[i, i], rows[i, : old + i], ridge)
+        variance = float(schur[i, i] - row @ row)
+        rows[i, old + i] = pivot(variance, ridge, gram[i, i], old + i)
         factor.append(row, rows[i, old + i])
     return rows
 

@@ -52,11 +52,12 @@ class Sheet:
 
     def is_text(self, name: str) -> bool:
         """Whether a column, such as a time stamp, holds text throughout and not one number."""
-        cells = self._cells(name)
+        cells = self.cells_of(name)
         filled = [cell for cell in cells if not _is_empty(cell)]
         return bool(filled) and all(_number(cell) is None for cell in filled)
 
-    def _cells(self, name: str) -> list[Any]:
+    def cells_of(self, name: str) -> list[Any]:
+        """Return a column as it stands in the file."""
         if name not in self.columns:
             raise ValueError(
                 f"{self.path}: there is no column {name!r}; the columns are {list(self.columns)}"
@@ -64,7 +65,7 @@ class Sheet:
         return self.cells[self.columns.index(name)]
 
     def _column(self, name: str) -> list[float]:
-        cells = self._cells(name)
+        cells = self.cells_of(name)
         values = []
         for place, cell in zip(self.places, cells, strict=True):
             value = _number(cell)

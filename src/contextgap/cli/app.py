@@ -1,0 +1,41 @@
+"""All commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import contextgap
+from contextgap.cli import policies, studies
+
+app = typer.Typer(
+    name="contextgap",
+    help="Learn which option is best for each input while mistakes are free; then decide alone.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("run")(studies.run_command)
+app.command("compare")(studies.compare_command)
+app.command("tune")(studies.tune_command)
+app.command("reproduce")(studies.reproduce_command)
+app.command("learn")(policies.learn_command)
+app.command("recommend")(policies.recommend_command)
+app.command("show")(policies.show_command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"contextgap {contextgap.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Learn which option is best for each input while mistakes are free; then decide alone."""
+    del version  # handled by its callback

@@ -1,0 +1,171 @@
+"""Commands that make and use policies: learn, recommend, show."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import numpy as np
+import typer
+
+from contextgap.cli.problems import read_trials, split
+from contextgap.cli.terminal import complaints, out, print_json, print_table
+from contextgap.kernels import Gaussian
+from contextgap.learner import Learner
+from contextgap.methods import METHODS
+from contextgap.parts import Part
+from contextgap.policy import Policy
+from contextgap.problems.extras import study_import
+from contextgap.problems.sheet import read_sheet
+from contextgap.widths import PosteriorWidth
+
+PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def learn_command(
+    log: Annotated[Path, typer.Argument(help="A .csv or .parquet file, one trial per row.")],
+    arm: Annotated[str, typer.Option(help="Column with the arm tried.")],
+    reward: Annotated[str, typer.Option(help="Column with the reward it gave.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")],
+    context: Annotated[
+        str | None, typer.Option(help="Context columns, comma-separated; all others by default.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help=f"Its deployment rule is used: {', '.join(METHODS)}.")
+    ] = "contextual-gap",
+    bandwidth: Annotated[
+        float | None, typer.Option(help="Of a Gaussian kernel; from the contexts if left out.")
+    ] = None,
+    ridge: Annotated[float, typer.Option(help="0.01 to 1 suits rewards of unit spread.")] = 0.05,
+    scale: Annotated[float, typer.Option(help="Width of the intervals.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Make a policy from logged trials."""
+    with complaints():
+        sheet, columns, arms, rewards = read_trials(log, split(context), arm, reward)
+        contexts = sheet.numbers(columns)
+        kernel = Gaussian.from_contexts(contexts) if bandwidth is None else Gaussian(bandwidth)
+        labels = sorted(set(arms))
+        learner = Learner(
+            labels,
+            kernel=kernel,
+            ridge=ridge,
+            method=method,
+            width=PosteriorWidth(scale),
+            prior_mean="auto",
+            seed=seed,
+        )
+        table = study_import("pandas").DataFrame(contexts, columns=columns)
+        learner.fit(table, arms, rewards)
+        policy = learner.freeze()
+        policy.save(output)
+    if json:
+        print_json({**_describe(policy), "policy": str(output)})
+        return
+    _print_policy(f"learnt from {len(arms)} trials in {log.name}", policy)
+    out.print(f"policy: {output}", soft_wrap=True)
+
+
+def recommend_command(
+    policy: PolicyFile,
+    contexts: Annotated[Path, typer.Argument(help="A .csv or .parquet file, a context per row.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV file to write; stdout if left out.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Recommend an arm for every row, with a bound on what it may miss."""
+    with complaints():
+        rule = Policy.load(policy)
+        sheet = read_sheet(contexts)
+        columns = list(rule.columns or sheet.columns)
+        rows = sheet.numbers(columns)
+        arms, certificate = rule.recommend(rows), rule.certificate(rows)
+        kind = _kind(certificate.probability)
+        answers = [
+            {"arm": str(arm), "regret_bound": float(bound), "bound": kind}
+            for arm, bound in zip(arms, certificate.bound, strict=True)
+        ]
+        if json:
+            print_json(answers)
+            return
+        cells = list(zip(*(sheet.cells_of(name) for name in columns), strict=True))
+        if output is None:
+            _write_csv(sys.stdout, columns, cells, answers)
+            return
+        with output.open("w", newline="") as file:
+            _write_csv(file, columns, cells, answers)
+    chosen, counts = np.unique([answer["arm"] for answer in answers], return_counts=True)
+    print_table(
+        f"{len(answers)} recommendations",
+        ["arm", "times"],
+        list(zip(chosen.tolist(), counts.tolist(), strict=True)),
+    )
+    out.print(f"bounds: {kind}\nwritten to {output}", soft_wrap=True)
+
+
+def _write_csv(
+    file: TextIO, columns: list[str], cells: list[tuple[Any, ...]], answers: list[dict[str, Any]]
+) -> None:
+    writer = csv.writer(file)
+    writer.writerow([*columns, "arm", "regret_bound", "bound"])
+    for row, answer in zip(cells, answers, strict=True):
+        writer.writerow([*row, *answer.values()])
+
+
+def _kind(probability: float | None) -> str:
+    if probability is None:
+        return "heuristic"
+    return f"holds with probability {probability:g}"
+
+
+def show_command(policy: PolicyFile, json: Json = False) -> None:
+    """Show what a policy file holds."""
+    with complaints():
+        rule = Policy.load(policy)
+    if json:
+        print_json(_describe(rule))
+        return
+    _print_policy(str(policy), rule)
+
+
+def _describe(policy: Policy) -> dict[str, Any]:
+    return {
+        "arms": [str(arm) for arm in policy.arms],
+        "observations": {str(arm): count for arm, count in policy.counts.items()},
+        "method": policy.method.name,
+        "kernel": policy.kernel.describe(),
+        "ridge": policy.ridge,
+        "width": policy.width.describe(),
+        "prior_mean": policy.prior_mean,
+        "dimension": policy.dimension,
+        "columns": policy.columns,
+        "bounds": _kind(policy.width.probability),
+    }
+
+
+def _short(part: Part) -> str:
+    """A part as Python shows it, its numbers to four digits."""
+    return re.sub(r"\d+\.\d+(e-?\d+)?", lambda number: f"{float(number[0]):.4g}", str(part))
+
+
+def _print_policy(title: str, policy: Policy) -> None:
+    rows: list[list[Any]] = [
+        ["deploys by", type(policy.method.recommender).__name__],
+        ["method", policy.method.name],
+        ["kernel", _short(policy.kernel)],
+        ["ridge", policy.ridge],
+        ["width", _short(policy.width)],
+        ["prior mean", policy.prior_mean],
+        ["context", ", ".join(policy.columns or [f"{policy.dimension} numbers"])],
+        ["bounds", _kind(policy.width.probability)],
+    ]
+    shown = [[name, f"{x:.4g}" if isinstance(x, float) else x] for name, x in rows]
+    print_table(title, ["", "value"], shown)
+    counts = policy.counts
+    print_table("arms", ["arm", "observations"], [[str(arm), n] for arm, n in counts.items()])

@@ -1,0 +1,73 @@
+"""Problems by the name or file a user gives on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from contextgap.problems import Classification, Problem, SensorLog, Sinusoids, Table
+from contextgap.problems.sheet import Sheet, read_sheet
+
+BUNDLED = ("sinusoids", "digits", "wine", "breast_cancer", "iris")
+
+
+def read_problem(
+    name: str,
+    *,
+    context: str | None = None,
+    rewards: str | None = None,
+    noise: str | None = None,
+    ordered: bool = False,
+    rows: int | None = None,
+    seed: int = 0,
+) -> Problem:
+    """Return a bundled problem, an ``openml:NAME`` one, or the one in a file.
+
+    Parameters
+    ----------
+    name
+        What the user typed.
+    context, rewards, noise
+        Comma-separated columns of a file; ``rewards`` makes it a table, else it is a sensor log.
+    ordered
+        Whether a table's rows are in time order.
+    rows
+        How many rows to take.
+    seed
+        Of the data.
+    """
+    if name == "sinusoids":
+        return Sinusoids().sample(6000 if rows is None else rows, seed=seed)
+    if name in BUNDLED:
+        return Classification(name).sample(rows, seed=seed)
+    if name.startswith("openml:"):
+        return Classification(name.removeprefix("openml:")).sample(rows, seed=seed)
+    path = Path(name)
+    if not path.suffix:
+        raise ValueError(
+            f"there is no problem {name!r}; bundled are {', '.join(BUNDLED)}; "
+            "openml:NAME fetches one; a .csv, .parquet or .mat file holds your own"
+        )
+    if rewards is not None:
+        table = Table(path, context=split(context), rewards=split(rewards) or [], ordered=ordered)
+        return table.sample(rows, seed=seed)
+    return SensorLog(path, noise=split(noise), telemetry=split(context)).sample(rows)
+
+
+def split(names: str | None) -> list[str] | None:
+    """Return the names in a comma-separated list."""
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+
+
+def read_trials(
+    path: Path, context: list[str] | None, arm: str, reward: str
+) -> tuple[Sheet, list[str], list[str], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Return a log's table, its context columns, the arm tried and the reward of every row."""
+    sheet = read_sheet(path)
+    columns = context or list(sheet.others([arm, reward]))
+    arms = [str(cell).strip() for cell in sheet.cells_of(arm)]
+    for place, label in zip(sheet.places, arms, strict=True):
+        if not label or label == "None":
+            raise ValueError(f"{path}, {place}, column {arm!r}: the arm tried is missing")
+    return sheet, columns, arms, sheet.numbers([reward])[:, 0]

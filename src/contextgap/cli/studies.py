@@ -1,0 +1,344 @@
+"""Commands that explore known problems: run, compare, tune, reproduce."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contextgap.cli.problems import read_problem, split
+from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
+from contextgap.cli.workers import workers
+from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, conduct, run
+from contextgap.experiments.compare import read_methods, scaled_entries
+from contextgap.experiments.reproduce import reproduce_sinusoids, thinned
+from contextgap.experiments.tasks import Store
+from contextgap.experiments.tune import tune_all
+from contextgap.kernels import Gaussian
+from contextgap.learner import Learner
+from contextgap.methods import METHODS
+from contextgap.policy import Policy
+from contextgap.widths import PosteriorWidth
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ProblemName = Annotated[
+    str,
+    typer.Argument(
+        help="sinusoids, digits, wine, breast_cancer, iris, openml:NAME, or a file of your own "
+        "(.csv, .parquet, .mat)"
+    ),
+]
+Context = Annotated[str | None, typer.Option(help="Context columns of a file, comma-separated.")]
+Rewards = Annotated[str | None, typer.Option(help="Reward columns of a file, one per arm.")]
+Noise = Annotated[str | None, typer.Option(help="Noise columns of a sensor log.")]
+Ordered = Annotated[bool, typer.Option(help="The file's rows are in time order.")]
+Rows = Annotated[int | None, typer.Option(help="How many rows to use.", min=6)]
+Explore = Annotated[int | None, typer.Option(help="Exploration steps.", min=1)]
+Evaluate = Annotated[int | None, typer.Option(help="Rows to evaluate deployment on.", min=1)]
+Methods = Annotated[str, typer.Option(help=f"Comma-separated: {', '.join(METHODS)}.")]
+Seed = Annotated[int, typer.Option(help="Of data and methods.", min=0)]
+Out = Annotated[Path, typer.Option(help="Folder for results.")]
+Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
+Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]
+GridSize = Annotated[int, typer.Option(help="Bandwidths and ridges tried when tuning.", min=1)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+CORES = os.cpu_count() or 1
+_ALL = ",".join(PAPER_METHODS)
+
+
+def make_study(problem: Any, explore: int | None, evaluate: int | None, repetitions: int) -> Study:
+    """Return the study of a problem with the sizes asked for, a third and a sixth by default."""
+    sizes = (explore or len(problem) // 3, evaluate or len(problem) // 6)
+    return Study.of(problem, hold_out=sizes, evaluate=sizes, repetitions=repetitions)
+
+
+def run_command(
+    problem: ProblemName = "sinusoids",
+    methods: Methods = "contextual-gap,kernel-ucb,uniform",
+    context: Context = None,
+    rewards: Rewards = None,
+    noise: Noise = None,
+    ordered: Ordered = False,
+    rows: Rows = None,
+    explore: Explore = None,
+    evaluate: Evaluate = None,
+    bandwidth: Annotated[
+        float | None, typer.Option(help="Of a Gaussian kernel; tuned if left out.")
+    ] = None,
+    ridge: Annotated[float | None, typer.Option(help="Tuned if left out.")] = None,
+    scale: Annotated[float, typer.Option(help="Width of the intervals.")] = 1.0,
+    grid: GridSize = 5,
+    seed: Seed = 0,
+    jobs: Jobs = CORES,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/run"),
+    json: Json = False,
+) -> None:
+    """Explore one problem, freeze a policy, and report what deploying it misses."""
+    from contextgap.report.studies import run_report, write
+
+    start = time.perf_counter()
+    with complaints(), phases() as watch, workers(jobs, None) as executor:
+        data = read_problem(
+            problem,
+            context=context,
+            rewards=rewards,
+            noise=noise,
+            ordered=ordered,
+            rows=rows,
+            seed=seed,
+        )
+        study = make_study(data, explore, evaluate, 1)
+        chosen = read_methods(split(methods) or [])
+        candidates = Grid.of(
+            study.hold_out[0].contexts,
+            None if bandwidth is None else [bandwidth],
+            None if ridge is None else [ridge],
+        )
+        tunings = tune_all(
+            study.hold_out,
+            chosen,
+            thinned(candidates, grid),
+            PosteriorWidth(scale),
+            seed,
+            executor=executor,
+            progress=watch("tuning on held-out rows"),
+        )
+        entries = scaled_entries(chosen, tunings, [scale])
+        steps = len(study.rounds[0][0])
+        results = conduct(
+            study, entries, max(1, steps // 40), executor=executor, progress=watch("exploring")
+        )
+        policy = _policy(study, entries[0], seed)
+        folder.mkdir(parents=True, exist_ok=True)
+        policy.save(folder / "policy.cgap")
+        results.write(folder)
+        report = run_report(study, tunings, results, policy, time.perf_counter() - start)
+        page = write(report, folder)
+    summary = _summary(results.records)
+    if json:
+        print_json({"results": summary, "report": str(page), "policy": str(folder / "policy.cgap")})
+        return
+    explored, deployed = (len(part) for part in study.rounds[0])
+    title = f"{study.name}: {explored} steps explored, deployed on {deployed} contexts"
+    _print_summary(title, summary)
+    out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
+
+
+def _policy(study: Study, entry: Entry, seed: int) -> Policy:
+    """Return the frozen policy of the first contestant's exploration."""
+    explore, exploit = study.rounds[0]
+    width = PosteriorWidth(entry.scale)
+    settings: dict[str, Any] = {
+        "method": entry.method,
+        "kernel": entry.kernel,
+        "ridge": entry.ridge,
+        "width": width,
+        "seed": seed,
+    }
+    arms = run(explore, exploit, checkpoints=[len(explore)], **settings).arms
+    heard = explore.observations[range(len(explore)), arms]
+    learner = Learner(explore.arms, **settings)
+    contexts = explore.frame() if explore.columns else explore.contexts
+    return learner.fit(contexts, [explore.arms[arm] for arm in arms], heard).freeze()
+
+
+def compare_command(
+    problem: ProblemName = "sinusoids",
+    methods: Methods = _ALL,
+    scales: Annotated[str, typer.Option(help="Widths of the intervals, comma-separated.")] = "1",
+    repetitions: Annotated[int, typer.Option(help="Shufflings of the data.", min=1)] = 10,
+    context: Context = None,
+    rewards: Rewards = None,
+    noise: Noise = None,
+    ordered: Ordered = False,
+    rows: Rows = None,
+    explore: Explore = None,
+    evaluate: Evaluate = None,
+    checkpoints: Annotated[int, typer.Option(help="Evaluate every so many steps.", min=1)] = 50,
+    grid: GridSize = 10,
+    seed: Seed = 0,
+    jobs: Jobs = CORES,
+    dask: Dask = None,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
+        "out/compare"
+    ),
+    json: Json = False,
+) -> None:
+    """Tune every method on held-out data, then compare them; goes on where it was stopped."""
+    from contextgap.report.studies import compare_report, write
+
+    start = time.perf_counter()
+    resume = f"finished parts are kept in {folder}; the same command goes on from there"
+    with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
+        data = read_problem(
+            problem,
+            context=context,
+            rewards=rewards,
+            noise=noise,
+            ordered=ordered,
+            rows=rows,
+            seed=seed,
+        )
+        study = make_study(data, explore, evaluate, repetitions)
+        chosen = read_methods(split(methods) or [])
+        factors = [float(scale) for scale in split(scales) or ["1"]]
+        store = Store(folder / "parts")
+        candidates = thinned(Grid.of(study.hold_out[0].contexts), grid)
+        width = PosteriorWidth(1.0)
+        tunings = tune_all(
+            study.hold_out,
+            chosen,
+            candidates,
+            width,
+            seed,
+            executor=executor,
+            store=store,
+            progress=watch("tuning on held-out rows"),
+        )
+        results = conduct(
+            study,
+            scaled_entries(chosen, tunings, factors),
+            checkpoints,
+            executor=executor,
+            store=store,
+            progress=watch("comparing"),
+        )
+        results.write(folder)
+        report = compare_report(study, tunings, results, time.perf_counter() - start)
+        page = write(report, folder)
+    summary = _summary(results.records)
+    if json:
+        print_json({"results": summary, "report": str(page)})
+        return
+    _print_summary(f"{study.name}: mean of {repetitions} repetitions", summary)
+    out.print(f"report: {page}", soft_wrap=True)
+
+
+def tune_command(
+    problem: ProblemName = "sinusoids",
+    method: Annotated[str, typer.Option(help="Which method to tune.")] = "contextual-gap",
+    context: Context = None,
+    rewards: Rewards = None,
+    noise: Noise = None,
+    ordered: Ordered = False,
+    rows: Rows = None,
+    explore: Explore = None,
+    evaluate: Evaluate = None,
+    grid: GridSize = 10,
+    seed: Seed = 0,
+    jobs: Jobs = CORES,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/tune"),
+    json: Json = False,
+) -> None:
+    """Find a good bandwidth and ridge on held-out rows."""
+    from contextgap.report import save, tuning_heat_map
+
+    with complaints(), phases() as watch, workers(jobs, None) as executor:
+        data = read_problem(
+            problem,
+            context=context,
+            rewards=rewards,
+            noise=noise,
+            ordered=ordered,
+            rows=rows,
+            seed=seed,
+        )
+        study = make_study(data, explore, evaluate, 1)
+        found = tune_all(
+            study.hold_out,
+            read_methods([method]),
+            thinned(Grid.of(study.hold_out[0].contexts), grid),
+            PosteriorWidth(1.0),
+            seed,
+            executor=executor,
+            progress=watch("tuning on held-out rows"),
+        )[method]
+        folder.mkdir(parents=True, exist_ok=True)
+        save(tuning_heat_map({method: found}), folder, "tuning")
+    kernel = found.kernel
+    bandwidth = kernel.bandwidth if isinstance(kernel, Gaussian) else str(kernel)
+    best = float(found.regret.min())
+    if json:
+        print_json(
+            {
+                "method": method,
+                "bandwidth": bandwidth,
+                "ridge": found.ridge,
+                "average_regret": best,
+                "on_edge": found.on_edge,
+                "grid": {found.grid.unit: found.grid.bandwidths, "ridge": found.grid.ridges},
+                "regret": found.regret.tolist(),
+            }
+        )
+        return
+    rows_: list[list[Any]] = [
+        ["bandwidth", str(bandwidth)],
+        ["ridge", found.ridge],
+        ["average regret", best],
+    ]
+    print_table(f"{study.name}, {method}: best of {found.regret.size}", ["setting", "value"], rows_)
+    if found.on_edge:
+        out.print("the best setting lies on the grid's edge: a wider grid may do better")
+    out.print(f"heat map: {folder / 'tuning.png'}", soft_wrap=True)
+
+
+def reproduce_command(
+    explore: Annotated[int, typer.Option(help="Exploration steps.", min=50)] = 2000,
+    evaluate: Annotated[int, typer.Option(help="Rows to evaluate on.", min=10)] = 1000,
+    repetitions: Annotated[int, typer.Option(help="Shufflings of the data.", min=1)] = 10,
+    grid: GridSize = 10,
+    seed: Seed = 0,
+    jobs: Jobs = CORES,
+    dask: Dask = None,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
+        "out/reproduce"
+    ),
+    json: Json = False,
+) -> None:
+    """Reproduce the paper's synthetic study: every figure, and a report."""
+    from contextgap.report.studies import reproduction_report, write
+
+    start = time.perf_counter()
+    resume = f"finished parts are kept in {folder}; the same command goes on from there"
+    with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
+        found = reproduce_sinusoids(
+            explore=explore,
+            evaluate=evaluate,
+            repetitions=repetitions,
+            grid_size=grid,
+            seed=seed,
+            executor=executor,
+            folder=folder,
+            progress=watch,
+        )
+        found.paper.results.write(folder)
+        page = write(reproduction_report(found, time.perf_counter() - start), folder)
+    records = found.paper.results.records
+    summary = _summary(records[records["scale"] == 1.0])
+    if json:
+        print_json({"results": summary, "report": str(page)})
+        return
+    _print_summary(f"sinusoids: mean of {repetitions} repetitions, the paper's grid", summary)
+    out.print(f"report: {page}", soft_wrap=True)
+
+
+def _summary(records: DataFrame) -> list[dict[str, Any]]:
+    """Return average and worst regret after the last step, best method first."""
+    last = records[records["checkpoint"] == records["checkpoint"].max()]
+    means = last.groupby(["method", "scale"], sort=False)[["average_regret", "worst_regret"]].mean()
+    ordered = means.sort_values("average_regret").reset_index()
+    return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]
+
+
+def _print_summary(title: str, summary: Sequence[dict[str, Any]]) -> None:
+    rows = [
+        [row["method"], row["scale"], row["average_regret"], row["worst_regret"]] for row in summary
+    ]
+    print_table(title, ["method", "scale", "average regret", "worst regret"], rows)

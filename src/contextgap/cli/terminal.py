@@ -1,0 +1,101 @@
+"""What the user sees: tables, progress, errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+out = Console(highlight=False)
+# Progress and complaints go to the error stream, so that output can be piped.
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """Print a value for machines."""
+    sys.stdout.write(json.dumps(value, indent=1, default=_plain) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table; numbers to three significant digits, flush right."""
+    table = Table(title=title, title_justify="left")
+    for place, header in enumerate(headers):
+        numeric = any(isinstance(row[place], int | float) for row in rows)
+        table.add_column(header, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(f"{x:.3g}" if isinstance(x, float) else str(x) for x in row))
+    out.print(table)
+
+
+class Phases:
+    """One progress bar per phase of a long piece of work; silent when not on a terminal."""
+
+    def __init__(self, display: Progress) -> None:
+        self._display = display
+
+    def __call__(self, phase: str) -> Callable[[int, int], None]:
+        """Return what to call with the numbers of finished and of all pieces."""
+        bar: list[TaskID] = []
+
+        def update(done: int, total: int) -> None:
+            if not bar:
+                bar.append(self._display.add_task(phase, total=total))
+            self._display.update(bar[0], completed=done, total=total)
+
+        return update
+
+
+@contextmanager
+def phases() -> Iterator[Phases]:
+    """Show progress bars with the time left while the block runs."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
+        console=err,
+        disable=not err.is_terminal,
+    ) as display:
+        yield Phases(display)
+
+
+@contextmanager
+def complaints(resume: str | None = None) -> Iterator[None]:
+    """Turn errors a user can mend into one line and exit code 2, Ctrl-C into 130.
+
+    Parameters
+    ----------
+    resume
+        How to go on after an interruption.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        err.print("[yellow]interrupted[/yellow]")
+        if resume:
+            err.print(resume, soft_wrap=True)
+        raise typer.Exit(130) from None
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        err.print("[red]error:[/red]", end=" ")
+        err.print(str(error), markup=False, soft_wrap=True)
+        raise typer.Exit(2) from None

@@ -1,0 +1,27 @@
+"""Where a study's work is done: here, in processes, or on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+
+from contextgap.problems.extras import study_import
+
+
+@contextmanager
+def workers(jobs: int, dask: str | None) -> Iterator[Executor | None]:
+    """Give an executor for ``jobs`` processes, or for the Dask cluster at an address."""
+    if dask is not None:
+        with study_import("distributed").Client(dask) as client:
+            yield client.get_executor()
+    elif jobs == 1:
+        yield None
+    else:
+        # Not fork: BLAS threads of this process must not be copied into the workers.
+        pool = ProcessPoolExecutor(jobs, mp_context=get_context("forkserver"))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

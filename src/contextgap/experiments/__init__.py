@@ -1,0 +1,31 @@
+"""Experiments: run, tune and compare methods on problems."""
+
+from contextgap.experiments.compare import (
+    PAPER_METHODS,
+    PAPER_SCALES,
+    Entry,
+    Results,
+    compare,
+    conduct,
+)
+from contextgap.experiments.run import Gram, Trace, run
+from contextgap.experiments.study import Study
+from contextgap.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune
+
+__all__ = [
+    "PAPER_BANDWIDTHS",
+    "PAPER_METHODS",
+    "PAPER_RIDGES",
+    "PAPER_SCALES",
+    "Entry",
+    "Gram",
+    "Grid",
+    "Results",
+    "Study",
+    "Trace",
+    "Tuning",
+    "compare",
+    "conduct",
+    "run",
+    "tune",
+]

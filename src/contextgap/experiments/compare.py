@@ -1,0 +1,224 @@
+"""Comparisons: methods × scales × repetitions, tuned on held-out data, as tidy records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextgap import checks
+from contextgap.experiments.run import run
+from contextgap.experiments.study import Study
+from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.experiments.tune import Grid, Tuning, tune_all
+from contextgap.kernels import Kernel
+from contextgap.methods import Method, read_method
+from contextgap.problems import Problem
+from contextgap.problems.extras import study_import
+from contextgap.widths import PosteriorWidth
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+PAPER_METHODS = (
+    "contextual-gap",
+    "kernel-ucb-mod",
+    "kernel-ucb",
+    "uniform",
+    "kernel-ts",
+    "epsilon-greedy",
+)
+PAPER_SCALES = (0.1, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One contestant.
+
+    Parameters
+    ----------
+    label
+        What its records are labelled with.
+    method
+        How it explores and deploys.
+    scale
+        Multiplies the standard deviation into the half width.
+    kernel, ridge
+        Its tuned settings.
+    """
+
+    label: str
+    method: Method
+    scale: float
+    kernel: Kernel
+    ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What a comparison found.
+
+    Parameters
+    ----------
+    records
+        One row per method, scale, repetition and checkpoint.
+    picks
+        How often the best, second best, ... arm was tried: a row per method, scale, repetition
+        and rank.
+    timings
+        Seconds per run.
+    """
+
+    records: DataFrame
+    picks: DataFrame
+    timings: DataFrame
+
+    def write(self, folder: Path) -> None:
+        """Write every table as Parquet."""
+        for name in ("records", "picks", "timings"):
+            getattr(self, name).to_parquet(folder / f"{name}.parquet", index=False)
+
+
+def compare(
+    study: Study,
+    *,
+    methods: Iterable[str] | Mapping[str, Method] = PAPER_METHODS,
+    scales: Sequence[float] = (1.0,),
+    bandwidths: Sequence[float] | None = None,
+    ridges: Sequence[float] | None = None,
+    checkpoints: int = 50,
+    executor: Executor | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Tune each method on the held-out part at scale 1, then compare all at every scale.
+
+    Parameters
+    ----------
+    study
+        The data, held out and to compare on.
+    methods
+        Names from ``METHODS``, or methods by label.
+    scales
+        Scales of ``PosteriorWidth``; settings tuned at scale 1 are kept, as in the paper.
+    bandwidths, ridges
+        The grid; see ``tune``.
+    checkpoints
+        Evaluate every so many steps.
+    executor
+        Any ``concurrent.futures.Executor``; None does the work here.
+    folder
+        Keeps results as they finish; called again with the same folder, goes on from there.
+    progress
+        Called with the numbers of finished and of all pieces of work.
+
+    Returns
+    -------
+    table
+        One row per method, scale, repetition and checkpoint.
+    """
+    store = Store(None if folder is None else Path(folder) / "parts")
+    chosen = read_methods(methods)
+    grid = Grid.of(study.hold_out[0].contexts, bandwidths, ridges)
+    how = {"executor": executor, "store": store, "progress": progress}
+    tunings = tune_all(study.hold_out, chosen, grid, PosteriorWidth(1.0), 0, **how)
+    entries = scaled_entries(chosen, tunings, scales)
+    results = conduct(study, entries, checkpoints, **how)
+    if folder is not None:
+        results.write(Path(folder))
+    return results.records
+
+
+def read_methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, Method]:
+    """Return methods by label."""
+    if isinstance(methods, Mapping):
+        return {str(label): read_method(method) for label, method in methods.items()}
+    if isinstance(methods, str):
+        raise TypeError(f"methods must be a list of names, got {methods!r}")
+    return {name: read_method(name) for name in methods}
+
+
+def scaled_entries(
+    methods: Mapping[str, Method], tunings: Mapping[str, Tuning], scales: Sequence[float]
+) -> list[Entry]:
+    """Return every method at every scale, with its tuned settings."""
+    return [
+        Entry(label, method, scale, tunings[label].kernel, tunings[label].ridge)
+        for scale in (checks.positive("scales", scale, "such as 1") for scale in scales)
+        for label, method in methods.items()
+    ]
+
+
+def conduct(study: Study, entries: Sequence[Entry], checkpoints: int, **how: Any) -> Results:
+    """Run every entry on every round; ``how`` is for ``execute``."""
+    places = [(entry, seed) for entry in entries for seed in range(len(study.rounds))]
+    tasks = [
+        Task(
+            run_once,
+            {
+                "explore": study.rounds[seed][0],
+                "exploit": study.rounds[seed][1],
+                "method": entry.method,
+                "kernel": entry.kernel,
+                "ridge": entry.ridge,
+                "scale": entry.scale,
+                "checkpoints": checkpoints,
+                "seed": seed,
+            },
+        )
+        for entry, seed in places
+    ]
+    return _tabulate(study.name, places, execute(tasks, **how))
+
+
+def run_once(
+    explore: Problem,
+    exploit: Problem,
+    method: Method,
+    kernel: Kernel,
+    ridge: float,
+    scale: float,
+    checkpoints: int,
+    seed: int,
+) -> Result:
+    """Return one run's curve and how often each rank was picked."""
+    trace = run(
+        explore,
+        exploit,
+        method=method,
+        kernel=kernel,
+        ridge=ridge,
+        width=PosteriorWidth(scale),
+        checkpoints=checkpoints,
+        seed=seed,
+    )
+    return {
+        "checkpoint": trace.checkpoints.tolist(),
+        "average_regret": trace.average_regret.tolist(),
+        "worst_regret": trace.worst_regret.tolist(),
+        "picks": np.bincount(trace.ranks, minlength=explore.n_arms + 1)[1:].tolist(),
+    }
+
+
+def _tabulate(
+    study: str, places: Sequence[tuple[Entry, int]], results: Sequence[Result]
+) -> Results:
+    pandas = study_import("pandas")
+    records, picks, timings = [], [], []
+    for (entry, seed), result in zip(places, results, strict=True):
+        label = {"study": study, "method": entry.label, "scale": entry.scale, "seed": seed}
+        curve = {key: result[key] for key in ("checkpoint", "average_regret", "worst_regret")}
+        records.append(pandas.DataFrame({**label, **curve, "ridge": entry.ridge}))
+        ranks = np.arange(1, len(result["picks"]) + 1)
+        picks.append(pandas.DataFrame({**label, "rank": ranks, "count": result["picks"]}))
+        timings.append({**label, "seconds": result["seconds"]})
+    return Results(
+        pandas.concat(records, ignore_index=True),
+        pandas.concat(picks, ignore_index=True),
+        pandas.DataFrame(timings),
+    )

@@ -1,0 +1,226 @@
+"""One run: explore a problem, and see at checkpoints what deploying then would have missed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from contextgap import checks
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.belief import Belief
+from contextgap.explorers import Moment
+from contextgap.explorers import explore as pick_arm
+from contextgap.history import Choice
+from contextgap.kernels import Gaussian, Kernel
+from contextgap.methods import Method, read_method
+from contextgap.models import TrackedModel
+from contextgap.problems import Problem
+from contextgap.randomness import random_sources, seed_after
+from contextgap.recommenders import SmallestGapInHistory
+from contextgap.widths import PosteriorWidth, Width
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What happened in one run.
+
+    Parameters
+    ----------
+    checkpoints
+        Numbers of exploration steps after which deployment was evaluated.
+    average_regret
+        Average simple regret over all rows to exploit, at each checkpoint.
+    worst_regret
+        Highest simple regret over all rows to exploit, at each checkpoint.
+    arms
+        The arm tried at each step, as an index 0..A-1.
+    ranks
+        Its rank among all arms at that step, 1 for the best.
+    """
+
+    checkpoints: IntArray
+    average_regret: FloatArray
+    worst_regret: FloatArray
+    arms: IntArray
+    ranks: IntArray
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Kernel values that every run on the same contexts can share.
+
+    Parameters
+    ----------
+    values
+        Between the contexts to explore and all contexts, shape (steps, steps + evaluated).
+    diagonal
+        k(x, x) at all contexts.
+    """
+
+    values: FloatArray
+    diagonal: FloatArray
+
+    @classmethod
+    def of(cls, kernel: Kernel, explore: Problem, exploit: Problem) -> Gram:
+        """Return the kernel values for exploring one problem and evaluating on another."""
+        kernel.check_dimension(explore.dimension)
+        points = np.vstack([explore.contexts, exploit.contexts])
+        return cls(kernel(explore.contexts, points), kernel.diagonal(points))
+
+
+class _LookBack:
+    """Smallest gaps of the latest steps, for the rule that looks back.
+
+    Each step counts with the prior mean of its time; a ``Learner`` with ``prior_mean="auto"`` looks
+    back with today's.
+    """
+
+    def __init__(self, last: int | None) -> None:
+        self._steps: deque[Choice] = deque(maxlen=last)
+        self._merge = last is None
+
+    def add(self, belief: Belief) -> None:
+        found = Choice(belief.leader, belief.gap.min(axis=-1))
+        if self._merge and self._steps:
+            found = _earlier_or_smaller(self._steps.pop(), found)
+        self._steps.append(found)
+
+    def choice(self) -> Choice:
+        steps = list(self._steps)
+        best = steps[0]
+        for later in steps[1:]:
+            best = _earlier_or_smaller(best, later)
+        return best
+
+
+def _earlier_or_smaller(earlier: Choice, later: Choice) -> Choice:
+    better = later.gap < earlier.gap
+    return Choice(
+        np.where(better, later.arm, earlier.arm), np.where(better, later.gap, earlier.gap)
+    )
+
+
+class _TrackedEvidence:
+    """What recommenders see of a tracked model."""
+
+    def __init__(
+        self, model: TrackedModel, exploit: Problem, first: int, width: Width, policy_seed: int
+    ) -> None:
+        self.contexts = exploit.contexts
+        self.n_arms = exploit.n_arms
+        self.seed = seed_after(policy_seed, model.steps)
+        self.look_back: _LookBack | None = None
+        self._model, self._first, self._width = model, first, width
+
+    @cached_property
+    def belief(self) -> Belief:
+        return Belief(self._model.posterior_from(self._first), self._width)
+
+    def smallest_gap_in_history(self, last: int | None) -> Choice:
+        del last  # the look-back was kept for this rule alone
+        if self.look_back is None:
+            raise RuntimeError("no look-back was kept")
+        return self.look_back.choice()
+
+
+def run(
+    explore: Problem,
+    exploit: Problem,
+    *,
+    method: str | Method = "contextual-gap",
+    kernel: Kernel = Gaussian(1.0),  # noqa: B008  # immutable
+    ridge: float = 0.05,
+    width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
+    burn_in: int = 1,
+    prior_mean: float | str = 0.0,
+    checkpoints: int | Iterable[int] = 50,
+    seed: int | None = 0,
+    gram: Gram | None = None,
+) -> Trace:
+    """Explore one problem and evaluate on another.
+
+    Picks exactly the arms that a ``Learner`` with these settings picks when fed the same contexts.
+
+    Parameters
+    ----------
+    explore
+        Rows to explore, in order.
+    exploit
+        Rows to evaluate deployment on.
+    method
+        A name from ``METHODS``, or a ``Method``.
+    kernel
+        Similarity of contexts.
+    ridge
+        Regularisation.
+    width
+        How standard deviations become intervals.
+    burn_in
+        Pulls of every arm, in turn, before the method takes over.
+    prior_mean
+        A number, or ``"auto"``.
+    checkpoints
+        Evaluate every so many steps and after the last; or the step numbers themselves.
+    seed
+        Makes everything random repeatable.
+    gram
+        Kernel values computed beforehand for this kernel and these problems.
+    """
+    if explore.arms != exploit.arms or explore.dimension != exploit.dimension:
+        raise ValueError("explore and exploit must have the same arms and kind of contexts")
+    method = read_method(method)
+    ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
+    burn_in = checks.whole("burn_in", burn_in, least=0)
+    stops = _read_checkpoints(checkpoints, len(explore))
+    gram = Gram.of(kernel, explore, exploit) if gram is None else gram
+    model = TrackedModel(gram.values, gram.diagonal, ridge, explore.n_arms, prior_mean)
+    rng, policy_seed = random_sources(seed)
+    look_back = _needed_look_back(method)
+    arms = np.empty(len(explore), dtype=np.intp)
+    regrets: list[FloatArray] = []
+    for step in range(len(explore) + 1):
+        evidence = _TrackedEvidence(model, exploit, len(explore), width, policy_seed)
+        if look_back is not None and step >= burn_in * explore.n_arms:
+            look_back.add(evidence.belief)
+        if step in stops:
+            evidence.look_back = look_back if step >= burn_in * explore.n_arms else _now(evidence)
+            regrets.append(exploit.regret(method.recommender.choose(evidence).arm))
+        if step < len(explore):
+            moment = Moment(
+                lambda: Belief(model.posterior_now(), width), model.pulls, step + 1, rng
+            )
+            arms[step], _ = pick_arm(moment, method.explorer, burn_in)
+            model.observe(int(arms[step]), float(explore.observations[step, arms[step]]))
+    return Trace(
+        checkpoints=np.array(sorted(stops)),
+        average_regret=np.array([regret.mean() for regret in regrets]),
+        worst_regret=np.array([regret.max() for regret in regrets]),
+        arms=arms,
+        ranks=explore.ranks[np.arange(len(explore)), arms],
+    )
+
+
+def _needed_look_back(method: Method) -> _LookBack | None:
+    rule = method.recommender
+    return _LookBack(rule.last) if isinstance(rule, SmallestGapInHistory) else None
+
+
+def _now(evidence: _TrackedEvidence) -> _LookBack:
+    look_back = _LookBack(1)
+    look_back.add(evidence.belief)
+    return look_back
+
+
+def _read_checkpoints(checkpoints: Any, steps: int) -> frozenset[int]:
+    if isinstance(checkpoints, Iterable):
+        numbers = [checks.whole("checkpoints", stop, least=0) for stop in checkpoints]
+        if not numbers or max(numbers) > steps:
+            raise ValueError(f"checkpoints must be step numbers up to {steps}, got {numbers}")
+        return frozenset(numbers)
+    every = checks.whole("checkpoints", checkpoints, least=1)
+    return frozenset([*range(every, steps + 1, every), steps])

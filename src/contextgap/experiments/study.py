@@ -1,0 +1,71 @@
+"""A study: data to tune on, held out from the data to compare on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from contextgap import checks
+from contextgap.problems import Problem
+
+Pair: TypeAlias = tuple[Problem, Problem]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Pairs of rows to explore and rows to exploit.
+
+    Parameters
+    ----------
+    name
+        What results are labelled with.
+    hold_out
+        The pair that hyper-parameters are tuned on.
+    rounds
+        The pairs that methods are compared on, one per repetition.
+    """
+
+    name: str
+    hold_out: Pair
+    rounds: tuple[Pair, ...]
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        *,
+        hold_out: Sequence[Any] | None = None,
+        evaluate: Sequence[Any] | None = None,
+        repetitions: int = 10,
+    ) -> Study:
+        """Return the paper's protocol for one problem.
+
+        The first rows are held out. The rest is shuffled anew for every repetition; where time
+        order matters, nothing is shuffled and repetitions differ in the methods' randomness only.
+
+        Parameters
+        ----------
+        problem
+            All the data.
+        hold_out
+            Rows to explore and to exploit when tuning; a third and a sixth by default.
+        evaluate
+            Rows to explore and to exploit when comparing; the same by default.
+        repetitions
+            How many times to compare.
+        """
+        tune_on = tuple(hold_out or (1 / 3, 1 / 6))
+        compare_on = tuple(evaluate or tune_on)
+        for name, sizes in (("hold_out", tune_on), ("evaluate", compare_on)):
+            if len(sizes) != 2:
+                raise ValueError(f"{name} must be (rows to explore, rows to exploit), got {sizes}")
+        repetitions = checks.whole("repetitions", repetitions, least=1)
+        *held, first, second = problem.split(*tune_on, *compare_on)
+        pool = problem.take(slice(len(held[0]) + len(held[1]), None))
+        sizes = (len(first), len(second))
+        rounds = [
+            (first, second) if problem.ordered else pool.split(*sizes, seed=seed)
+            for seed in range(repetitions)
+        ]
+        return cls(problem.name, (held[0], held[1]), tuple((a, b) for a, b in rounds))

@@ -1,0 +1,167 @@
+"""Independent pieces of work, done anywhere, kept as they finish.
+
+A task is a module-level function and plain arguments, so it runs in this process, in a pool or on a
+cluster alike. Its key is a hash of all its arguments; a store keeps finished results under their
+keys, so a study that was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from contextgap.parts import Part
+from contextgap.problems import Problem
+
+Result: TypeAlias = dict[str, Any]
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A piece of work.
+
+    Parameters
+    ----------
+    function
+        A module-level function that returns plain values.
+    arguments
+        What to call it with.
+    """
+
+    function: Callable[..., Result]
+    arguments: Mapping[str, Any]
+
+    def key(self) -> str:
+        """Return a name that only the same work on the same data has."""
+        plain = {name: _fingerprint(value) for name, value in self.arguments.items()}
+        text = json.dumps([self.function.__name__, plain], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _fingerprint(value: Any) -> Any:
+    if isinstance(value, Problem):
+        digest = hashlib.sha256()
+        for array in (value.contexts, value.rewards, value.observations):
+            digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+    if isinstance(value, Part):
+        return value.describe()
+    if isinstance(value, tuple | list):
+        return [_fingerprint(item) for item in value]
+    return value
+
+
+class Store:
+    """Results by key, in a folder or, without one, in memory.
+
+    Parameters
+    ----------
+    folder
+        Where to keep results; made if it does not exist.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self._folder = None if folder is None else Path(folder)
+        self._memory: dict[str, Result] = {}
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, key: str) -> Result | None:
+        """Return a result, or None if it is not there."""
+        if self._folder is None:
+            return self._memory.get(key)
+        try:
+            return dict(json.loads((self._folder / f"{key}.json").read_text()))
+        except (FileNotFoundError, json.JSONDecodeError):
+            return None
+
+    def put(self, key: str, result: Result) -> None:
+        """Keep a result; a kill in the middle leaves nothing half-written under the key."""
+        if self._folder is None:
+            self._memory[key] = result
+            return
+        temporary = self._folder / f".{key}.{os.getpid()}"
+        temporary.write_text(json.dumps(result))
+        os.replace(temporary, self._folder / f"{key}.json")
+
+
+def execute(
+    tasks: Sequence[Task],
+    *,
+    executor: Executor | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Do all tasks that the store does not know, and return all results in order.
+
+    Parameters
+    ----------
+    tasks
+        What to do.
+    executor
+        Any ``concurrent.futures.Executor``; None does the work here.
+    store
+        Where results are kept as they finish.
+    progress
+        Called with the numbers of finished and of all tasks.
+    """
+    store = Store() if store is None else store
+    keys = [task.key() for task in tasks]
+    open_ = {key: task for key, task in zip(keys, tasks, strict=True) if store.get(key) is None}
+    done = len(tasks) - len(open_)
+    if progress is not None:
+        progress(done, len(tasks))
+    for key, result in _results(open_, executor):
+        store.put(key, result)
+        done += 1
+        if progress is not None:
+            progress(done, len(tasks))
+    return [store.get(key) or {} for key in keys]
+
+
+def _results(tasks: Mapping[str, Task], executor: Executor | None) -> Iterator[tuple[str, Result]]:
+    if executor is None:
+        for key, task in tasks.items():
+            yield key, perform(task.function, dict(task.arguments))
+        return
+    futures: dict[Future[Result], str] = {
+        executor.submit(perform, task.function, dict(task.arguments)): key
+        for key, task in tasks.items()
+    }
+    try:
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def perform(function: Callable[..., Result], arguments: dict[str, Any]) -> Result:
+    """Call a task's function on one BLAS thread, and time it.
+
+    One thread per worker: runs are many and small, and results do not depend on how many cores
+    a machine has.
+    """
+    with _one_thread():
+        start = time.perf_counter()
+        result = function(**arguments)
+    return {**result, "seconds": time.perf_counter() - start}
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    from contextgap.problems.extras import study_import
+
+    with study_import("threadpoolctl").threadpool_limits(1):
+        yield

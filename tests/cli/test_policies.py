@@ -1,0 +1,126 @@
+"""learn, recommend and show on real files."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import contextgap as cg
+from contextgap.cli.app import app
+
+
+def call(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def trials(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "trials.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["size", "density", "solver", "score"])
+        for size, density in zip(rng.uniform(0, 100, 60), rng.uniform(0, 1, 60), strict=True):
+            solver = str(rng.choice(["exact", "greedy"]))
+            writer.writerow([size, density, solver, density if solver == "exact" else 0.5])
+    return path
+
+
+@pytest.fixture
+def learnt(trials, tmp_path):
+    path = tmp_path / "policy.cgap"
+    call("learn", trials, "--arm", "solver", "--reward", "score", "-o", path)
+    return path
+
+
+def rows(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_a_policy_from_logged_trials_is_the_librarys(trials, learnt):
+    table = rows(trials.read_text())
+    contexts = np.array([[float(row["size"]), float(row["density"])] for row in table])
+    learner = cg.Learner(
+        ["exact", "greedy"], kernel=cg.Gaussian.from_contexts(contexts), prior_mean="auto", seed=0
+    ).fit(contexts, [row["solver"] for row in table], [float(row["score"]) for row in table])
+    policy = cg.Policy.load(learnt)
+    np.testing.assert_array_equal(policy.recommend(contexts), learner.recommend(contexts))
+    assert policy.columns == ("size", "density")
+
+
+def test_recommend_writes_arm_and_bound(learnt, tmp_path):
+    path = tmp_path / "contexts.csv"
+    path.write_text("density,note,size\n0.1,a,50\n0.95,b,50\n")  # other order, a surplus column
+    answers = rows(call("recommend", learnt, path).stdout)
+    assert [row["arm"] for row in answers] == ["greedy", "exact"]
+    assert {row["bound"] for row in answers} == {"heuristic"}
+    policy = cg.Policy.load(learnt)
+    expected = policy.certificate([[50, 0.1], [50, 0.95]]).bound
+    np.testing.assert_allclose([float(row["regret_bound"]) for row in answers], expected)
+    target = tmp_path / "answers.csv"
+    shown = call("recommend", learnt, path, "-o", target).stdout
+    assert rows(target.read_text()) == answers
+    assert "2 recommendations" in shown
+    assert json.loads(call("recommend", learnt, path, "--json").stdout)[1]["arm"] == "exact"
+
+
+def test_show_says_what_a_policy_holds(learnt):
+    text = call("show", learnt).stdout
+    for part in ("SmallestGap", "Gaussian(bandwidth=(", "size, density", "exact", "heuristic"):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 80
+    described = json.loads(call("show", learnt, "--json").stdout)
+    assert sum(described["observations"].values()) == 60
+    assert described["kernel"]["type"] == "Gaussian"
+
+
+LEARN = ["learn", "{trials}", "--arm", "solver", "--reward", "score", "-o", "{folder}/x"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["show", "{folder}/none.cgap"], ["none.cgap"]),
+        (["show", "{trials}"], ["trials.csv", "not a contextgap file"]),
+        (["recommend", "{policy}", "{trials}x"], ["trials.csvx"]),
+        (
+            ["learn", "{trials}", "--arm", "robot", "--reward", "score", "-o", "{folder}/x"],
+            ["no column 'robot'", "'solver'"],
+        ),
+        (
+            [*LEARN, "--ridge", "-1"],
+            ["ridge must be positive", "-1"],
+        ),
+        (
+            [*LEARN, "--method", "magic"],
+            ["method must be one of", "magic"],
+        ),
+        (
+            ["learn", "{trials}", "--arm", "score", "--reward", "solver", "-o", "{folder}/x"],
+            ["line 2", "'solver'", "a number is needed"],
+        ),
+    ],
+)
+def test_mistakes_get_one_line_and_code_2(arguments, parts, trials, learnt, tmp_path):
+    places = {"folder": tmp_path, "trials": trials, "policy": learnt}
+    result = call(*(argument.format(**places) for argument in arguments), code=2)
+    for part in ("error:", *parts):
+        assert part in result.stderr
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_trial_without_an_arm_is_named(tmp_path):
+    path = tmp_path / "trials.csv"
+    path.write_text("x,arm,reward\n1,a,2\n1,,3\n")
+    result = call("learn", path, "--arm", "arm", "--reward", "reward", "-o", "p", code=2)
+    assert "line 3" in result.stderr
+    assert "the arm tried is missing" in result.stderr
+
+
+def test_version():
+    assert call("--version").stdout == f"contextgap {cg.__version__}\n"

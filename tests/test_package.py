@@ -1,0 +1,76 @@
+"""The package as a whole: what it exports, what importing it loads, what its docstrings say."""
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+from numpydoc.docscrape import ClassDoc, FunctionDoc
+
+import contextgap as cg
+
+
+def modules():
+    for found in pkgutil.walk_packages(cg.__path__, "contextgap."):
+        if not found.name.endswith("__main__"):
+            yield importlib.import_module(found.name)
+
+
+def documented():
+    """Every public class, function and method defined in the package."""
+    for module in modules():
+        for name, thing in vars(module).items():
+            mine = getattr(thing, "__module__", None) == module.__name__
+            if name.startswith("_") or not mine or not callable(thing):
+                continue
+            yield f"{module.__name__}.{name}", thing
+            if inspect.isclass(thing):
+                for inner, method in vars(thing).items():
+                    method = getattr(method, "__func__", method)
+                    if not inner.startswith("_") and inspect.isfunction(method):
+                        yield f"{module.__name__}.{name}.{inner}", method
+
+
+DOCUMENTED = dict(documented())
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_documented_parameters_are_the_real_ones(name):
+    thing = DOCUMENTED[name]
+    parse = ClassDoc if inspect.isclass(thing) else FunctionDoc
+    parameters = parse(thing)["Parameters"]
+    if not parameters:
+        return
+    said = [part.strip().lstrip("*") for entry in parameters for part in entry.name.split(",")]
+    real = [p for p in inspect.signature(thing).parameters if p not in ("self", "cls", "_")]
+    assert said == real
+
+
+def test_everything_exported_exists():
+    for name in cg.__all__:
+        assert getattr(cg, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = cg.nonsense
+
+
+def test_importing_loads_no_extras():
+    code = "import sys, contextgap; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {line.partition(".")[0] for line in done.stdout.split()}
+    heavy = {"matplotlib", "pandas", "polars", "sklearn", "pyarrow", "typer", "rich", "joblib"}
+    assert not loaded & heavy
+    assert "scipy.spatial" not in done.stdout.split()
+
+
+def test_rooms_load_when_first_used():
+    assert cg.problems.Sinusoids
+    assert cg.experiments.run
+    assert cg.plot.decision
+
+
+def test_version_is_the_projects():
+    from importlib.metadata import version
+
+    assert version("contextgap") == cg.__version__
