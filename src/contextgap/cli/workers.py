@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 
 from contextgap.problems.extras import study_import
+
+
+def _leave_interrupts() -> None:
+    """Let Ctrl-C, which a terminal sends to all processes, be dealt with by the first alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager
@@ -20,7 +26,9 @@ def workers(jobs: int, dask: str | None) -> Iterator[Executor | None]:
         yield None
     else:
         # Not fork: BLAS threads of this process must not be copied into the workers.
-        pool = ProcessPoolExecutor(jobs, mp_context=get_context("forkserver"))
+        pool = ProcessPoolExecutor(
+            jobs, mp_context=get_context("forkserver"), initializer=_leave_interrupts
+        )
         try:
             yield pool
         finally:
