@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -49,12 +50,21 @@ class Task:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+_DIGESTS: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # many tasks share a problem
+
+
+def _digest(problem: Problem) -> str:
+    digest = hashlib.sha256()
+    for array in (problem.contexts, problem.rewards, problem.observations):
+        digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
 def _fingerprint(value: Any) -> Any:
     if isinstance(value, Problem):
-        digest = hashlib.sha256()
-        for array in (value.contexts, value.rewards, value.observations):
-            digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+        if value not in _DIGESTS:
+            _DIGESTS[value] = _digest(value)
+        return _DIGESTS[value]
     if isinstance(value, Part):
         return value.describe()
     if isinstance(value, tuple | list):

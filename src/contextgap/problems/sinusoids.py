@@ -29,7 +29,7 @@ class Sinusoids(Maker):
     Examples
     --------
     >>> Sinusoids(n_arms=3).sample(100, seed=0)
-    Problem('sinusoids': 100 rows, 1 number per context, 3 arms (1, 2, 3))
+    Problem('sinusoids-3': 100 rows, 1 number per context, 3 arms (1, 2, 3))
     """
 
     n_arms: int = 20
@@ -56,10 +56,16 @@ class Sinusoids(Maker):
         contexts = rng.uniform(0, 2 * math.pi, (size, 1))
         frequencies = np.arange(1, self.n_arms + 1)
         problem = Problem(
-            name="sinusoids",
+            name=self._name(),
             contexts=contexts,
             rewards=np.sin(contexts * frequencies),
             arms=tuple(frequencies.tolist()),
             columns=("x",),
         )
         return problem.with_noise(self.noise, rng)
+
+    def _name(self) -> str:
+        """The bare name is the paper's problem; others must not be mistaken for it."""
+        if (self.n_arms, self.noise) == (20, 0.0):
+            return "sinusoids"
+        return f"sinusoids-{self.n_arms}" + (f"-noise-{self.noise:g}" if self.noise else "")

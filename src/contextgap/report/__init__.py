@@ -1,0 +1,25 @@
+"""Figures of studies, and a page that shows them; needs the extra ``study``."""
+
+from contextgap.report.curves import history_comparison, regret_curves, scale_panels
+from contextgap.report.files import save
+from contextgap.report.page import Report, Section, write_report
+from contextgap.report.picks import pick_histogram, pick_shares
+from contextgap.report.published import beside, published
+from contextgap.report.tuning import tuning_heat_map
+from contextgap.report.versions import versions
+
+__all__ = [
+    "Report",
+    "Section",
+    "beside",
+    "history_comparison",
+    "pick_histogram",
+    "pick_shares",
+    "published",
+    "regret_curves",
+    "save",
+    "scale_panels",
+    "tuning_heat_map",
+    "versions",
+    "write_report",
+]

@@ -1,0 +1,76 @@
+"""Figures as files and as text, the same bytes every time."""
+
+from __future__ import annotations
+
+import os
+import re
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_RESOLUTION = 200
+# Neither the day nor links to vocabularies.
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+
+
+def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> tuple[Path, Path]:
+    """Write a figure as SVG and as PNG.
+
+    Parameters
+    ----------
+    figure
+        What to write.
+    folder
+        Where; made if it does not exist.
+    name
+        The files' name without its ending.
+
+    Returns
+    -------
+    paths
+        The SVG and the PNG.
+    """
+    if not name or Path(name).name != name:
+        raise ValueError(f"name must be a file name without folders, got {name!r}")
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    paths = place / f"{name}.svg", place / f"{name}.png"
+    paths[0].write_text(svg_text(figure), encoding="utf-8", newline="\n")
+    figure.savefig(paths[1], dpi=_RESOLUTION, metadata={"Software": None})
+    return paths
+
+
+def svg_text(figure: Figure) -> str:
+    """Return a figure as an SVG document.
+
+    Letters are outlines: they print alike everywhere, and labels that were placed by their
+    measured size stay where they are on machines without the font.
+    """
+    text = StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "contextgap"}):
+        figure.savefig(text, format="svg", metadata=_NO_METADATA)
+    return text.getvalue()
+
+
+def inline_svg(figure: Figure, prefix: str, label: str) -> str:
+    """Return a figure as an element for a page that has others.
+
+    Parameters
+    ----------
+    figure
+        What to draw.
+    prefix
+        Goes before every identifier, so that figures on one page do not take each other's
+        letters and clip paths.
+    label
+        What readers who do not see it are told, already escaped for an attribute.
+    """
+    text = svg_text(figure)
+    text = text[text.index("<svg") :]
+    text = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", text)
+    return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).rstrip()

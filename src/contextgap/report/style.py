@@ -1,0 +1,157 @@
+"""Looks: one colour, line and marker per method in every figure, and axes that stay readable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+from zlib import crc32
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+
+Dashes: TypeAlias = tuple[int, tuple[float, ...]]
+
+# Figures are 7 inches wide, so at half size, in a journal's column, letters are 6.5 points high.
+WIDTH = 7.0
+TEXT = 13.0
+SMALL = 11.0
+INK = "#222222"
+FAINT = "#D9D9D9"
+
+_DIGITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
+
+_SOLID: Dashes = (0, ())
+_DASHED: Dashes = (0, (5, 1.6))
+_DOTTED: Dashes = (0, (1.2, 1.2))
+_DASH_DOT: Dashes = (0, (5, 1.4, 1.2, 1.4))
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one method is drawn.
+
+    Parameters
+    ----------
+    colour
+        As hexadecimal.
+    line
+        Dashes as matplotlib takes them: an offset and lengths of ink and gap.
+    marker
+        A matplotlib marker.
+    """
+
+    colour: str
+    line: Dashes
+    marker: str
+
+
+# Okabe and Ito's colours, without the yellow that white paper swallows, for the paper's methods;
+# Paul Tol's muted ones for the rest. No two share line and marker, so grey prints work too.
+_FIXED = {
+    "contextual-gap": Look("#0072B2", _SOLID, "o"),
+    "contextual-gap-history": Look("#56B4E9", _DASHED, "o"),
+    "kernel-ucb-mod": Look("#D55E00", _SOLID, "s"),
+    "kernel-ucb": Look("#E69F00", _DASHED, "s"),
+    "kernel-ts": Look("#CC79A7", _DASH_DOT, "^"),
+    "uniform": Look("#000000", _DOTTED, "D"),
+    "epsilon-greedy": Look("#009E73", _DASHED, "v"),
+    "max-variance": Look("#882255", _DOTTED, "P"),
+    "elimination": Look("#999933", _SOLID, "X"),
+    "top-two-ts": Look("#AA4499", _DASHED, "^"),
+    "knowledge-gradient": Look("#332288", _SOLID, "*"),
+    "last step": Look("#0072B2", _SOLID, "o"),
+    "last 25 steps": Look("#E69F00", _DASHED, "s"),
+    "all steps": Look("#000000", _DOTTED, "D"),
+}
+_SPARE = tuple(
+    Look(colour, line, marker)
+    for line, marker in ((_DASH_DOT, "h"), (_SOLID, "<"), (_DASHED, ">"), (_DOTTED, "p"))
+    for colour in ("#117733", "#CC6677", "#44AA99", "#7A4B00", "#6699CC")
+)
+
+
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """Return the look of every label, whatever the order they come in.
+
+    An unknown label takes the spare look that its name hashes to, or the next in a colour that no
+    other label here has, so that it usually looks the same in the next figure and unlike its
+    neighbours. When the colours are used up, lines and markers still differ.
+    """
+    wanted = list(dict.fromkeys(str(label) for label in labels))
+    chosen = {label: _FIXED[label] for label in wanted if label in _FIXED}
+    for label in sorted(set(wanted) - set(chosen)):
+        first = crc32(label.encode()) % len(_SPARE)
+        turns = _SPARE[first:] + _SPARE[:first]
+        unused = [look for look in turns if look not in chosen.values()]
+        colours = {look.colour for look in chosen.values()}
+        fresh = [look for look in unused if look.colour not in colours]
+        chosen[label] = (fresh or unused or list(turns))[0]
+    return {label: chosen[label] for label in wanted}
+
+
+def dress(ax: Axes) -> None:
+    """Give axes the common cosmetics."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(INK)
+    ax.tick_params(labelsize=SMALL, color=INK, labelcolor=INK)
+    ax.xaxis.label.set(size=TEXT, color=INK)
+    ax.yaxis.label.set(size=TEXT, color=INK)
+    ax.set_axisbelow(True)
+
+
+def log_axis(ax: Axes, low: float, high: float) -> None:
+    """Make the vertical axis logarithmic, with plain numbers and never fewer than two."""
+    decades = np.log10(high / low)
+    labelled = (1.0,) if decades > 1.8 else (1.0, 2.0, 5.0) if decades > 0.7 else _DIGITS
+    ax.set_yscale("log")
+    ax.set_ylim(low, high)
+    ax.yaxis.set_major_locator(LogLocator(subs=labelled, numticks=9))
+    ax.yaxis.set_minor_locator(LogLocator(subs=_DIGITS[1:], numticks=9))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.grid(axis="y", color=FAINT, lw=0.8)
+
+
+def settle(figure: Figure) -> Figure:
+    """Fix the layout, so that every file made of the figure shows the same one.
+
+    Left to itself, layout is done anew for each file and depends on how often it was done before
+    and on the resolution.
+    """
+    lay_out(figure)
+    figure.set_layout_engine("none")
+    return figure
+
+
+def lay_out(figure: Figure) -> None:
+    """Do the layout now, without the price of drawing."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
+def readable(value: float, digits: int = 2) -> str:
+    """Return a number as people write it, as mathematics where it is very small or large."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:.{max(digits, len(f'{abs(value):.0f}'))}g}"
+    factor, _, power = f"{value:.{digits - 1}e}".partition("e")
+    factor = factor.rstrip("0").rstrip(".") if "." in factor else factor
+    lead = "" if factor == "1" else rf"{factor}\!\times\!"
+    return f"${lead}10^{{{int(power)}}}$"
+
+
+def short(label: str, most: int = 30) -> str:
+    """Return a label that fits beside a figure."""
+    return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def plain(legend: Legend) -> None:
+    """Write a legend's labels as they are: a label is a user's, and a dollar in it no formula."""
+    for text in legend.get_texts():
+        text.set(parse_math=False, color=INK)

@@ -1,0 +1,120 @@
+"""Tuning: the regret of every setting of the grid, and the one that was chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator
+
+from contextgap.experiments import Tuning
+from contextgap.report import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+
+def tuning_heat_map(tunings: Mapping[str, Tuning]) -> Figure:
+    """Draw one panel per method: average regret by bandwidth and ridge, the best setting marked.
+
+    Parameters
+    ----------
+    tunings
+        What ``experiments.tune`` found, by label.
+    """
+    if not tunings:
+        raise ValueError("tunings must not be empty")
+    columns = min(3, len(tunings))
+    rows = math.ceil(len(tunings) / columns)
+    size = (style.WIDTH if columns > 1 else 4.4, 1.6 + 2.6 * rows)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    norm = _norm([tuning.regret for tuning in tunings.values()])
+    images = [
+        _panel(ax, label, tuning, norm)
+        for ax, (label, tuning) in zip(grid.flat, tunings.items(), strict=False)
+    ]
+    for ax in grid.flat[len(tunings) :]:
+        ax.set_axis_off()
+    if len({tuning.grid for tuning in tunings.values()}) == 1:
+        _label_outside_only(grid, len(tunings))
+    units = " or ".join(dict.fromkeys(tuning.grid.unit for tuning in tunings.values()))
+    figure.supxlabel("ridge", size=style.TEXT, color=style.INK)
+    figure.supylabel(units, size=style.TEXT, color=style.INK)
+    bar = figure.colorbar(images[0], ax=list(grid.flat), location="top", aspect=40, shrink=0.8)
+    bar.set_label("average simple regret", size=style.TEXT, color=style.INK, labelpad=7)
+    bar.ax.xaxis.set_major_locator(LogLocator(subs=_subs(norm)))
+    bar.ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.readable(value)))
+    bar.ax.tick_params(labelsize=style.SMALL, which="both")
+    bar.outline.set_visible(False)
+    return style.settle(figure)
+
+
+def _panel(ax: Axes, label: str, tuning: Tuning, norm: LogNorm) -> AxesImage:
+    # viridis is told apart by colour-blind readers and in grey; bright is good.
+    image = ax.imshow(
+        np.maximum(tuning.regret, norm.vmin or 0),
+        norm=norm,
+        cmap="viridis_r",
+        aspect="auto",
+        origin="lower",
+        interpolation="nearest",
+    )
+    row, column = np.unravel_index(tuning.regret.argmin(), tuning.regret.shape)
+    ax.plot(column, row, "*", ms=14, mfc="white", mec="black", clip_on=False, gid="best setting")
+    _ticks(ax, tuning)
+    title = style.short(label, 22)
+    ax.set_title(title, size=style.SMALL + 1, color=style.INK, parse_math=False, pad=18)
+    best = f"best {style.readable(float(tuning.regret.min()))}"
+    ax.annotate(
+        best + (", on the edge" if tuning.on_edge else ""),
+        (0.5, 1),
+        xycoords="axes fraction",
+        xytext=(0, 4),
+        textcoords="offset points",
+        ha="center",
+        size=style.SMALL - 1,
+        color=style.INK,
+    )
+    return image
+
+
+def _ticks(ax: Axes, tuning: Tuning) -> None:
+    style.dress(ax)
+    ax.spines[:].set_visible(False)
+    ax.set_xticks(*_some(tuning.grid.ridges), rotation=0)
+    ax.set_yticks(*_some(tuning.grid.bandwidths))
+    ax.tick_params(length=3)
+
+
+def _some(values: Sequence[float], most: int = 4) -> tuple[list[int], list[str]]:
+    """Return evenly spaced places and the numbers there, both ends included where it works."""
+    step = max(1, math.ceil((len(values) - 1) / (most - 1)))
+    places = list(range(0, len(values), step))
+    return places, [style.readable(values[place]) for place in places]
+
+
+def _label_outside_only(grid: np.ndarray, used: int) -> None:
+    columns = grid.shape[1]
+    for place, ax in enumerate(grid.flat[:used]):
+        ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= used)
+
+
+def _norm(regrets: Sequence[np.ndarray]) -> LogNorm:
+    """Return a scale from the lowest regret above zero to the highest."""
+    every = np.concatenate([regret.ravel() for regret in regrets])
+    positive = every[np.isfinite(every) & (every > 0)]
+    if not len(positive):
+        return LogNorm(1e-3, 1.0)
+    low, high = float(positive.min()), float(positive.max())
+    return LogNorm(low, max(high, low * 1.5))
+
+
+def _subs(norm: LogNorm) -> tuple[float, ...]:
+    wide = (norm.vmax or 1.0) / (norm.vmin or 1.0) > 30
+    return (1.0,) if wide else (1.0, 2.0, 5.0)
