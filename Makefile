@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 .PHONY: demo test check bench docs clean
 
 demo: $(READY)
-	$(VENV)/bin/contextgap run --out out/demo
+	$(VENV)/bin/contextgap run spacecraft --out out/demo
 
 test: $(READY)
 	$(PYTHON) -m pytest -n 2

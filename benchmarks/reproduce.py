@@ -46,7 +46,17 @@ def watch(process: subprocess.Popen, peak: list[float]) -> None:
 
 
 def reproduce(folder: Path) -> tuple[float, float]:
-    command = [sys.executable, "-m", "contextgap", "reproduce", "--jobs", "2", "--out", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "contextgap",
+        "reproduce",
+        "sinusoids",
+        "--jobs",
+        "2",
+        "--out",
+        str(folder),
+    ]
     start = time.perf_counter()
     process = subprocess.Popen(command)
     peak = [0.0]

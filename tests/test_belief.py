@@ -17,7 +17,9 @@ intervals = st.lists(st.tuples(st.floats(-10, 10), st.floats(0, 5)), min_size=1,
 
 def belief(mean, half):
     mean, half = np.asarray(mean, dtype=float), np.asarray(half, dtype=float)
-    return Belief(Posterior(mean, half, np.zeros_like(mean), 1.0), cg.PosteriorWidth(1.0))
+    return Belief(
+        Posterior(mean, half, np.zeros_like(mean), 1.0, mean.shape[-1]), cg.PosteriorWidth(1.0)
+    )
 
 
 def from_bounds(lower, upper):

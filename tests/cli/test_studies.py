@@ -101,9 +101,10 @@ def test_tune_prints_the_best_setting(tmp_path):
 
 def test_reproduce_small(tmp_path):
     small = ["--explore", "50", "--evaluate", "20", "--repetitions", "2", "--grid", "2"]
-    found = json.loads(call("reproduce", *small, "--jobs", "1", "--out", tmp_path, "--json").stdout)
+    shown = call("reproduce", "sinusoids", *small, "--jobs", "1", "--out", tmp_path, "--json")
+    found = json.loads(shown.stdout)["sinusoids"]
     assert len(found["results"]) == 6
-    page = (tmp_path / "report.html").read_text()
+    page = (tmp_path / "sinusoids" / "report.html").read_text()
     for part in ("Ours beside the published", "Other scales", "Looking back", "wider grid"):
         assert part in page
 
@@ -115,6 +116,7 @@ def test_reproduce_small(tmp_path):
         (["run", "nothing.csv", "--rewards", "a"], ["nothing.csv", "no such file"]),
         (["run", "--methods", "magic"], ["method must be one of", "'magic'"]),
         (["run", "--scale", "-1", *SMALL], ["scale must be positive", "-1"]),
+        (["reproduce", "nonsense"], ["study must be sinusoids, spacecraft or all", "nonsense"]),
         (["compare", "--rows", "100", "--explore", "90"], ["split asks for", "100"]),
     ],
 )

@@ -47,6 +47,12 @@ def test_packs_rows_one_after_the_other(lower, size):
     np.testing.assert_array_equal(again.diagonal, np.diagonal(lower)[:size])
 
 
+def test_gives_single_rows(lower):
+    factor = grown(lower)
+    for n in (0, 1, ROWS - 1, ROWS, ROWS + 5, len(lower) - 1):
+        np.testing.assert_array_equal(factor.row(n), lower[n, : n + 1])
+
+
 def test_a_packed_array_of_another_size_is_refused(lower):
     with pytest.raises(ValueError, match="3 rows cannot have 5 entries"):
         PanelFactor.from_packed(np.ones(5), 3)

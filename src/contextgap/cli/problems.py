@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from contextgap.problems import Classification, Problem, SensorLog, Sinusoids, Table
+from contextgap.problems import Classification, Problem, SensorLog, Sinusoids, Spacecraft, Table
 from contextgap.problems.sheet import Sheet, read_sheet
 
-BUNDLED = ("sinusoids", "digits", "wine", "breast_cancer", "iris")
+BUNDLED = ("sinusoids", "spacecraft", "digits", "wine", "breast_cancer", "iris")
 
 
 def read_problem(
@@ -39,6 +39,8 @@ def read_problem(
     """
     if name == "sinusoids":
         return Sinusoids().sample(6000 if rows is None else rows, seed=seed)
+    if name == "spacecraft":
+        return Spacecraft().sample(6000 if rows is None else rows, seed=seed)
     if name in BUNDLED:
         return Classification(name).sample(rows, seed=seed)
     if name.startswith("openml:"):

@@ -1,8 +1,7 @@
-"""Commands that explore known problems: run, compare, tune, reproduce."""
+"""Commands that explore known problems: run, compare, tune."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,46 +9,39 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextgap.cli.options import (
+    CORES,
+    Context,
+    Dask,
+    Evaluate,
+    Explore,
+    GridSize,
+    Jobs,
+    Json,
+    Methods,
+    Noise,
+    Ordered,
+    ProblemName,
+    Rewards,
+    Rows,
+    Seed,
+)
 from contextgap.cli.problems import read_problem, split
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
 from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, conduct, run
 from contextgap.experiments.compare import read_methods, scaled_entries
-from contextgap.experiments.reproduce import reproduce_sinusoids, thinned
+from contextgap.experiments.reproduce import thinned
 from contextgap.experiments.tasks import Store
 from contextgap.experiments.tune import tune_all
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
-from contextgap.methods import METHODS
 from contextgap.policy import Policy
 from contextgap.widths import PosteriorWidth
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-ProblemName = Annotated[
-    str,
-    typer.Argument(
-        help="sinusoids, digits, wine, breast_cancer, iris, openml:NAME, or a file of your own "
-        "(.csv, .parquet, .mat)"
-    ),
-]
-Context = Annotated[str | None, typer.Option(help="Context columns of a file, comma-separated.")]
-Rewards = Annotated[str | None, typer.Option(help="Reward columns of a file, one per arm.")]
-Noise = Annotated[str | None, typer.Option(help="Noise columns of a sensor log.")]
-Ordered = Annotated[bool, typer.Option(help="The file's rows are in time order.")]
-Rows = Annotated[int | None, typer.Option(help="How many rows to use.", min=6)]
-Explore = Annotated[int | None, typer.Option(help="Exploration steps.", min=1)]
-Evaluate = Annotated[int | None, typer.Option(help="Rows to evaluate deployment on.", min=1)]
-Methods = Annotated[str, typer.Option(help=f"Comma-separated: {', '.join(METHODS)}.")]
-Seed = Annotated[int, typer.Option(help="Of data and methods.", min=0)]
-Out = Annotated[Path, typer.Option(help="Folder for results.")]
-Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
-Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]
-GridSize = Annotated[int, typer.Option(help="Bandwidths and ridges tried when tuning.", min=1)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-CORES = os.cpu_count() or 1
 _ALL = ",".join(PAPER_METHODS)
 
 
@@ -121,13 +113,13 @@ def run_command(
         results.write(folder)
         report = run_report(study, tunings, results, policy, time.perf_counter() - start)
         page = write(report, folder)
-    summary = _summary(results.records)
+    summary = summary_of(results.records)
     if json:
         print_json({"results": summary, "report": str(page), "policy": str(folder / "policy.cgap")})
         return
     explored, deployed = (len(part) for part in study.rounds[0])
     title = f"{study.name}: {explored} steps explored, deployed on {deployed} contexts"
-    _print_summary(title, summary)
+    print_summary(title, summary)
     out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
 
 
@@ -187,6 +179,10 @@ def compare_command(
             seed=seed,
         )
         study = make_study(data, explore, evaluate, repetitions)
+        if problem == "spacecraft":
+            missions = [read_problem(problem, rows=rows, seed=seed + i) for i in range(repetitions)]
+            sizes = tuple(len(part) for part in study.hold_out)
+            study = Study.of_each(missions, hold_out=sizes, evaluate=sizes)
         chosen = read_methods(split(methods) or [])
         factors = [float(scale) for scale in split(scales) or ["1"]]
         store = Store(folder / "parts")
@@ -213,11 +209,11 @@ def compare_command(
         results.write(folder)
         report = compare_report(study, tunings, results, time.perf_counter() - start)
         page = write(report, folder)
-    summary = _summary(results.records)
+    summary = summary_of(results.records)
     if json:
         print_json({"results": summary, "report": str(page)})
         return
-    _print_summary(f"{study.name}: mean of {repetitions} repetitions", summary)
+    print_summary(f"{study.name}: mean of {repetitions} repetitions", summary)
     out.print(f"report: {page}", soft_wrap=True)
 
 
@@ -289,47 +285,7 @@ def tune_command(
     out.print(f"heat map: {folder / 'tuning.png'}", soft_wrap=True)
 
 
-def reproduce_command(
-    explore: Annotated[int, typer.Option(help="Exploration steps.", min=50)] = 2000,
-    evaluate: Annotated[int, typer.Option(help="Rows to evaluate on.", min=10)] = 1000,
-    repetitions: Annotated[int, typer.Option(help="Shufflings of the data.", min=1)] = 10,
-    grid: GridSize = 10,
-    seed: Seed = 0,
-    jobs: Jobs = CORES,
-    dask: Dask = None,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
-        "out/reproduce"
-    ),
-    json: Json = False,
-) -> None:
-    """Reproduce the paper's synthetic study: every figure, and a report."""
-    from contextgap.report.studies import reproduction_report, write
-
-    start = time.perf_counter()
-    resume = f"finished parts are kept in {folder}; the same command goes on from there"
-    with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
-        found = reproduce_sinusoids(
-            explore=explore,
-            evaluate=evaluate,
-            repetitions=repetitions,
-            grid_size=grid,
-            seed=seed,
-            executor=executor,
-            folder=folder,
-            progress=watch,
-        )
-        found.paper.results.write(folder)
-        page = write(reproduction_report(found, time.perf_counter() - start), folder)
-    records = found.paper.results.records
-    summary = _summary(records[records["scale"] == 1.0])
-    if json:
-        print_json({"results": summary, "report": str(page)})
-        return
-    _print_summary(f"sinusoids: mean of {repetitions} repetitions, the paper's grid", summary)
-    out.print(f"report: {page}", soft_wrap=True)
-
-
-def _summary(records: DataFrame) -> list[dict[str, Any]]:
+def summary_of(records: DataFrame) -> list[dict[str, Any]]:
     """Return average and worst regret after the last step, best method first."""
     last = records[records["checkpoint"] == records["checkpoint"].max()]
     means = last.groupby(["method", "scale"], sort=False)[["average_regret", "worst_regret"]].mean()
@@ -337,7 +293,8 @@ def _summary(records: DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]
 
 
-def _print_summary(title: str, summary: Sequence[dict[str, Any]]) -> None:
+def print_summary(title: str, summary: Sequence[dict[str, Any]]) -> None:
+    """Print what ``summary_of`` returned."""
     rows = [
         [row["method"], row["scale"], row["average_regret"], row["worst_regret"]] for row in summary
     ]

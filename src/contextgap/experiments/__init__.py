@@ -8,6 +8,7 @@ from contextgap.experiments.compare import (
     compare,
     conduct,
 )
+from contextgap.experiments.fly import FlightTrace, fly
 from contextgap.experiments.run import Gram, Trace, run
 from contextgap.experiments.study import Study
 from contextgap.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune
@@ -18,6 +19,7 @@ __all__ = [
     "PAPER_RIDGES",
     "PAPER_SCALES",
     "Entry",
+    "FlightTrace",
     "Gram",
     "Grid",
     "Results",
@@ -26,6 +28,7 @@ __all__ = [
     "Tuning",
     "compare",
     "conduct",
+    "fly",
     "run",
     "tune",
 ]

@@ -1,4 +1,4 @@
-"""The paper's synthetic study, as it was published and with this library's wider grid."""
+"""The paper's two studies: sinusoids, and magnetometers on a spacecraft."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from contextgap.experiments.compare import (
     PAPER_METHODS,
@@ -17,14 +18,18 @@ from contextgap.experiments.compare import (
     read_methods,
     scaled_entries,
 )
+from contextgap.experiments.flights import fly_all
 from contextgap.experiments.study import Study
 from contextgap.experiments.tasks import Progress, Store
 from contextgap.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune_all
 from contextgap.explorers import ContextualGap
 from contextgap.methods import Method
-from contextgap.problems import Sinusoids
+from contextgap.problems import Problem, Sinusoids, Spacecraft
 from contextgap.recommenders import SmallestGapInHistory
 from contextgap.widths import PosteriorWidth
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 HISTORIES = {"last step": 1, "last 25 steps": 25, "all steps": None}
 
@@ -47,50 +52,36 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """All of the paper's synthetic study.
+    """One of the paper's studies.
 
     Parameters
     ----------
     study
         The data.
-    paper
-        Tuned on the paper's grid, compared at all its scales.
-    wider
-        Tuned on the library's own grid, compared at scale 1.
+    main
+        Every method, tuned, at all scales.
     history
         Contextual-Gap deployed by the last step, the last 25 and all steps.
+    wider
+        Tuned again on a wider grid and compared at scale 1; None where one grid is enough.
+    flights
+        Whole problems flown in alternating phases, and regret by method, seed and orbit; None
+        where phases do not alternate.
     """
 
     study: Study
-    paper: Comparison
-    wider: Comparison
+    main: Comparison
     history: Results
+    wider: Comparison | None = None
+    flights: tuple[tuple[Problem, ...], DataFrame] | None = None
 
 
-def reproduce_sinusoids(
-    *,
-    explore: int = 2000,
-    evaluate: int = 1000,
-    repetitions: int = 10,
-    grid_size: int = 10,
-    seed: int = 0,
-    executor: Executor | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    progress: Callable[[str], Progress] | None = None,
-) -> Reproduction:
-    """Run the paper's synthetic study.
+@dataclass(frozen=True)
+class Workshop:
+    """How and where the work of a reproduction is done.
 
     Parameters
     ----------
-    explore, evaluate
-        Rows to explore and to evaluate on, held out and compared alike; the paper's are 2000 and
-        1000.
-    repetitions
-        Shufflings of the evaluation data.
-    grid_size
-        Bandwidths and ridges per grid; fewer than 10 thin the grids out.
-    seed
-        Of the data.
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     folder
@@ -98,6 +89,75 @@ def reproduce_sinusoids(
     progress
         Given the name of a phase, returns what is called with the numbers of finished and of all
         its pieces of work.
+    grid_size
+        Bandwidths and ridges per grid; fewer than 10 thin the grids out.
+    """
+
+    executor: Executor | None = None
+    folder: str | os.PathLike[str] | None = None
+    progress: Callable[[str], Progress] | None = None
+    grid_size: int = 10
+
+    def how(self, phase: str) -> dict[str, Any]:
+        """Return the keywords for ``execute``."""
+        store = Store(None if self.folder is None else Path(self.folder) / "parts")
+        watch = None if self.progress is None else self.progress(phase)
+        return {"executor": self.executor, "store": store, "progress": watch}
+
+    def tuned(self, study: Study, grid: Grid, phase: str) -> dict[str, Tuning]:
+        """Tune the paper's methods."""
+        return tune_all(
+            study.hold_out,
+            read_methods(PAPER_METHODS),
+            thinned(grid, self.grid_size),
+            PosteriorWidth(1.0),
+            0,
+            **self.how(phase),
+        )
+
+    def compared(
+        self, study: Study, tunings: dict[str, Tuning], scales: tuple[float, ...], phase: str
+    ) -> Results:
+        """Compare the paper's methods."""
+        entries = scaled_entries(read_methods(PAPER_METHODS), tunings, scales)
+        return conduct(study, entries, 50, **self.how(phase))
+
+    def looked_back(self, study: Study, tuning: Tuning) -> Results:
+        """Compare lengths of the look-back."""
+        entries = [
+            Entry(
+                label,
+                Method(explorer=ContextualGap(), recommender=SmallestGapInHistory(last)),
+                1.0,
+                tuning.kernel,
+                tuning.ridge,
+            )
+            for label, last in HISTORIES.items()
+        ]
+        return conduct(study, entries, 50, **self.how("looking back"))
+
+
+def reproduce_sinusoids(
+    workshop: Workshop,
+    *,
+    explore: int = 2000,
+    evaluate: int = 1000,
+    repetitions: int = 10,
+    seed: int = 0,
+) -> Reproduction:
+    """Run the paper's synthetic study.
+
+    Parameters
+    ----------
+    workshop
+        How and where.
+    explore, evaluate
+        Rows to explore and to evaluate on, held out and compared alike; the paper's are 2000 and
+        1000.
+    repetitions
+        Shufflings of the evaluation data.
+    seed
+        Of the data.
     """
     study = Study.of(
         Sinusoids().sample(2 * (explore + evaluate), seed=seed),
@@ -105,40 +165,54 @@ def reproduce_sinusoids(
         evaluate=(explore, evaluate),
         repetitions=repetitions,
     )
-    store = Store(None if folder is None else Path(folder) / "parts")
-    methods = read_methods(PAPER_METHODS)
-
-    def how(phase: str) -> dict[str, object]:
-        watch = None if progress is None else progress(phase)
-        return {"executor": executor, "store": store, "progress": watch}
-
-    def tuned(grid: Grid, phase: str) -> dict[str, Tuning]:
-        return tune_all(study.hold_out, methods, grid, PosteriorWidth(1.0), 0, **how(phase))
-
     contexts = study.hold_out[0].contexts
-    paper_grid = thinned(Grid.of(contexts, PAPER_BANDWIDTHS, PAPER_RIDGES), grid_size)
-    paper = tuned(paper_grid, "tuning on the paper's grid")
-    entries = scaled_entries(methods, paper, PAPER_SCALES)
-    compared = conduct(study, entries, 50, **how("comparing at four scales"))
-    looking_back = [
-        Entry(
-            label,
-            Method(explorer=ContextualGap(), recommender=SmallestGapInHistory(last)),
-            1.0,
-            paper["contextual-gap"].kernel,
-            paper["contextual-gap"].ridge,
-        )
-        for label, last in HISTORIES.items()
-    ]
-    history = conduct(study, looking_back, 50, **how("looking back"))
-    wider = tuned(thinned(Grid.of(contexts), grid_size), "tuning on the wider grid")
-    entries = scaled_entries(methods, wider, (1.0,))
-    again = conduct(study, entries, 50, **how("comparing again"))
-    return Reproduction(study, Comparison(paper, compared), Comparison(wider, again), history)
+    published = Grid.of(contexts, PAPER_BANDWIDTHS, PAPER_RIDGES)
+    paper = workshop.tuned(study, published, "tuning on the paper's grid")
+    compared = workshop.compared(study, paper, PAPER_SCALES, "comparing at four scales")
+    history = workshop.looked_back(study, paper["contextual-gap"])
+    wider = workshop.tuned(study, Grid.of(contexts), "tuning on the wider grid")
+    again = workshop.compared(study, wider, (1.0,), "comparing again")
+    return Reproduction(study, Comparison(paper, compared), history, wider=Comparison(wider, again))
+
+
+def reproduce_spacecraft(
+    workshop: Workshop,
+    *,
+    hold_out: tuple[int, int] = (1000, 1000),
+    evaluate: tuple[int, int] = (3000, 950),
+    repetitions: int = 10,
+    seed: int = 0,
+) -> Reproduction:
+    """Run the paper's spacecraft study on simulated missions, and fly them in alternating phases.
+
+    Parameters
+    ----------
+    workshop
+        How and where.
+    hold_out
+        Rows to explore and to exploit when tuning, in time order; the paper's are 1000 and 1000.
+    evaluate
+        Rows to explore and to exploit when comparing; the paper's are 3000 and 950.
+    repetitions
+        Missions.
+    seed
+        Of the first mission.
+    """
+    rows = sum(hold_out) + sum(evaluate)
+    missions = [Spacecraft().sample(rows, seed=seed + i) for i in range(repetitions)]
+    study = Study.of_each(missions, hold_out=hold_out, evaluate=evaluate)
+    tunings = workshop.tuned(study, Grid.of(study.hold_out[0].contexts), "tuning on held-out rows")
+    compared = workshop.compared(study, tunings, PAPER_SCALES, "comparing at four scales")
+    history = workshop.looked_back(study, tunings["contextual-gap"])
+    entries = scaled_entries(read_methods(PAPER_METHODS), tunings, (1.0,))
+    flights = fly_all(missions, entries, **workshop.how("flying"))
+    return Reproduction(
+        study, Comparison(tunings, compared), history, flights=(tuple(missions), flights)
+    )
 
 
 def thinned(grid: Grid, size: int) -> Grid:
-    """A grid of at most ``size`` × ``size``, both ends kept."""
+    """Return a grid of at most ``size`` × ``size``, both ends kept."""
 
     def places(count: int) -> list[int]:
         chosen = min(size, count)

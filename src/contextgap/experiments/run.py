@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ from contextgap.explorers import Moment
 from contextgap.explorers import explore as pick_arm
 from contextgap.history import Choice
 from contextgap.kernels import Gaussian, Kernel
+from contextgap.lookback import LookBack
 from contextgap.methods import Method, read_method
 from contextgap.models import TrackedModel
 from contextgap.problems import Problem
@@ -73,38 +73,6 @@ class Gram:
         return cls(kernel(explore.contexts, points), kernel.diagonal(points))
 
 
-class _LookBack:
-    """Smallest gaps of the latest steps, for the rule that looks back.
-
-    Each step counts with the prior mean of its time; a ``Learner`` with ``prior_mean="auto"`` looks
-    back with today's.
-    """
-
-    def __init__(self, last: int | None) -> None:
-        self._steps: deque[Choice] = deque(maxlen=last)
-        self._merge = last is None
-
-    def add(self, belief: Belief) -> None:
-        found = Choice(belief.leader, belief.gap.min(axis=-1))
-        if self._merge and self._steps:
-            found = _earlier_or_smaller(self._steps.pop(), found)
-        self._steps.append(found)
-
-    def choice(self) -> Choice:
-        steps = list(self._steps)
-        best = steps[0]
-        for later in steps[1:]:
-            best = _earlier_or_smaller(best, later)
-        return best
-
-
-def _earlier_or_smaller(earlier: Choice, later: Choice) -> Choice:
-    better = later.gap < earlier.gap
-    return Choice(
-        np.where(better, later.arm, earlier.arm), np.where(better, later.gap, earlier.gap)
-    )
-
-
 class _TrackedEvidence:
     """What recommenders see of a tracked model."""
 
@@ -114,7 +82,7 @@ class _TrackedEvidence:
         self.contexts = exploit.contexts
         self.n_arms = exploit.n_arms
         self.seed = seed_after(policy_seed, model.steps)
-        self.look_back: _LookBack | None = None
+        self.look_back: LookBack | None = None
         self._model, self._first, self._width = model, first, width
 
     @cached_property
@@ -205,13 +173,13 @@ def run(
     )
 
 
-def _needed_look_back(method: Method) -> _LookBack | None:
+def _needed_look_back(method: Method) -> LookBack | None:
     rule = method.recommender
-    return _LookBack(rule.last) if isinstance(rule, SmallestGapInHistory) else None
+    return LookBack(rule.last) if isinstance(rule, SmallestGapInHistory) else None
 
 
-def _now(evidence: _TrackedEvidence) -> _LookBack:
-    look_back = _LookBack(1)
+def _now(evidence: _TrackedEvidence) -> LookBack:
+    look_back = LookBack(1)
     look_back.add(evidence.belief)
     return look_back
 

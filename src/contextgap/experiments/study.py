@@ -69,3 +69,26 @@ class Study:
             for seed in range(repetitions)
         ]
         return cls(problem.name, (held[0], held[1]), tuple((a, b) for a, b in rounds))
+
+    @classmethod
+    def of_each(
+        cls, problems: Sequence[Problem], *, hold_out: Sequence[Any], evaluate: Sequence[Any]
+    ) -> Study:
+        """Return the protocol for several samples of one problem, one per repetition.
+
+        Settings are tuned on the first rows of the first sample. Every sample is compared on the
+        rows behind as many.
+
+        Parameters
+        ----------
+        problems
+            The samples.
+        hold_out
+            Rows to explore and to exploit when tuning.
+        evaluate
+            Rows to explore and to exploit when comparing.
+        """
+        parts = [problem.split(*hold_out, *evaluate) for problem in problems]
+        first = parts[0]
+        rounds = tuple((part[2], part[3]) for part in parts)
+        return cls(problems[0].name, (first[0], first[1]), rounds)

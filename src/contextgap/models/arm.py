@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
 from contextgap.arrays import FloatArray, IntArray, Rows
-from contextgap.models.base import Posterior
 from contextgap.models.factor import PanelFactor
 
 
@@ -79,8 +78,8 @@ class Arm:
 
     def path(
         self, v: FloatArray, prior: float, prior_variance: FloatArray, start: int
-    ) -> Posterior:
-        """Return the posteriors after ``start`` observations, one more, ..., all; spoils v.
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return mean, std and gain after ``start`` observations, one more, ..., all; spoils v.
 
         L of an earlier step is a leading block of L, so prefixes of v give earlier posteriors.
         """
@@ -96,7 +95,7 @@ class Arm:
         _accumulate(variance)
         gains = np.log(self.factor.diagonal[: len(self)]) - 0.5 * math.log(self.ridge)
         gain = gains[:start].sum() + np.concatenate([[0.0], gains[start:].cumsum()])
-        return Posterior(mean, root(variance), gain[:, None], self.ridge)
+        return mean, root(variance), gain[:, None]
 
     def snapshot(self) -> Arm:
         """Return an arm that stays as this one is now; the factor is shared, not copied."""

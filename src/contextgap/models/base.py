@@ -30,12 +30,16 @@ class Posterior:
         ½ ln det(I + K/ridge) of each arm, broadcastable against ``mean``.
     ridge
         The regularisation the posterior was computed with.
+    n_arms
+        How many arms the model has, retired ones and those not asked about included: what
+        promises about all arms at once must share their failure probability over.
     """
 
     mean: FloatArray
     std: FloatArray
     information_gain: FloatArray
     ridge: float
+    n_arms: int
 
 
 class Model(Protocol):

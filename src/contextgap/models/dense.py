@@ -55,7 +55,7 @@ class DenseModel:
         """Return the posterior of ``arms`` at every row of ``contexts``."""
         columns = [self._one_arm(contexts, arm) for arm in arms]
         mean, std, gain = (np.stack(values, axis=-1) for values in zip(*columns, strict=True))
-        return Posterior(mean, std, gain, self.ridge)
+        return Posterior(mean, std, gain, self.ridge, len(self._rewards))
 
     def _one_arm(self, contexts: FloatArray, arm: int) -> tuple[FloatArray, FloatArray, np.float64]:
         prior = self._prior()

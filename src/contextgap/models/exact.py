@@ -106,7 +106,7 @@ class ExactModel:
             v = self._solved(contexts, arm)
             mean[:, column] = self._arms[arm].weights(prior) @ v + prior
             std[:, column] = root(prior_variance - np.einsum("ij,ij->j", v, v))
-        return Posterior(mean, std, self.information_gain(arms), self.ridge)
+        return Posterior(mean, std, self.information_gain(arms), self.ridge, len(self._arms))
 
     def posterior_at(self, context: FloatArray, arms: Sequence[int]) -> Posterior:
         """Return the posterior at one context, as if assumed observations had been made.
@@ -126,7 +126,8 @@ class ExactModel:
             variance[i] = v.dot(v)
         self._asked = (context.tobytes(), solved)
         np.subtract(self.kernel.diagonal(context[None])[0], variance, out=variance)
-        return Posterior(mean, root(variance), self.information_gain(arms), self.ridge)
+        gain = self.information_gain(arms)
+        return Posterior(mean, root(variance), gain, self.ridge, len(self._arms))
 
     def assume(self, context: FloatArray, arm: int) -> None:
         """Count an observation whose reward is not known yet, until the arm's next real one."""
@@ -154,7 +155,8 @@ class ExactModel:
         for arm in arms:
             start = int(np.searchsorted(self._arms[arm].places.view, since))
             v = self._solved(contexts, arm)
-            paths.append(self._arms[arm].path(v, prior, prior_variance, start))
+            mean, std, gain = self._arms[arm].path(v, prior, prior_variance, start)
+            paths.append(Posterior(mean, std, gain, self.ridge, len(self._arms)))
         return paths
 
     def snapshot(self) -> Self:

@@ -77,6 +77,13 @@ class PanelFactor:
             self._diagonal.append(diagonal)
         self.size += 1
 
+    def row(self, place: int) -> FloatArray:
+        """Return a row of L up to and including the diagonal."""
+        panel, within = divmod(place, ROWS)
+        start = within * (within + 1) // 2
+        triangle = self._triangles[panel][start : start + within + 1]
+        return np.concatenate([self._rectangles[panel][within], triangle])
+
     def truncate(self, size: int) -> None:
         """Forget all rows from ``size`` on."""
         self.size = size

@@ -6,19 +6,45 @@ Observing reward r at point x adds one row and updates mean and variance at ever
     row = (k(x, ·) − V[:, x]ᵀV) / d      d = √(variance[x] + ridge)
     mean += row · (r − mean[x]) / d      variance −= row²
 
-One matrix–vector product per step thus gives the exact posterior at every context still to explore
-and at every context to evaluate on: the whole regret curve for the price of one point of it.
+so the whole regret curve costs as much as one point of it. Points explored soon are kept up
+to date at every step, which is a small matrix–vector product; all others catch up once in a while,
+or when asked about, with one matrix–matrix product for many steps.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from contextgap.arrays import FloatArray
 from contextgap.models.arm import pivot, root
 from contextgap.models.base import Posterior
+
+
+@dataclass
+class _Late:
+    """An observation that distant points have not heard of yet.
+
+    Parameters
+    ----------
+    point
+        Where it was made.
+    factor_row, diagonal
+        Its row of the arm's Cholesky factor.
+    error
+        The reward minus its expectation, over the diagonal.
+    ones_error
+        The same for rewards that are all 1.
+    """
+
+    point: int
+    factor_row: FloatArray
+    diagonal: float
+    error: float
+    ones_error: float = 0.0
 
 
 class TrackedModel:
@@ -37,6 +63,8 @@ class TrackedModel:
         Number of arms.
     prior_mean
         A number, or ``"auto"`` for the average reward seen.
+    window
+        How many points to keep up to date at every step.
     """
 
     def __init__(
@@ -46,6 +74,7 @@ class TrackedModel:
         ridge: float,
         n_arms: int,
         prior_mean: float | str = 0.0,
+        window: int = 64,
     ) -> None:
         points = gram.shape[1]
         self.ridge = ridge
@@ -61,6 +90,9 @@ class TrackedModel:
         self._ones = np.zeros((n_arms, points)) if prior_mean != 0 else None
         self._gain = np.zeros(n_arms)
         self._reward_sum = 0.0
+        self._window = window
+        self._near_end = min(window, points)  # points from here on have to catch up
+        self._late: list[list[_Late]] = [[] for _ in range(n_arms)]
 
     def prior(self) -> float:
         """Return the prior mean as a number."""
@@ -74,32 +106,67 @@ class TrackedModel:
 
     def posterior_from(self, first: int) -> Posterior:
         """Return the posterior at points ``first`` and up, shape (points, arms)."""
+        self._catch_up()
         return self._posterior(slice(first, None))
 
     def observe(self, arm: int, reward: float) -> None:
         """Take in the reward of an arm at the next point; go on to the point after it."""
         now, size = self.steps, int(self.pulls[arm])
         # Points explored already are never asked about again: rows are kept from `now` on.
-        rows = self._reserve(arm, size + 1)[:size, now:]
+        near = slice(now, self._near_end)
+        rows = self._reserve(arm, size + 1)
+        factor_row = rows[:size, now].copy()
         d = pivot(float(self._variance[arm, now]), self.ridge, self._diagonal[now], size)
-        row = self._gram[now, now:] - rows[:, 0] @ rows
+        row = self._gram[now, near] - factor_row @ rows[:size, near]
         row /= d
-        self._rows[arm][size, now:] = row
-        self._fit[arm, now:] += row * ((reward - self._fit[arm, now]) / d)
+        rows[size, near] = row
+        late = _Late(now, factor_row, d, (reward - self._fit[arm, now]) / d)
+        self._fit[arm, near] += row * late.error
         if self._ones is not None:
-            self._ones[arm, now:] += row * ((1.0 - self._ones[arm, now]) / d)
-        self._variance[arm, now:] -= np.square(row, out=row)
+            late.ones_error = (1.0 - self._ones[arm, now]) / d
+            self._ones[arm, near] += row * late.ones_error
+        self._variance[arm, near] -= np.square(row, out=row)
+        self._late[arm].append(late)
         self._gain[arm] += math.log(d) - 0.5 * math.log(self.ridge)
         self._reward_sum += reward
         self.pulls[arm] += 1
         self.steps += 1
+        if self.steps == self._near_end:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Bring all points up to date.
+
+        For b late observations of an arm, their rows of its factor are [C, T], C of shape
+        (b, earlier rows) and T triangular, and the rows of V to add are T⁻¹(K − C·V).
+        """
+        far = slice(self._near_end, None)
+        for arm, late in enumerate(self._late):
+            if not late or self._near_end >= self._gram.shape[1]:
+                continue
+            rows, end = self._rows[arm], int(self.pulls[arm])
+            start = end - len(late)
+            factor = np.zeros((len(late), end))
+            for i, each in enumerate(late):
+                factor[i, : start + i] = each.factor_row
+                factor[i, start + i] = each.diagonal
+            new = self._gram[[each.point for each in late], far]
+            new -= factor[:, :start] @ rows[:start, far]
+            rows[start:end, far] = solve_triangular(factor[:, start:], new, lower=True)
+            new = rows[start:end, far]
+            self._fit[arm, far] += np.array([each.error for each in late]) @ new
+            if self._ones is not None:
+                self._ones[arm, far] += np.array([each.ones_error for each in late]) @ new
+            self._variance[arm, far] -= np.einsum("ij,ij->j", new, new)
+        self._late = [[] for _ in self._late]
+        self._near_end = min(self.steps + self._window, self._gram.shape[1])
 
     def _posterior(self, points: int | slice) -> Posterior:
         mean = self._fit[:, points].T
         if self._ones is not None:
             mean = mean + self.prior() * (1.0 - self._ones[:, points].T)
         std = root(self._variance[:, points].T.copy())
-        return Posterior(mean.copy(), std, self._gain.copy(), self.ridge)
+        return Posterior(mean.copy(), std, self._gain.copy(), self.ridge, len(self.pulls))
 
     def _reserve(self, arm: int, size: int) -> FloatArray:
         rows = self._rows[arm]

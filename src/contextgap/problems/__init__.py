@@ -9,14 +9,17 @@ from contextgap.problems.maker import FixedData, Maker
 from contextgap.problems.problem import Problem
 from contextgap.problems.sensor_log import SensorLog
 from contextgap.problems.sinusoids import Sinusoids
+from contextgap.problems.spacecraft import Flight, Spacecraft
 from contextgap.problems.table import Table
 
 __all__ = [
     "Classification",
     "FixedData",
+    "Flight",
     "Maker",
     "Problem",
     "SensorLog",
     "Sinusoids",
+    "Spacecraft",
     "Table",
 ]

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 
-def study_import(module: str) -> Any:
+def study_import(module: str, extra: str = "study") -> Any:
     """Return ``module``, or raise an error that says which extra brings it."""
     try:
         return import_module(module)
@@ -14,5 +14,5 @@ def study_import(module: str) -> Any:
         package = module.partition(".")[0]
         raise ImportError(
             f"this needs {package}, which could not be imported ({error}); "
-            "pip install 'contextgap[study]' brings it"
+            f"pip install 'contextgap[{extra}]' brings it"
         ) from error

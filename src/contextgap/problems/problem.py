@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -141,7 +141,7 @@ class Problem:
         regret: FloatArray = self.regret_table[np.arange(len(self)), picks]
         return regret
 
-    def take(self, index: Any) -> Problem:
+    def take(self, index: Any) -> Self:
         """Return the problem with some of its rows, in the order given.
 
         Parameters
@@ -149,6 +149,23 @@ class Problem:
         index
             A slice, row numbers, or a boolean per row.
         """
+        rows = self._row_numbers(index)
+        rewards = self.rewards[rows]
+        shared = self.observations is self.rewards
+        return replace(
+            self,
+            contexts=self.contexts[rows],
+            rewards=rewards,
+            observations=rewards if shared else self.observations[rows],
+            **self._facts(rows),
+        )
+
+    def _facts(self, rows: IntArray) -> dict[str, Any]:
+        """What a kind of problem knows of each row besides, for these rows."""
+        del rows
+        return {}
+
+    def _row_numbers(self, index: Any) -> IntArray:
         try:
             picked = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index)]
         except IndexError as error:
@@ -161,16 +178,9 @@ class Problem:
             raise ValueError(
                 f"index must be a list of at least one of {len(self)} rows, got {index!r}"
             )
-        rewards = self.rewards[rows]
-        shared = self.observations is self.rewards
-        return replace(
-            self,
-            contexts=self.contexts[rows],
-            rewards=rewards,
-            observations=rewards if shared else self.observations[rows],
-        )
+        return rows
 
-    def split(self, *sizes: float, seed: Any = None) -> tuple[Problem, ...]:
+    def split(self, *sizes: float, seed: Any = None) -> tuple[Self, ...]:
         """Return consecutive parts; rows beyond the last part are left out.
 
         Parameters
@@ -198,7 +208,7 @@ class Problem:
         order = np.random.default_rng(seed).permutation(len(self))
         return tuple(self.take(order[start:end]) for start, end in pairwise(ends))
 
-    def with_noise(self, std: float, seed: Any = None) -> Problem:
+    def with_noise(self, std: float, seed: Any = None) -> Self:
         """Return the problem with Gaussian noise in what a learner hears; regret stays exact.
 
         Parameters

@@ -11,22 +11,20 @@ from matplotlib.figure import Figure
 
 from contextgap import plot
 from contextgap.experiments import Results, Study, Tuning
-from contextgap.experiments.reproduce import Reproduction
 from contextgap.experiments.study import Pair
 from contextgap.kernels import Gaussian
 from contextgap.policy import Policy
 from contextgap.problems.extras import study_import
-from contextgap.report.curves import history_comparison, regret_curves, scale_panels
+from contextgap.report.curves import regret_curves, scale_panels
 from contextgap.report.files import save
 from contextgap.report.page import Report, Section, write_report
 from contextgap.report.picks import pick_histogram
-from contextgap.report.published import beside, published
 from contextgap.report.tuning import tuning_heat_map
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_READING = (
+READING = (
     "Simple regret is what the deployed arm pays less than the best arm would, without feedback. "
     "Curves are means over repetitions; bands are half a standard deviation to each side."
 )
@@ -77,8 +75,8 @@ def run_report(
     drawing = Figure(figsize=(8, 4.4), layout="constrained")
     plot.decision(policy.decide(context), drawing.add_subplot())
     sections = [
-        *_comparison(results, ""),
-        _tuning_section("Tuning", tunings),
+        *comparison_sections(results),
+        tuning_section("Tuning", tunings),
         Section(
             "One decision",
             "What the frozen policy believes about every arm at the first context to deploy on.",
@@ -89,7 +87,7 @@ def run_report(
         title=f"One run: {study.name}",
         summary=f"{explored} contexts explored, then deployed on {deployed} without feedback.",
         sections=sections,
-        settings=_settings(study, seconds),
+        settings=study_settings(study, seconds),
         seeds=[0],
         timings=results.timings,
     )
@@ -111,7 +109,7 @@ def compare_report(
     seconds
         How long it all took.
     """
-    best = _ranking(results.records).iloc[0]
+    best = ranking(results.records).iloc[0]
     return Report(
         title=f"Comparison: {study.name}",
         summary=(
@@ -119,89 +117,27 @@ def compare_report(
             f"average: {best['average regret']:.3g}. Each method was tuned on held-out data at "
             "scale 1."
         ),
-        sections=[*_comparison(results, ""), _tuning_section("Tuning", tunings)],
-        settings=_settings(study, seconds),
+        sections=[*comparison_sections(results), tuning_section("Tuning", tunings)],
+        settings=study_settings(study, seconds),
         seeds=list(range(len(study.rounds))),
         timings=results.timings,
     )
 
 
-def reproduction_report(found: Reproduction, seconds: float) -> Report:
-    """Return the report of the paper's synthetic study.
-
-    Parameters
-    ----------
-    found
-        What was found.
-    seconds
-        How long it all took.
-    """
-    study, paper, wider = found.study, found.paper, found.wider
-    table = beside(paper.results.records, study.name)
-    sections = [
-        Section(
-            "Ours beside the published",
-            f"{_differences(table)}\n\n{_READING}",
-            [
-                (
-                    "Average simple regret at scale 1, tuned on the paper's grid; hollow markers "
-                    "are read off the paper's figure.",
-                    regret_curves(_at(paper.results.records, 1.0), published=published(study.name)),
-                )
-            ],
-            [("Average simple regret at scale 1; ratio is ours over published.", table)],
-        ),
-        *_comparison(paper.results, "the paper's grid", single_scale=False),
-        Section(
-            "Looking back",
-            "Contextual-Gap deployed by the leader of the last step, of the last 25 steps and of "
-            "all steps since the burn-in (Algorithm 1).",
-            [
-                (
-                    "Average simple regret by length of the look-back.",
-                    history_comparison(found.history.records),
-                )
-            ],
-            [("After the last step.", _ranking(found.history.records))],
-        ),
-        _tuning_section("Tuning on the paper's grid", paper.tunings),
-        Section(
-            "With the wider grid",
-            "The library's own grid reaches to smaller bandwidths and ridges, where the paper's "
-            "best settings lie on its grid's edge. Rewards have no noise here, so that a smaller "
-            "ridge is better without end.",
-            [("Average simple regret at scale 1.", regret_curves(wider.results.records))],
-            [("After the last step.", _ranking(wider.results.records))],
-        ),
-        _tuning_section("Tuning on the wider grid", wider.tunings),
-    ]
-    return Report(
-        title="The paper's synthetic study",
-        summary=(
-            "Twenty arms pay sin(a·x), a = 1 to 20, at contexts x drawn evenly from 0 to 2π, "
-            "without noise. Six methods explore, each tuned on held-out data; what they deploy "
-            "is judged on contexts they have not seen."
-        ),
-        sections=sections,
-        settings=_settings(study, seconds),
-        seeds=list(range(len(study.rounds))),
-        timings=paper.results.timings,
-    )
-
-
-def _comparison(results: Results, note: str, single_scale: bool = True) -> list[Section]:
+def comparison_sections(results: Results, single_scale: bool = True) -> list[Section]:
+    """Return the sections on average and worst regret, scales and picks."""
     records = results.records
     scales = sorted(records["scale"].unique())
     main = 1.0 if 1.0 in scales else scales[0]
-    where = f" at scale {main:g}" + (f", {note}" if note else "")
+    where = f" at scale {main:g}"
     sections = []
     if single_scale:
         sections.append(
             Section(
                 "Average regret",
-                _READING,
-                [(f"Average simple regret{where}.", regret_curves(_at(records, main)))],
-                [("After the last step, best first.", _ranking(records))],
+                READING,
+                [(f"Average simple regret{where}.", regret_curves(at_scale(records, main)))],
+                [("After the last step, best first.", ranking(records))],
             )
         )
     sections.append(
@@ -211,7 +147,7 @@ def _comparison(results: Results, note: str, single_scale: bool = True) -> list[
             [
                 (
                     f"Worst simple regret{where}.",
-                    regret_curves(_at(records, main), statistic="worst_regret"),
+                    regret_curves(at_scale(records, main), statistic="worst_regret"),
                 )
             ],
         )
@@ -222,7 +158,7 @@ def _comparison(results: Results, note: str, single_scale: bool = True) -> list[
                 "Other scales",
                 f"Settings tuned at scale 1 are kept for the others. {_best_by_scale(records)}",
                 [("Average simple regret by scale of the intervals.", scale_panels(records))],
-                [("After the last step, best first.", _ranking(records))],
+                [("After the last step, best first.", ranking(records))],
             )
         )
     sections.append(
@@ -233,7 +169,7 @@ def _comparison(results: Results, note: str, single_scale: bool = True) -> list[
             [
                 (
                     f"Share of exploration steps by rank of the arm tried{where}.",
-                    pick_histogram(_at(results.picks, main)),
+                    pick_histogram(at_scale(results.picks, main)),
                 )
             ],
         )
@@ -241,7 +177,8 @@ def _comparison(results: Results, note: str, single_scale: bool = True) -> list[
     return sections
 
 
-def _tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
+def tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
+    """Return the section on a grid search."""
     pandas = study_import("pandas")
     rows = [
         {
@@ -272,7 +209,8 @@ def _bandwidth(tuning: Tuning) -> str | float:
     return shown if len(values) <= 4 else f"{shown}, ... ({len(values)})"
 
 
-def _ranking(records: DataFrame) -> DataFrame:
+def ranking(records: DataFrame) -> DataFrame:
+    """Return average and worst regret after the last step, best first."""
     last = records[records["checkpoint"] == records["checkpoint"].max()]
     means = last.groupby(["method", "scale"], sort=False)[["average_regret", "worst_regret"]].mean()
     named = means.rename(
@@ -281,30 +219,14 @@ def _ranking(records: DataFrame) -> DataFrame:
     return named.sort_values("average regret").reset_index()
 
 
-def _at(table: DataFrame, scale: float) -> DataFrame:
+def at_scale(table: DataFrame, scale: float) -> DataFrame:
+    """Return the rows of one scale."""
     return table[table["scale"] == scale]
 
 
-def _differences(table: DataFrame) -> str:
-    """Say plainly where our curves and the published ones part."""
-    if table.empty:
-        return "No checkpoint coincides with a published value."
-    close = table["ratio"].between(0.8, 1.25)
-    ranges = table.groupby("method", sort=False)["ratio"].agg(["min", "max"])
-    listed = "; ".join(
-        f"{method} {low:.2g} to {high:.2g}" for method, low, high in ranges.itertuples()
-    )
-    return (
-        f"{close.sum()} of {len(table)} published values are met within a quarter either way, "
-        f"{(table['ratio'] < 0.8).sum()} of ours are lower and "
-        f"{(table['ratio'] > 1.25).sum()} higher. "
-        f"Ours over published, lowest to highest: {listed}."
-    )
-
-
 def _best_by_scale(records: DataFrame) -> str:
-    ranking = _ranking(records)
-    best = ranking.loc[ranking.groupby("scale")["average regret"].idxmin()]
+    table = ranking(records)
+    best = table.loc[table.groupby("scale")["average regret"].idxmin()]
     listed = "; ".join(
         f"scale {row['scale']:g} {row['method']} ({row['average regret']:.2g})"
         for row in best.to_dict("records")
@@ -312,7 +234,8 @@ def _best_by_scale(records: DataFrame) -> str:
     return f"Lowest average regret after the last step: {listed}."
 
 
-def _settings(study: Study, seconds: float) -> dict[str, object]:
+def study_settings(study: Study, seconds: float) -> dict[str, object]:
+    """Return what a study's report says of its data."""
     held, rounds = study.hold_out, study.rounds
 
     def sizes(pair: Pair) -> str:

@@ -1,0 +1,84 @@
+"""The command that reproduces the paper's studies."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contextgap.cli.options import CORES, Dask, Evaluate, Explore, GridSize, Jobs, Json, Seed
+from contextgap.cli.studies import print_summary, summary_of
+from contextgap.cli.terminal import complaints, out, phases, print_json
+from contextgap.cli.workers import workers
+from contextgap.experiments.reproduce import (
+    Reproduction,
+    Workshop,
+    reproduce_sinusoids,
+    reproduce_spacecraft,
+)
+
+
+def reproduce_command(
+    study: Annotated[str, typer.Argument(help="sinusoids, spacecraft, or all for both.")] = "all",
+    repetitions: Annotated[int, typer.Option(help="Repetitions or missions.", min=1)] = 10,
+    explore: Explore = None,
+    evaluate: Evaluate = None,
+    grid: GridSize = 10,
+    seed: Seed = 0,
+    jobs: Jobs = CORES,
+    dask: Dask = None,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
+        "out/reproduce"
+    ),
+    json: Json = False,
+) -> None:
+    """Reproduce the paper's studies: every figure, and a report of each."""
+    from contextgap.report.reproduction import reproduction_report
+    from contextgap.report.studies import write
+
+    resume = f"finished parts are kept in {folder}; the same command goes on from there"
+    answers = {}
+    with complaints(resume):
+        chosen = list(_STUDIES) if study == "all" else [study]
+        for name in chosen:
+            if name not in _STUDIES:
+                raise ValueError(f"study must be {', '.join(_STUDIES)} or all, got {study!r}")
+            start = time.perf_counter()
+            with phases() as watch, workers(jobs, dask) as executor:
+                place = folder / name
+                workshop = Workshop(executor, place, watch, grid)
+                found = _STUDIES[name](workshop, explore, evaluate, repetitions, seed)
+                found.main.results.write(place)
+                page = write(reproduction_report(found, time.perf_counter() - start), place)
+            records = found.main.results.records
+            summary = summary_of(records[records["scale"] == 1.0])
+            answers[name] = {"results": summary, "report": str(page)}
+            if not json:
+                print_summary(f"{name}: mean of {repetitions} repetitions", summary)
+                out.print(f"report: {page}", soft_wrap=True)
+    if json:
+        print_json(answers)
+
+
+def _sinusoids(
+    workshop: Workshop, explore: int | None, evaluate: int | None, repetitions: int, seed: int
+) -> Reproduction:
+    sizes = {"explore": explore or 2000, "evaluate": evaluate or 1000}
+    return reproduce_sinusoids(workshop, **sizes, repetitions=repetitions, seed=seed)
+
+
+def _spacecraft(
+    workshop: Workshop, explore: int | None, evaluate: int | None, repetitions: int, seed: int
+) -> Reproduction:
+    return reproduce_spacecraft(
+        workshop,
+        hold_out=(min(explore or 1000, 1000), min(evaluate or 1000, 1000)),
+        evaluate=(explore or 3000, evaluate or 950),
+        repetitions=repetitions,
+        seed=seed,
+    )
+
+
+_STUDIES = {"sinusoids": _sinusoids, "spacecraft": _spacecraft}

@@ -1,0 +1,83 @@
+"""Many flights, as tasks, and their regret as tidy records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from contextgap.experiments.compare import Entry
+from contextgap.experiments.fly import fly
+from contextgap.experiments.tasks import Result, Task, execute
+from contextgap.kernels import Kernel
+from contextgap.methods import Method
+from contextgap.problems import Problem
+from contextgap.problems.extras import study_import
+from contextgap.widths import PosteriorWidth
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
+    """Fly every mission with every entry; ``how`` is for ``execute``.
+
+    Parameters
+    ----------
+    missions
+        Problems with alternating phases; the place in the list is the seed.
+    entries
+        Methods with their settings.
+    **how
+        For ``execute``.
+
+    Returns
+    -------
+    table
+        One row per method, seed and orbit: average regret over its steps without feedback, beside
+        that of the best single arm and of a random arm.
+    """
+    pandas = study_import("pandas")
+    places = [(entry, seed) for entry in entries for seed in range(len(missions))]
+    tasks = [
+        Task(
+            fly_once,
+            {
+                "mission": missions[seed],
+                "method": entry.method,
+                "kernel": entry.kernel,
+                "ridge": entry.ridge,
+                "scale": entry.scale,
+                "seed": seed,
+            },
+        )
+        for entry, seed in places
+    ]
+    tables = [
+        pandas.DataFrame(
+            {
+                "method": entry.label,
+                "seed": seed,
+                **{name: result[name] for name in ("orbit", *_COLUMNS)},
+            }
+        )
+        for (entry, seed), result in zip(places, execute(tasks, **how), strict=True)
+    ]
+    return pandas.concat(tables, ignore_index=True)
+
+
+_COLUMNS = ("steps", "average_regret", "best_single", "random")
+
+
+def fly_once(
+    mission: Any, method: Method, kernel: Kernel, ridge: float, scale: float, seed: int
+) -> Result:
+    """Return one flight's regret by orbit."""
+    trace = fly(mission, method, kernel=kernel, ridge=ridge, width=PosteriorWidth(scale), seed=seed)
+    deployed = mission.orbit_number[trace.deployed]
+    return {
+        "orbit": trace.orbits.tolist(),
+        "steps": [int((deployed == orbit).sum()) for orbit in trace.orbits],
+        "average_regret": trace.average_regret.tolist(),
+        "best_single": trace.best_single.tolist(),
+        "random": trace.random.tolist(),
+    }

@@ -1,0 +1,149 @@
+"""A flight: explore where the truth is known, decide alone elsewhere, in turns along the orbit.
+
+This is the setting of the paper's section 2, which its experiments left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.kernels import Gaussian, Kernel
+from contextgap.learner import Learner
+from contextgap.methods import Method
+from contextgap.widths import PosteriorWidth, Width
+
+
+class PhasedProblem(Protocol):
+    """A problem in time order that says at which rows feedback is to be had."""
+
+    contexts: FloatArray
+    rewards: FloatArray
+    observations: FloatArray
+    arms: tuple[Any, ...]
+    known: Any
+    orbit_number: IntArray
+
+    @property
+    def regret_table(self) -> FloatArray:
+        """Simple regret of every arm at every row."""
+
+
+@dataclass(frozen=True)
+class FlightTrace:
+    """What happened on a flight.
+
+    Parameters
+    ----------
+    arms
+        The arm used at every step, as an index: tried where the truth is known, deployed elsewhere.
+    deployed
+        Whether the step was one without feedback.
+    regret
+        Simple regret at every step; only deployed steps count.
+    orbits
+        Numbers of the orbits with deployed steps.
+    average_regret
+        Average regret over the deployed steps of each of those orbits.
+    best_single
+        The same for always using the one arm that is best over all deployed steps.
+    random
+        The same for a random arm at every step.
+    """
+
+    arms: IntArray
+    deployed: Any
+    regret: FloatArray
+    orbits: IntArray
+    average_regret: FloatArray
+    best_single: FloatArray
+    random: FloatArray
+
+
+def fly(
+    problem: PhasedProblem,
+    method: str | Method = "contextual-gap",
+    *,
+    kernel: Kernel = Gaussian(1.0),  # noqa: B008  # immutable
+    ridge: float = 0.05,
+    width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
+    burn_in: int = 1,
+    prior_mean: float | str = 0.0,
+    seed: int | None = 0,
+) -> FlightTrace:
+    """Fly through windows with and without feedback, in time order.
+
+    Parameters
+    ----------
+    problem
+        A problem whose ``known`` says where the truth is known, such as ``problems.Flight``.
+    method
+        A name from ``METHODS``, or a ``Method``.
+    kernel
+        Similarity of contexts.
+    ridge
+        Regularisation.
+    width
+        How standard deviations become intervals.
+    burn_in
+        Pulls of every arm, in turn, before the method takes over.
+    prior_mean
+        A number, or ``"auto"``.
+    seed
+        Makes everything random repeatable.
+    """
+    learner = Learner(
+        len(problem.arms),
+        kernel=kernel,
+        ridge=ridge,
+        method=method,
+        width=width,
+        burn_in=burn_in,
+        prior_mean=prior_mean,
+        seed=seed,
+    )
+    known = np.asarray(problem.known, dtype=bool)
+    arms = np.empty(len(known), dtype=np.intp)
+    for first, end in _windows(known):
+        if known[first]:
+            for row in range(first, end):
+                arms[row] = learner.ask(problem.contexts[row])
+                heard = problem.observations[row, arms[row]]
+                learner.tell(problem.contexts[row], int(arms[row]), float(heard))
+        else:  # nothing is learnt on the way, so a window can be decided at once
+            arms[first:end] = learner.recommend(problem.contexts[first:end])
+    return _trace(problem, arms, ~known)
+
+
+def _windows(known: Any) -> Iterator[tuple[int, int]]:
+    """Stretches of rows over which ``known`` does not change."""
+    edges = np.flatnonzero(np.diff(known)) + 1
+    ends = [*edges.tolist(), len(known)]
+    yield from zip([0, *ends[:-1]], ends, strict=True)
+
+
+def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any) -> FlightTrace:
+    table = problem.regret_table
+    regret = table[np.arange(len(arms)), arms]
+    if not deployed.any():
+        raise ValueError("the truth is known at every row, so that nothing is ever deployed")
+    single = table[:, table[deployed].mean(axis=0).argmin()]
+    orbits = np.unique(problem.orbit_number[deployed])
+
+    def by_orbit(values: FloatArray) -> FloatArray:
+        rows = [deployed & (problem.orbit_number == orbit) for orbit in orbits]
+        return np.array([values[each].mean() for each in rows])
+
+    return FlightTrace(
+        arms=arms,
+        deployed=deployed,
+        regret=regret,
+        orbits=orbits,
+        average_regret=by_orbit(regret),
+        best_single=by_orbit(single),
+        random=by_orbit(table.mean(axis=1)),
+    )

@@ -1,0 +1,81 @@
+"""The spacecraft's household: every current and temperature aboard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+from contextgap.problems.spacecraft import power, thermal
+from contextgap.problems.spacecraft.attitude import Motion
+from contextgap.problems.spacecraft.orbit import Orbit
+from contextgap.problems.spacecraft.rigid_body import rows_to_body
+from contextgap.problems.spacecraft.schedule import Schedule
+from contextgap.problems.spacecraft.telemetry import PANELS
+
+
+@dataclass(frozen=True, eq=False)
+class House:
+    """Currents, temperatures and battery, one entry per time step.
+
+    Parameters
+    ----------
+    currents
+        A, by the names of LOOPS.
+    temperatures
+        °C, by the names of the telemetry channels.
+    supply
+        Panels and battery.
+    """
+
+    currents: dict[str, FloatArray]
+    temperatures: dict[str, FloatArray]
+    supply: power.Supply
+
+
+def keep_house(orbit: Orbit, schedule: Schedule, motion: Motion, step: float) -> House:
+    """Return what the Sun, the schedule and the actuators make of the household.
+
+    Parameters
+    ----------
+    orbit
+        Gives the Sun.
+    schedule
+        What is on.
+    motion
+        Which panels face the Sun, and what the actuators do.
+    step
+        s between time steps.
+    """
+    facing = _facing(rows_to_body(motion.quaternion, orbit.sun))
+    loads = power.loads(schedule, motion)
+    inside = thermal.keep_warm(loads.total, orbit.sunlit, step)
+    panels = thermal.panel_temperatures(facing[:, :4], orbit.sunlit, step)
+    boom = thermal.boom_temperature(facing[:, 4], orbit.sunlit, step)
+    available = power.panel_currents(facing, orbit.sunlit, np.column_stack([panels, boom]))
+    bus = loads.total + inside.heater
+    supply = power.balance(available, bus, step)
+    currents = {
+        **dict(zip((*PANELS, "wing"), supply.panels.T, strict=True)),
+        "battery": supply.battery,
+        "bus": bus,
+        "transmitter": loads.transmitter,
+        "payload": loads.payload,
+        "heater": inside.heater,
+        "wheel": loads.wheel,
+    }
+    temperatures = {
+        **dict(zip(PANELS, panels.T, strict=True)),
+        "interior": inside.temperature,
+        "battery": inside.battery,
+        "amplifier": thermal.amplifier_temperature(inside.temperature, loads.transmitter, step),
+        "boom": boom,
+    }
+    return House(currents, temperatures, supply)
+
+
+def _facing(sun: FloatArray) -> FloatArray:
+    """Return the cosine to the Sun of +X, -X, +Y, -Y and of the two-sided wing, shape (n, 5)."""
+    x, y, _ = sun.T
+    return np.column_stack([np.maximum(side, 0) for side in (x, -x, y, -y)] + [np.abs(y)])

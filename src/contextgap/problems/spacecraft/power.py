@@ -1,0 +1,137 @@
+"""Electrical power: what the panels give, what the loads take, what the battery evens out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+from contextgap.problems.spacecraft import constants as c
+from contextgap.problems.spacecraft.attitude import Motion
+from contextgap.problems.spacecraft.schedule import Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """Currents of the loads, A, one entry per time step; the heater is the thermostat's.
+
+    Parameters
+    ----------
+    transmitter, payload, wheel, torquers, processor
+        Each load's current.
+    """
+
+    transmitter: FloatArray
+    payload: FloatArray
+    wheel: FloatArray
+    torquers: FloatArray
+    processor: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """All of them, A."""
+        total: FloatArray = (
+            self.transmitter + self.payload + self.wheel + self.torquers + self.processor
+        )
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Supply:
+    """Panels and battery, one entry per time step.
+
+    Parameters
+    ----------
+    panels
+        Current of each panel after throttling, A, shape (n, panels).
+    battery
+        Current into the battery, A; negative while it discharges.
+    charge
+        State of charge, from 0 to 1.
+    voltage
+        V.
+    """
+
+    panels: FloatArray
+    battery: FloatArray
+    charge: FloatArray
+    voltage: FloatArray
+
+
+def loads(schedule: Schedule, motion: Motion) -> Loads:
+    """Return the currents that schedule and motion ask for.
+
+    Parameters
+    ----------
+    schedule
+        What is on.
+    motion
+        What wheel and torquers do.
+    """
+    at_rest, at_speed, per_torque = c.WHEEL_CURRENT
+    speed = np.abs(motion.wheel) / c.WHEEL_FULL
+    return Loads(
+        transmitter=np.where(
+            schedule.downlink, c.DOWNLINK_CURRENT, c.BEACON_CURRENT * schedule.beacon
+        ),
+        payload=np.where(schedule.payload, c.PAYLOAD_CURRENT, 0.0),
+        wheel=at_rest + at_speed * speed + per_torque * np.abs(motion.wheel_torque),
+        torquers=c.TORQUER_CURRENT * np.abs(motion.command).sum(axis=1),
+        processor=schedule.processor,
+    )
+
+
+def panel_currents(facing: FloatArray, sunlit: FloatArray, temperatures: FloatArray) -> FloatArray:
+    """Return what four body panels and the wing can give, A, shape (n, 5).
+
+    Parameters
+    ----------
+    facing
+        Cosine between each panel's normal and the Sun, 0 behind it; the wing is last, shape (n, 5).
+    sunlit
+        Visible fraction of the Sun.
+    temperatures
+        °C, shape (n, 5).
+    """
+    full = np.array([c.PANEL_CURRENT] * 4 + [c.WING_CURRENT])
+    light = (facing + c.ALBEDO) * sunlit[:, np.newaxis]
+    currents: FloatArray = full * light * (1 + c.PANEL_DRIFT * (temperatures - c.PANEL_REFERENCE))
+    return currents
+
+
+def balance(available: FloatArray, load: FloatArray, step: float) -> Supply:
+    """Return how the battery evens out panels and loads.
+
+    Panels are throttled together once the battery takes no more.
+
+    Parameters
+    ----------
+    available
+        What the panels can give, A, shape (n, panels).
+    load
+        All loads, A, shape (n,).
+    step
+        s between rows.
+    """
+    capacity = c.BATTERY_CAPACITY * 3600  # A s
+    given = c.REGULATOR * available.sum(axis=1)
+    charge = c.BATTERY_FIRST
+    record = []
+    for supply, demand in zip(given.tolist(), load.tolist(), strict=True):
+        room = 1 - charge
+        # The second bound only matters for steps so long that one could overcharge.
+        limit = min(c.CHARGE_CURRENT * min(room / c.CHARGE_TAPER, 1.0), room * capacity / step)
+        current = max(min(supply - demand, limit), -charge * capacity / step)
+        record.append((current, charge))
+        charge += current * step / capacity
+    battery, state = np.array(record).T
+    # In the dark nothing is given, and nothing needs throttling.
+    used = np.minimum((load + battery) / np.where(given > 0, given, 1.0), 1.0)
+    empty, more = c.BATTERY_VOLTAGE
+    return Supply(
+        panels=available * used[:, np.newaxis],
+        battery=battery,
+        charge=state,
+        voltage=empty + more * state,
+    )

@@ -1,0 +1,98 @@
+"""What the spacecraft does when: set-points, payload runs, B-dot campaigns, transmissions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap.arrays import FloatArray
+from contextgap.problems.spacecraft import constants as c
+from contextgap.problems.spacecraft.orbit import Orbit
+from contextgap.problems.spacecraft.recursion import fading_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """One entry per time step.
+
+    Parameters
+    ----------
+    wheel_target
+        Set-point of the wheel's momentum, N m s.
+    payload, detumble, downlink, beacon
+        Whether the payload runs, B-dot control is on, the transmitter talks to the ground
+        station, a beacon is sent.
+    processor
+        The processor's current, A.
+    """
+
+    wheel_target: FloatArray
+    payload: NDArray[np.bool_]
+    detumble: NDArray[np.bool_]
+    downlink: NDArray[np.bool_]
+    beacon: NDArray[np.bool_]
+    processor: FloatArray
+
+
+def draw_schedule(orbit: Orbit, step: float, rng: np.random.Generator) -> Schedule:
+    """Return a random schedule; a longer one from the same seed begins with the shorter one.
+
+    Parameters
+    ----------
+    orbit
+        Decides about downlinks, and how often the payload runs.
+    step
+        s between time steps.
+    rng
+        The source of randomness.
+    """
+    n = len(orbit.time)
+    # A row per step, and a generator of its own for each array, so that how long the flight is
+    # does not change its beginning.
+    for_events, for_processor = rng.spawn(2)
+    chance = for_events.random((n, 7))
+    high = np.abs(orbit.latitude) > c.PAYLOAD_LATITUDE
+    payload = _runs(np.where(high, *c.PAYLOAD_INTERVAL), step, chance[:, 0:2])
+    downlink = orbit.elevation > c.DOWNLINK_ELEVATION
+    beacon = (chance[:, 6] < c.BEACON_SHARE) & ~downlink
+    return Schedule(
+        wheel_target=_set_points(chance[:, 4:6], step),
+        payload=payload,
+        detumble=_runs(np.full(n, c.DETUMBLE_INTERVAL), step, chance[:, 2:4]),
+        downlink=downlink,
+        beacon=beacon & ~payload,  # as on GRIFEX, whose payload must not be disturbed
+        processor=_processor(for_processor.standard_normal(n), step),
+    )
+
+
+def _runs(interval: FloatArray, step: float, chance: FloatArray) -> NDArray[np.bool_]:
+    """Return when something is on that starts at random and lasts for a random time."""
+    starts = chance[:, 0] < -np.expm1(-step / interval)
+    shortest, longest = c.RUN_LENGTH
+    steps = np.ceil((shortest + (longest - shortest) * chance[:, 1]) / step).astype(int)
+    on = np.zeros(len(interval), dtype=bool)
+    free = 0
+    for start in np.flatnonzero(starts):
+        if start >= free:
+            free = start + steps[start]
+            on[start:free] = True
+    return on
+
+
+def _set_points(chance: FloatArray, step: float) -> FloatArray:
+    changes = chance[:, 0] < -np.expm1(-step / c.WHEEL_INTERVAL)
+    lowest, highest = c.WHEEL_TARGETS
+    values = lowest + (highest - lowest) * chance[:, 1]
+    latest = np.maximum.accumulate(np.where(changes, np.arange(len(changes)), -1))
+    return np.where(latest < 0, c.WHEEL_FIRST, values[latest])
+
+
+def _processor(shocks: FloatArray, step: float) -> FloatArray:
+    """Return a first-order autoregression with the stated mean, deviation and correlation time."""
+    mean, deviation = c.PROCESSOR_CURRENT
+    memory = math.exp(-step / c.PROCESSOR_LAG)
+    wander = fading_sum(np.sqrt(1 - memory**2) * shocks, memory)
+    return mean + deviation * wander

@@ -1,0 +1,68 @@
+"""The three magnetometers: what each reads in place of the Earth's field."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+from contextgap.problems.spacecraft import constants as c
+from contextgap.problems.spacecraft import magnetics
+from contextgap.problems.spacecraft.attitude import Motion
+
+
+def interference(currents: FloatArray, motion: Motion, phase: FloatArray) -> FloatArray:
+    """Return the spacecraft's own field at each sensor, nT, shape (n, sensors, 3).
+
+    Parameters
+    ----------
+    currents
+        A, a column per loop of LOOPS.
+    motion
+        Gives the torquers' moments and the wheel's speed.
+    phase
+        The rotor's angle when the sensors are read, rad.
+    """
+    moments = motion.remanence + c.LEAKAGE * motion.command
+    # A reading averages over some 20 ms, in which a fast rotor's field cancels.
+    frequency = np.abs(motion.wheel) / c.WHEEL_FULL * c.WHEEL_FULL_RPM / 60
+    left = c.ROTOR_DIPOLE / np.sqrt(1 + (frequency / c.ROTOR_BANDWIDTH) ** 2)
+    rotor = np.column_stack([left * np.cos(phase), left * np.sin(phase)])
+    field: FloatArray = (
+        np.tensordot(currents, magnetics.loop_coupling(), axes=1)
+        + np.tensordot(moments, magnetics.torquer_coupling(), axes=1)
+        + np.tensordot(rotor, magnetics.rotor_coupling(), axes=1)
+    )
+    return field
+
+
+def hard_iron() -> FloatArray:
+    """Return what a ground calibration takes off each sensor's reading, nT, shape (sensors, 3)."""
+    usual = [c.CALIBRATION_CURRENTS[name] for name in c.LOOPS]
+    offset: FloatArray = np.tensordot(usual, magnetics.loop_coupling(), axes=1)
+    return offset
+
+
+def sensor_errors(
+    field: FloatArray, own: FloatArray, temperatures: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Return each sensor's reading minus the Earth's field, nT, shape (n, sensors, 3).
+
+    Parameters
+    ----------
+    field
+        The Earth's field in body axes, nT, shape (n, 3).
+    own
+        The spacecraft's own field at each sensor, nT, shape (n, sensors, 3).
+    temperatures
+        Each sensor's, °C, shape (n, sensors).
+    rng
+        Draws the white noise.
+    """
+    gain = 1e-3 * np.array(c.GAIN_ERRORS)
+    at_sensor = field[:, np.newaxis] + own
+    distorted = np.einsum("sij,nsj->nsi", gain, at_sensor)
+    warmth = temperatures - np.array(c.CALIBRATION_TEMPERATURES)
+    drift = warmth[:, :, np.newaxis] * np.array(c.DRIFT)
+    noise = rng.standard_normal(own.shape) * np.array(c.NOISE)[:, np.newaxis]
+    errors: FloatArray = own - hard_iron() + distorted + drift + noise
+    return errors

@@ -1,0 +1,106 @@
+"""The whole flight, one subsystem after the other.
+
+Nothing flies back: attitude does not depend on power, nor power on the sensors. So each subsystem
+is computed for all time steps at once, or in a loop of its own where its state feeds back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+from contextgap.problems.spacecraft import constants as c
+from contextgap.problems.spacecraft import sensors
+from contextgap.problems.spacecraft.attitude import Motion, tumble
+from contextgap.problems.spacecraft.house import House, keep_house
+from contextgap.problems.spacecraft.orbit import Orbit, propagate
+from contextgap.problems.spacecraft.rigid_body import rows_to_body
+from contextgap.problems.spacecraft.schedule import draw_schedule
+from contextgap.problems.spacecraft.telemetry import digitised
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A simulated flight, one entry per time step.
+
+    Parameters
+    ----------
+    orbit
+        Where it was, and what follows from that.
+    motion
+        How it tumbled.
+    house
+        Currents, temperatures and battery.
+    telemetry
+        The digitised channels, in the order of CHANNELS, shape (n, channels).
+    errors
+        Each sensor's reading minus the Earth's field in body axes, nT, shape (n, sensors, 3).
+    """
+
+    orbit: Orbit
+    motion: Motion
+    house: House
+    telemetry: FloatArray
+    errors: FloatArray
+
+
+def simulate(tle: tuple[str, str], n: int, step: float, seed: Any = None) -> Simulation:
+    """Return a flight; a longer one from the same seed begins with the shorter one.
+
+    Parameters
+    ----------
+    tle
+        The two lines of orbital elements.
+    n
+        Number of time steps.
+    step
+        s between time steps.
+    seed
+        Fixes schedule, attitude and noise.
+    """
+    children = np.random.default_rng(seed).spawn(5)
+    for_schedule, for_attitude, for_rotor, for_sensors, for_field = children
+    orbit = propagate(tle, n, step)
+    schedule = draw_schedule(orbit, step, for_schedule)
+    motion = tumble(orbit, schedule, step, for_attitude)
+    house = keep_house(orbit, schedule, motion, step)
+    field = rows_to_body(motion.quaternion, orbit.field)
+    measured = field + for_field.normal(0, c.FIELD_NOISE, field.shape)
+    phase = for_rotor.uniform(0, 2 * np.pi, n)
+    currents = np.column_stack([house.currents[name] for name in c.LOOPS])
+    own = sensors.interference(currents, motion, phase)
+    temperatures = _sensor_temperatures(house.temperatures)
+    return Simulation(
+        orbit=orbit,
+        motion=motion,
+        house=house,
+        telemetry=_telemetry(house, motion, measured),
+        errors=sensors.sensor_errors(field, own, temperatures, for_sensors),
+    )
+
+
+def _telemetry(house: House, motion: Motion, field: FloatArray) -> FloatArray:
+    return digitised(
+        {
+            **{f"{name} current": values for name, values in house.currents.items()},
+            **{f"{name} temperature": values for name, values in house.temperatures.items()},
+            **_by_axis("torquer {} moment", motion.command),
+            **_by_axis("field {}", field),
+            "wheel speed": motion.wheel / c.WHEEL_FULL * c.WHEEL_FULL_RPM,
+            "battery voltage": house.supply.voltage,
+        }
+    )
+
+
+def _by_axis(name: str, vectors: FloatArray) -> dict[str, FloatArray]:
+    return {name.format(axis): values for axis, values in zip("XYZ", vectors.T, strict=True)}
+
+
+def _sensor_temperatures(temperatures: dict[str, FloatArray]) -> FloatArray:
+    """Return each sensor's temperature, in the order of SENSORS, shape (n, sensors)."""
+    interior, amplifier = temperatures["interior"], temperatures["amplifier"]
+    top = interior + c.AMPLIFIER_SHARE * (amplifier - interior)
+    return np.column_stack([top, temperatures["battery"], temperatures["boom"]])

@@ -1,0 +1,130 @@
+"""Temperatures: first-order lags towards a balance set by Sun, loads and neighbours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+from contextgap.problems.spacecraft import constants as c
+from contextgap.problems.spacecraft.recursion import fading_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Interior:
+    """The inside, where a thermostat keeps the battery warm; one entry per time step.
+
+    Parameters
+    ----------
+    temperature, battery
+        °C.
+    heater
+        A.
+    """
+
+    temperature: FloatArray
+    battery: FloatArray
+    heater: FloatArray
+
+
+def lagged(balance: FloatArray, lag: float, step: float, first: float) -> FloatArray:
+    """Return what follows ``balance``, held over each step, with a first-order lag.
+
+    Parameters
+    ----------
+    balance
+        What is approached, one row per time step.
+    lag
+        s.
+    step
+        s between rows.
+    first
+        Where it starts.
+    """
+    kept = math.exp(-step / lag)
+    # Row t follows the balance of the rows before it.
+    before = np.concatenate([np.full_like(balance[:1], first), (1 - kept) * balance[:-1]])
+    return fading_sum(before, kept)
+
+
+def panel_temperatures(facing: FloatArray, sunlit: FloatArray, step: float) -> FloatArray:
+    """Return the body panels' temperatures, °C, in the shape of ``facing``.
+
+    Parameters
+    ----------
+    facing
+        Cosine between each panel's normal and the Sun, 0 behind it, shape (n, panels).
+    sunlit
+        Visible fraction of the Sun.
+    step
+        s between rows.
+    """
+    dark, sun, near = c.PANEL_BALANCE
+    balance = dark + (sun * facing + near) * sunlit[:, np.newaxis]
+    return lagged(balance, c.PANEL_LAG, step, c.FIRST_TEMPERATURES["panel"])
+
+
+def boom_temperature(facing: FloatArray, sunlit: FloatArray, step: float) -> FloatArray:
+    """Return the temperature of wing and boom, °C.
+
+    Parameters
+    ----------
+    facing
+        Cosine between the wing's normal, either side, and the Sun.
+    sunlit
+        Visible fraction of the Sun.
+    step
+        s between rows.
+    """
+    dark, sun, exponent = c.BOOM_BALANCE
+    balance = dark + sun * sunlit * facing**exponent
+    return lagged(balance, c.BOOM_LAG, step, c.FIRST_TEMPERATURES["boom"])
+
+
+def amplifier_temperature(interior: FloatArray, transmitter: FloatArray, step: float) -> FloatArray:
+    """Return the transmitter's power amplifier's temperature, °C.
+
+    Parameters
+    ----------
+    interior
+        °C.
+    transmitter
+        A.
+    step
+        s between rows.
+    """
+    balance = interior + c.AMPLIFIER_BALANCE * transmitter
+    return lagged(balance, c.AMPLIFIER_LAG, step, c.FIRST_TEMPERATURES["amplifier"])
+
+
+def keep_warm(load: FloatArray, sunlit: FloatArray, step: float) -> Interior:
+    """Return the interior's and the battery's temperatures and what the thermostat does.
+
+    Parameters
+    ----------
+    load
+        All currents but the heater's, A.
+    sunlit
+        Visible fraction of the Sun.
+    step
+        s between rows.
+    """
+    dark, sun, per_ampere = c.INTERIOR_BALANCE
+    below, heated = c.BATTERY_BALANCE
+    on_below, off_above = c.HEATER_RANGE
+    interior_share = -math.expm1(-step / c.INTERIOR_LAG)
+    battery_share = -math.expm1(-step / c.BATTERY_LAG)
+    interior, battery = c.FIRST_TEMPERATURES["interior"], c.FIRST_TEMPERATURES["battery"]
+    heating = False
+    record = []
+    for current, light in zip(load.tolist(), sunlit.tolist(), strict=True):
+        heating = battery < on_below or (heating and battery < off_above)
+        heater = c.HEATER_CURRENT if heating else 0.0
+        record.append((interior, battery, heater))
+        around = dark + sun * light + per_ampere * (current + heater)
+        beside = interior + below + heated * heater
+        interior += interior_share * (around - interior)
+        battery += battery_share * (beside - battery)
+    return Interior(*np.array(record).T)
