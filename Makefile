@@ -8,6 +8,8 @@ READY  := $(VENV)/.ready
 demo: $(READY)
 	$(VENV)/bin/contextgap run spacecraft --out out/demo
 
+# One BLAS thread per test process: two processes with two threads each get in each other's way.
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(READY)
 	$(PYTHON) -m pytest -n 2
 

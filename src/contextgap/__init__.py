@@ -17,6 +17,7 @@ from contextgap.recommenders import (
     SmallestGap,
     SmallestGapInHistory,
 )
+from contextgap.stopping import StoppingRule
 from contextgap.widths import PosteriorWidth, RidgeWidth
 
 __version__ = "0.1.0"
@@ -42,6 +43,7 @@ __all__ = [
     "SklearnKernel",
     "SmallestGap",
     "SmallestGapInHistory",
+    "StoppingRule",
     "explorers",
     "kernels",
 ]

@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Sequence
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from contextgap.state import (
     restore_rules,
     restore_state,
 )
+from contextgap.stopping import ReferenceWatch, StoppingRule
 from contextgap.widths import PosteriorWidth, Width
 
 
@@ -95,6 +97,7 @@ class Learner:
         self._schema = ContextSchema()
         self._pending = Pending()
         self._rng, self._policy_seed = random_sources(seed)
+        self._watches: WeakKeyDictionary[StoppingRule, ReferenceWatch] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return (
@@ -256,6 +259,38 @@ class Learner:
     def freeze(self) -> Policy:
         """Return the decision rule as it is now; the learner may go on learning."""
         return self._policy(self._model.snapshot())
+
+    def settled(self, rule: StoppingRule) -> float:
+        """Return the share of a rule's reference contexts that is certified within its tolerance.
+
+        Parameters
+        ----------
+        rule
+            What is wanted. Asking after every ``tell`` costs one small update each time.
+        """
+        checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
+        self._read(rule.reference)
+        watch = self._watches.get(rule)
+        if watch is None or watch.model is not self._model:
+            watch = ReferenceWatch(self._model, rule.reference, self.method.recommender, self.width)
+            self._watches[rule] = watch
+        burn_in_end = self._rules.burn_in * len(self._active)
+        seed = seed_after(self._policy_seed, len(self._model))
+        return rule.settled(watch.bound(self._active, burn_in_end, seed))
+
+    def done(self, rule: StoppingRule) -> bool:
+        """Return whether exploring may stop.
+
+        Every arm must have had its burn-in, and the rule's share of reference contexts a
+        certificate within its tolerance.
+
+        Parameters
+        ----------
+        rule
+            What is wanted.
+        """
+        enough = self.settled(rule) >= rule.share
+        return enough and all(self._model.count(i) >= self._rules.burn_in for i in self._active)
 
     def add_arm(self, label: Label) -> None:
         """Add an arm; it gets its burn-in before the method takes over again.

@@ -29,7 +29,7 @@ from contextgap.cli.options import (
 from contextgap.cli.problems import read_problem, split
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
-from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, conduct, run
+from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, conduct
 from contextgap.experiments.compare import read_methods, scaled_entries
 from contextgap.experiments.reproduce import thinned
 from contextgap.experiments.tasks import Store
@@ -37,6 +37,7 @@ from contextgap.experiments.tune import tune_all
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.policy import Policy
+from contextgap.stopping import StoppingRule
 from contextgap.widths import PosteriorWidth
 
 if TYPE_CHECKING:
@@ -66,6 +67,11 @@ def run_command(
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Tuned if left out.")] = None,
     scale: Annotated[float, typer.Option(help="Width of the intervals.")] = 1.0,
+    until: Annotated[
+        float | None,
+        typer.Option(help="Stop exploring once certificates are within this regret.", min=0),
+    ] = None,
+    share: Annotated[float, typer.Option(help="At this share of held-out contexts.")] = 0.95,
     grid: GridSize = 5,
     seed: Seed = 0,
     jobs: Jobs = CORES,
@@ -107,38 +113,67 @@ def run_command(
         results = conduct(
             study, entries, max(1, steps // 40), executor=executor, progress=watch("exploring")
         )
-        policy = _policy(study, entries[0], seed)
+        policy = _policy(study, entries[0], seed, until, share)
         folder.mkdir(parents=True, exist_ok=True)
         policy.save(folder / "policy.cgap")
         results.write(folder)
         report = run_report(study, tunings, results, policy, time.perf_counter() - start)
         page = write(report, folder)
     summary = summary_of(results.records)
+    saving = None if until is None else _saving(policy, study, until)
     if json:
-        print_json({"results": summary, "report": str(page), "policy": str(folder / "policy.cgap")})
+        paths = {"report": str(page), "policy": str(folder / "policy.cgap")}
+        print_json({"results": summary, **paths, "stopping": saving})
         return
     explored, deployed = (len(part) for part in study.rounds[0])
     title = f"{study.name}: {explored} steps explored, deployed on {deployed} contexts"
     print_summary(title, summary)
+    if saving is not None:
+        out.print(
+            f"{entries[0].label} stopped after {saving['stopped_after']} of "
+            f"{saving['of_steps']} steps ({100 * saving['saved']:.0f} % saved), average regret "
+            f"{saving['average_regret']:.3g}; bounds: {saving['bounds']}",
+            soft_wrap=True,
+        )
     out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
 
 
-def _policy(study: Study, entry: Entry, seed: int) -> Policy:
-    """Return the frozen policy of the first contestant's exploration."""
+def _policy(study: Study, entry: Entry, seed: int, until: float | None, share: float) -> Policy:
+    """Return the frozen policy of the first contestant's exploration, stopped early if asked."""
+    explore = study.rounds[0][0]
+    learner = Learner(
+        explore.arms,
+        kernel=entry.kernel,
+        ridge=entry.ridge,
+        method=entry.method,
+        width=PosteriorWidth(entry.scale),
+        seed=seed,
+    )
+    held_out = study.hold_out[1].contexts
+    rule = None if until is None else StoppingRule(until, share, held_out)
+    names = explore.columns
+    for row, values in enumerate(explore.contexts):
+        context = values if names is None else dict(zip(names, values.tolist(), strict=True))
+        arm = learner.ask(context)
+        learner.tell(context, arm, explore.observations[row, explore.arms.index(arm)])
+        if rule is not None and learner.done(rule):
+            break
+    return learner.freeze()
+
+
+def _saving(policy: Policy, study: Study, until: float) -> dict[str, Any]:
+    """Return how much exploration stopping early saved, and what it cost."""
     explore, exploit = study.rounds[0]
-    width = PosteriorWidth(entry.scale)
-    settings: dict[str, Any] = {
-        "method": entry.method,
-        "kernel": entry.kernel,
-        "ridge": entry.ridge,
-        "width": width,
-        "seed": seed,
+    used, whole = sum(policy.counts.values()), len(explore)
+    chosen = [exploit.arms.index(arm) for arm in policy.recommend(exploit.contexts)]
+    return {
+        "tolerance": until,
+        "stopped_after": used,
+        "of_steps": whole,
+        "saved": 1 - used / whole,
+        "average_regret": float(exploit.regret(chosen).mean()),
+        "bounds": "heuristic" if policy.width.probability is None else policy.width.probability,
     }
-    arms = run(explore, exploit, checkpoints=[len(explore)], **settings).arms
-    heard = explore.observations[range(len(explore)), arms]
-    learner = Learner(explore.arms, **settings)
-    contexts = explore.frame() if explore.columns else explore.contexts
-    return learner.fit(contexts, [explore.arms[arm] for arm in arms], heard).freeze()
 
 
 def compare_command(

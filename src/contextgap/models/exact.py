@@ -57,6 +57,11 @@ class ExactModel:
         """The arm of every observation, in order."""
         return self._sequence.view
 
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, retired ones included."""
+        return len(self._arms)
+
     def __len__(self) -> int:
         return len(self._rewards.view)
 
@@ -158,6 +163,14 @@ class ExactModel:
             mean, std, gain = self._arms[arm].path(v, prior, prior_variance, start)
             paths.append(Posterior(mean, std, gain, self.ridge, len(self._arms)))
         return paths
+
+    def factor_row(self, arm: int, place: int) -> FloatArray:
+        """Return the row that an arm's observation number ``place`` added to its factor."""
+        return self._arms[arm].factor.row(place)
+
+    def innovations(self, arm: int, place: int) -> tuple[float, float]:
+        """Return the entries that it added to L⁻¹y and to L⁻¹1."""
+        return float(self._arms[arm].z.view[place]), float(self._arms[arm].w.view[place])
 
     def snapshot(self) -> Self:
         """Return a model that stays as this one is now; factors are shared, not copied."""

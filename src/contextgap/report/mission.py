@@ -37,8 +37,8 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     orbits
         How many orbits to show.
     """
-    last = int(mission.orbit_number[-1])
-    rows = np.flatnonzero(mission.orbit_number >= last - orbits)[: _rows_of(mission, orbits)]
+    per_orbit = int(np.bincount(mission.orbit_number - mission.orbit_number.min()).max())
+    rows = np.arange(len(mission.time))[-orbits * per_orbit :]
     minutes = (mission.time[rows] - mission.time[rows[0]]) / 60
     figure = Figure(figsize=(style.WIDTH * 1.35, 6.6), layout="constrained")
     above, middle, below = figure.subplots(3, 1, sharex=True, height_ratios=(1.1, 2.4, 0.8))
@@ -73,11 +73,6 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     return figure
 
 
-def _rows_of(mission: Any, orbits: int) -> int:
-    per_orbit = np.bincount(mission.orbit_number - mission.orbit_number.min()).max()
-    return int(per_orbit * orbits)
-
-
 def _shade(ax: Axes, minutes: Any, deployed: Any) -> None:
     for alone, group in groupby(range(len(minutes)), key=lambda i: bool(deployed[i])):
         places = list(group)
@@ -105,7 +100,10 @@ def flight_curves(flights: DataFrame) -> Figure:
     flights
         From ``experiments.flights.fly_all``.
     """
-    check_columns("flights", flights, ("method", "seed", "orbit", "average_regret"))
+    check_columns("flights", flights, ("method", "seed", "orbit", "steps", "average_regret"))
+    steps = flights.groupby("orbit")["steps"].mean()
+    whole = steps.index[steps >= 0.5 * steps.max()]  # the ends of a flight cut orbits short
+    flights = flights[flights["orbit"].isin(whole)]
     figure = Figure(figsize=(style.WIDTH, 4.4), layout="constrained")
     ax = figure.add_subplot()
     methods = list(dict.fromkeys(flights["method"]))
@@ -123,7 +121,8 @@ def flight_curves(flights: DataFrame) -> Figure:
     for name, label in (("best_single", "best single arm"), ("random", "random arm")):
         mean = flights.groupby("orbit")[name].mean()
         ax.plot(mean.index + 1, mean, color=style.INK, ls=":", lw=1.4)
-        ends[label] = (float(mean.index[-1] + 1), float(mean.iloc[-1]))
+        place = (float(mean.idxmax() + 1), float(mean.max()))
+        ax.annotate(label, place, (0, 5), textcoords="offset points", ha="center", size=style.SMALL)
     style.dress(ax)
     ax.set_xlabel("orbit")
     ax.set_ylabel("average regret without feedback")

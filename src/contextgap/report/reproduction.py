@@ -55,7 +55,9 @@ def reproduction_report(found: Reproduction, seconds: float) -> Report:
     sections = []
     if published(study.name) is not None:
         sections.append(_beside_published(study.name, records))
-    sections += comparison_sections(found.main.results, single_scale=not sections)
+    else:
+        sections.append(_by_steps(records))
+    sections += comparison_sections(found.main.results, single_scale=study.name != "sinusoids")
     sections.append(_looking_back(found.history.records))
     if found.flights is not None:
         sections += _flight_sections(found.flights, found.main)
@@ -102,6 +104,39 @@ def _differences(table: DataFrame) -> str:
         f"{(table['ratio'] > 1.25).sum()} higher. "
         f"Ours over published, lowest to highest: {listed}."
     )
+
+
+def _by_steps(records: DataFrame) -> Section:
+    """What the paper reads off its curves, where it published none that ours could stand beside."""
+    rows = at_scale(records, 1.0)
+    rows = rows[rows["checkpoint"].isin(_READ_AT)]
+    means = rows.groupby(["checkpoint", "method"])[["average_regret", "worst_regret"]].mean()
+    table = means.reset_index().sort_values(["checkpoint", "average_regret"])
+    uniform = table[table["method"] == "uniform"].set_index("checkpoint")["average_regret"]
+    table["over uniform"] = table["average_regret"] / table["checkpoint"].map(uniform)
+    gap = table[table["method"] == "contextual-gap"]
+    listed = ", ".join(
+        f"{row['over uniform']:.2f} after {row['checkpoint']}" for row in gap.to_dict("records")
+    )
+    names = {
+        "checkpoint": "steps",
+        "average_regret": "average regret",
+        "worst_regret": "worst regret",
+    }
+    return Section(
+        "By number of steps",
+        f"Contextual-Gap's average regret as a share of uniform exploration's: {listed} steps.",
+        tables=[
+            (
+                "Mean over missions at scale 1, best first; the last column is the share of "
+                "uniform's average regret.",
+                table.rename(columns=names),
+            )
+        ],
+    )
+
+
+_READ_AT = (500, 1000, 2000, 2950)
 
 
 def _looking_back(records: DataFrame) -> Section:

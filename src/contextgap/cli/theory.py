@@ -1,0 +1,98 @@
+"""Commands about guarantees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from contextgap.cli.options import CORES, Jobs, Json, Methods, Seed
+from contextgap.cli.problems import split
+from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
+from contextgap.cli.workers import workers
+from contextgap.experiments.plan import Plan, plan
+from contextgap.kernels import Gaussian
+from contextgap.problems.sheet import read_sheet
+
+
+def plan_command(
+    contexts: Annotated[Path, typer.Argument(help="A .csv or .parquet sample of contexts.")],
+    arms: Annotated[int, typer.Option(help="Number of arms.", min=2)],
+    noise: Annotated[float, typer.Option(help="Standard deviation of the rewards' noise.")],
+    tolerance: Annotated[float, typer.Option(help="Simple regret that may be left.")],
+    probability: Annotated[float, typer.Option(help="With which probability.")] = 0.9,
+    steps: Annotated[
+        int | None, typer.Option(help="Ask what this exploration length gives.", min=1)
+    ] = None,
+    norm: Annotated[
+        float, typer.Option(help="Size of the rewards: RKHS norm bound, and prior deviation.")
+    ] = 1.0,
+    bandwidth: Annotated[
+        float | None, typer.Option(help="Of a Gaussian kernel; from the contexts if left out.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Context columns, comma-separated; all by default.")
+    ] = None,
+    method: Methods = "contextual-gap",
+    budget: Annotated[int, typer.Option(help="Longest exploration simulated.", min=1)] = 500,
+    repetitions: Annotated[int, typer.Option(help="Explorations simulated.", min=2)] = 20,
+    seed: Seed = 0,
+    jobs: Jobs = CORES,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the figure.")] = Path(
+        "out/plan"
+    ),
+    json: Json = False,
+) -> None:
+    """Say how long to explore: by the theorem, and by a pilot simulation."""
+    from contextgap.report.files import save
+    from contextgap.report.pilot import pilot_curve
+
+    with complaints(), phases() as watch, workers(jobs, None) as executor:
+        sheet = read_sheet(contexts)
+        rows = sheet.numbers(split(columns) or list(sheet.columns))
+        kernel = Gaussian.from_contexts(rows) if bandwidth is None else Gaussian(bandwidth)
+        found = plan(
+            rows,
+            n_arms=arms,
+            kernel=kernel,
+            noise=noise,
+            tolerance=tolerance,
+            probability=probability,
+            norm=norm,
+            steps=steps,
+            budget=budget,
+            method=method,
+            repetitions=repetitions,
+            seed=seed,
+            executor=executor,
+            progress=watch("simulating explorations"),
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        save(pilot_curve(found.pilot, tolerance), folder, "plan")
+    if json:
+        print_json({**_facts(found), "figure": str(folder / "plan.png")})
+        return
+    facts = _facts(found)
+    rows_ = [
+        [name, "beyond the budget" if value is None else value] for name, value in facts.items()
+    ]
+    print_table("how long to explore", ["", "value"], rows_)
+    out.print(
+        "the theorem holds for every problem that meets its assumptions; "
+        "the pilot says what functions drawn from the prior need and promises nothing"
+    )
+    out.print(f"figure: {folder / 'plan.png'}", soft_wrap=True)
+
+
+def _facts(found: Plan) -> dict[str, Any]:
+    percent = f"{100 * found.probability:g} %"
+    return {
+        f"pilot: steps to {found.tolerance:g} in {percent}": found.pilot_steps,
+        f"theorem: steps to {found.tolerance:g} in {percent}": found.theorem_steps,
+        f"pilot: share within after {found.steps} steps": found.pilot_probability,
+        f"theorem: probability after {found.steps} steps": found.theorem_probability,
+        "theorem: burn-in pulls per arm": found.theorem.burn_in,
+        "effective dimension": found.spectrum.effective_dimension,
+        "eigenvalue floor": found.spectrum.eigenvalue_floor,
+    }

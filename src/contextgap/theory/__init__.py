@@ -1,0 +1,40 @@
+"""The paper's constants and bounds, as functions: sections 4 and 5 and the appendix.
+
+Everything here follows "Simple Regret Minimization for Contextual Bandits" with its slips mended;
+where a statement was mended, the function says so.
+"""
+
+from contextgap.theory.constants import (
+    confidence,
+    information_gain_bound,
+    scale,
+    scale_offset,
+    scale_slope,
+)
+from contextgap.theory.eigenvalues import eigenvalue_bound, eigenvalue_threshold
+from contextgap.theory.envelope import burn_in, pulls_for_width, width_envelope
+from contextgap.theory.hardness import arm_hardness, hardness, reward_gap
+from contextgap.theory.rates import contextual_gap_rate, uniform_rate
+from contextgap.theory.regret import RegretBound
+from contextgap.theory.spectrum import Spectrum, spectrum
+
+__all__ = [
+    "RegretBound",
+    "Spectrum",
+    "arm_hardness",
+    "burn_in",
+    "confidence",
+    "contextual_gap_rate",
+    "eigenvalue_bound",
+    "eigenvalue_threshold",
+    "hardness",
+    "information_gain_bound",
+    "pulls_for_width",
+    "reward_gap",
+    "scale",
+    "scale_offset",
+    "scale_slope",
+    "spectrum",
+    "uniform_rate",
+    "width_envelope",
+]

@@ -1,0 +1,38 @@
+"""Checks of what the bounds are asked about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from contextgap import checks
+from contextgap.arrays import FloatArray
+
+RIDGE_HINT = "0.01 to 1 suits rewards of unit spread"
+
+
+def fraction(name: str, value: Any, most: float = 1.0) -> float:
+    """Return ``value`` as a float above 0 and below 1, or at most ``most`` if that is below 1."""
+    hint = "a small probability such as 0.05"
+    number = checks.positive(name, value, hint)
+    if number >= 1 or number > most:
+        limit = "below 1" if most >= 1 else f"at most {most:g}"
+        raise ValueError(f"{name} must be {limit}, got {value!r}; {hint}")
+    return number
+
+
+def eigenvalue_failure(value: Any) -> float:
+    """Return the failure probability of Lemma 5.1, which needs δ ≤ 1/8."""
+    return fraction("failure_probability", value, most=0.125)
+
+
+def counts(name: str, values: Any) -> FloatArray:
+    """Return one count or an array of them as floats; none may be negative."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be numbers, got {values!r}")
+    array = array.astype(np.float64)
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"{name} must be finite and not negative, got {values!r}")
+    return array

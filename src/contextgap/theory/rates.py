@@ -1,0 +1,50 @@
+"""The comparison of rates below Theorem 5.3: adaptive picks against the budget divided equally."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from contextgap import checks
+from contextgap.arrays import FloatArray
+from contextgap.theory.arguments import counts
+
+_HINT = "a constant of the bound; 1 shows the rate"
+
+
+def uniform_rate(
+    steps: Any, dimension: int, *, constant: float = 1.0, decay: float = 1.0
+) -> FloatArray:
+    """Return C·exp(−c·T^(2/(2 + d))): the fastest that Guan and Jiang's bound can fall.
+
+    Theirs ("Nonparametric stochastic contextual bandits", 2018) is about uniform sampling and
+    nearest neighbours, with d₁ ≥ 2 in the place of the 2 added to d.
+
+    Parameters
+    ----------
+    steps
+        Exploration steps, T; a number or an array.
+    dimension
+        Numbers per context, d.
+    constant, decay
+        C and c.
+    """
+    d = checks.whole("dimension", dimension, least=1)
+    c, rate = checks.positive("constant", constant, _HINT), checks.positive("decay", decay, _HINT)
+    return np.asarray(c * np.exp(-rate * counts("steps", steps) ** (2 / (2 + d))))
+
+
+def contextual_gap_rate(steps: Any, *, constant: float = 1.0, decay: float = 1.0) -> FloatArray:
+    """Return C'·T·exp(−c'·T), as which the bound of Theorem 5.3 falls, up to logarithms.
+
+    Parameters
+    ----------
+    steps
+        Exploration steps, T; a number or an array.
+    constant, decay
+        C' and c'.
+    """
+    t = counts("steps", steps)
+    c, rate = checks.positive("constant", constant, _HINT), checks.positive("decay", decay, _HINT)
+    return np.asarray(c * t * np.exp(-rate * t))
