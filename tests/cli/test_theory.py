@@ -45,3 +45,14 @@ def test_run_stops_when_certificates_suffice(tmp_path):
     assert sum(policy.counts.values()) == stopping["stopped_after"]
     shown = call("run", *SMALL, *settings, "--out", tmp_path).stdout
     assert f"stopped after {stopping['stopped_after']} of 80 steps" in shown
+
+
+def test_coverage_prints_what_failed_and_what_was_saved(tmp_path):
+    small = ["--runs", "1", "--budget", "20", "--jobs", "1", "--out", tmp_path]
+    found = json.loads(call("coverage", *small, "--json").stdout)
+    assert len(found["coverage"]) == 5
+    assert all(row["runs"] == 12 for row in found["coverage"])
+    assert found["stopping"]["median_steps"] <= 20
+    shown = call("coverage", *small).stdout
+    assert "tight, δ = 0.01" in shown
+    assert "How conservative" in (tmp_path / "report.html").read_text()

@@ -1,0 +1,108 @@
+"""A trial of stopping by certificates: whether it keeps its promise, and what it saves."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contextgap.experiments.coverage import CoverageCell, draw_functions
+from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.kernels import Gaussian
+from contextgap.learner import Learner
+from contextgap.problems.extras import study_import
+from contextgap.stopping import StoppingRule
+from contextgap.theorem_width import TheoremWidth
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def stopping_trial(
+    *,
+    tolerance: float = 0.5,
+    share: float = 0.95,
+    failure_probability: float = 0.1,
+    budget: int = 1000,
+    runs: int = 100,
+    seed: int = 0,
+    executor: Executor | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Explore random problems that meet the theorem's assumptions until the rule says stop.
+
+    Parameters
+    ----------
+    tolerance
+        The simple regret that may be left.
+    share
+        Of the reference contexts.
+    failure_probability
+        Of the theorem's intervals.
+    budget
+        Steps after which to stop anyway; what was saved is measured against it.
+    runs
+        How many problems.
+    seed
+        Seed of the first run; the others' follow.
+    executor
+        Any ``concurrent.futures.Executor``; None does the work here.
+    store
+        Where results are kept as they finish.
+    progress
+        Called with the numbers of finished and of all runs.
+
+    Returns
+    -------
+    table
+        One row per run: the steps used, whether the rule said stop, whether the true regret was
+        within the tolerance at every certified context (which the theorem promises), the share of
+        reference contexts where it was, and the highest there.
+    """
+    settings = {
+        "tolerance": tolerance,
+        "share": share,
+        "failure_probability": failure_probability,
+        "budget": budget,
+    }
+    tasks = [Task(stop_once, {**settings, "seed": number}) for number in range(seed, seed + runs)]
+    results = execute(tasks, executor=executor, store=store, progress=progress)
+    pandas = study_import("pandas")
+    table = pandas.DataFrame(results).drop(columns="seconds")
+    table.insert(0, "seed", range(seed, seed + runs))
+    return table
+
+
+def stop_once(
+    tolerance: float, share: float, failure_probability: float, budget: int, seed: int
+) -> Result:
+    """Explore one random problem until the rule says stop."""
+    rng = np.random.default_rng([seed, 7])
+    noise, norm, n_arms, kernel = 0.1, 1.0, 3, Gaussian(0.3)
+    width = TheoremWidth(noise, norm, failure_probability, tight=True)
+    cell = CoverageCell(kernel=kernel, width=width, noise=noise, norm=norm, n_arms=n_arms)
+    points = rng.uniform(size=(budget + 200, 2))
+    truth = draw_functions(kernel, points, n_arms, norm, rng)
+    reference, values = points[budget:], truth[budget:]
+    learner = Learner(n_arms, kernel=kernel, ridge=cell.ridge, width=width, seed=seed)
+    rule = StoppingRule(tolerance, share, reference)
+    stopped = False
+    used = 0
+    while used < budget and not stopped:
+        arm = learner.ask(points[used])
+        learner.tell(points[used], arm, float(truth[used, arm] + noise * rng.standard_normal()))
+        used += 1
+        stopped = learner.done(rule)
+    policy = learner.freeze()
+    chosen = policy.recommend(reference)
+    regret = values.max(axis=1) - values[np.arange(len(values)), chosen]
+    certified = policy.certificate(reference).bound <= tolerance
+    return {
+        "steps": used,
+        "stopped": bool(stopped),
+        "kept": bool((regret[certified] <= tolerance).all()),
+        "within": float((regret <= tolerance).mean()),
+        "worst_regret": float(regret.max()),
+    }
