@@ -7,8 +7,8 @@ import pytest
 
 import contextgap as cg
 from contextgap.models import DenseModel, ExactModel, Posterior, TrackedModel
-from contextgap.theorem_width import TheoremWidth
 from contextgap.theory import confidence, scale
+from contextgap.widths import TheoremWidth
 
 NOISE, NORM, FAILURE, RIDGE = 0.3, 2.0, 0.05, 0.2
 
@@ -177,3 +177,18 @@ def test_bad_arguments_are_named(changes, error, message):
     good = {"noise": 0.1, "norm": 1.0, "failure_probability": 0.1}
     with pytest.raises(error, match=message):
         TheoremWidth(**{**good, **changes})
+
+
+def test_a_policy_promises_only_with_a_prior_mean_fixed_beforehand(tmp_path):
+    contexts = np.random.default_rng(0).uniform(size=(20, 1))
+    promised = {}
+    for prior_mean in (0.0, "auto"):
+        learner = cg.Learner(2, width=TheoremWidth(0.1, 1.0, 0.05), prior_mean=prior_mean)
+        policy = learner.fit(contexts, [0, 1] * 10, np.sin(contexts[:, 0])).freeze()
+        policy.save(tmp_path / "p.cgap")
+        loaded = cg.Policy.load(tmp_path / "p.cgap")
+        certificates = [p.certificate(contexts) for p in (policy, loaded)]
+        np.testing.assert_array_equal(certificates[0].bound, certificates[1].bound)
+        assert certificates[0].probability == certificates[1].probability
+        promised[prior_mean] = certificates[0].probability
+    assert promised == {0.0: 0.95, "auto": None}

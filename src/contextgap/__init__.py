@@ -18,7 +18,7 @@ from contextgap.recommenders import (
     SmallestGapInHistory,
 )
 from contextgap.stopping import StoppingRule
-from contextgap.widths import PosteriorWidth, RidgeWidth
+from contextgap.widths import PosteriorWidth, RidgeWidth, TheoremWidth
 
 __version__ = "0.1.0"
 
@@ -44,11 +44,19 @@ __all__ = [
     "SmallestGap",
     "SmallestGapInHistory",
     "StoppingRule",
+    "TheoremWidth",
     "explorers",
     "kernels",
 ]
 
-_LAZY = ("experiments", "plot", "problems", "report")  # rooms that need extras load when first used
+# Rooms that need extras, or are rarely needed, load when first used.
+_LAZY = ("experiments", "plot", "problems", "report", "theory")
+    "experiments",
+    "plot",
+    "problems",
+    "report",
+    "theory",
+)  # rooms that need extras load when first used
 
 
 def __getattr__(name: str) -> ModuleType:

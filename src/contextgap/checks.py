@@ -56,6 +56,16 @@ def whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def fraction(name: str, value: Any, most: float = 1.0) -> float:
+    """Return ``value`` as a float above 0 and below 1, or at most ``most`` if that is below 1."""
+    hint = "a small probability such as 0.05"
+    number = positive(name, value, hint)
+    if number >= 1 or number > most:
+        limit = "below 1" if most >= 1 else f"at most {most:g}"
+        raise ValueError(f"{name} must be {limit}, got {value!r}; {hint}")
+    return number
+
+
 def instance(name: str, value: Any, kind: type, example: str) -> None:
     """Raise unless ``value`` is an instance of ``kind``; a class passed by mistake is named."""
     if not isinstance(value, kind):

@@ -118,6 +118,14 @@ class Policy:
         return self._model.prior()
 
     @property
+    def probability(self) -> float | None:
+        """With which probability all certificates hold at once; None if they are heuristic.
+
+        A prior mean that follows the rewards (``"auto"``) takes any width's promise away.
+        """
+        return None if self._model.prior_mean == "auto" else self._rules.width.probability
+
+    @property
     def counts(self) -> dict[Label, int]:
         """How many rewards of each arm the policy rests on."""
         return {self._labels[i]: self._model.count(i) for i in self._active}
@@ -179,7 +187,7 @@ class Policy:
         """
         rows, _ = self._read(contexts)
         bound = np.maximum(self._choose(rows).gap, 0.0)
-        return Certificate(frozen(bound), self._rules.width.probability)
+        return Certificate(frozen(bound), self.probability)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a ``.cgap`` file, atomically.
@@ -192,7 +200,6 @@ class Policy:
         header = {
             **describe_rules(self._rules),
             **describe_state(self._model, self._labels, self._active, self._schema),
-            "prior_mean": self.prior_mean,
             "seed": self._seed,
         }
         files.write(path, "policy", header, self._model.arrays())

@@ -19,7 +19,7 @@ from contextgap.experiments.coverage import (
     draw_functions,
     theorem_widths,
 )
-from contextgap.theorem_width import TheoremWidth
+from contextgap.widths import TheoremWidth
 
 SMALL = {"steps": 60, "evaluated": 30, "checkpoints": 30}
 

@@ -145,7 +145,7 @@ def _describe(policy: Policy) -> dict[str, Any]:
         "prior_mean": policy.prior_mean,
         "dimension": policy.dimension,
         "columns": policy.columns,
-        "bounds": _kind(policy.width.probability),
+        "bounds": _kind(policy.probability),
     }
 
 
@@ -163,7 +163,7 @@ def _print_policy(title: str, policy: Policy) -> None:
         ["width", _short(policy.width)],
         ["prior mean", policy.prior_mean],
         ["context", ", ".join(policy.columns or [f"{policy.dimension} numbers"])],
-        ["bounds", _kind(policy.width.probability)],
+        ["bounds", _kind(policy.probability)],
     ]
     shown = [[name, f"{x:.4g}" if isinstance(x, float) else x] for name, x in rows]
     print_table(title, ["", "value"], shown)

@@ -172,7 +172,7 @@ def _saving(policy: Policy, study: Study, until: float) -> dict[str, Any]:
         "of_steps": whole,
         "saved": 1 - used / whole,
         "average_regret": float(exploit.regret(chosen).mean()),
-        "bounds": "heuristic" if policy.width.probability is None else policy.width.probability,
+        "bounds": "heuristic" if policy.probability is None else policy.probability,
     }
 
 

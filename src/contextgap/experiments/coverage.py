@@ -27,8 +27,7 @@ from contextgap.methods import METHODS
 from contextgap.models import TrackedModel
 from contextgap.parts import Part
 from contextgap.problems.extras import study_import
-from contextgap.theorem_width import TheoremWidth
-from contextgap.widths import Width
+from contextgap.widths import TheoremWidth, Width
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -13,7 +13,7 @@ from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.problems.extras import study_import
 from contextgap.stopping import StoppingRule
-from contextgap.theorem_width import TheoremWidth
+from contextgap.widths import TheoremWidth
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -12,19 +12,9 @@ from contextgap.arrays import FloatArray
 RIDGE_HINT = "0.01 to 1 suits rewards of unit spread"
 
 
-def fraction(name: str, value: Any, most: float = 1.0) -> float:
-    """Return ``value`` as a float above 0 and below 1, or at most ``most`` if that is below 1."""
-    hint = "a small probability such as 0.05"
-    number = checks.positive(name, value, hint)
-    if number >= 1 or number > most:
-        limit = "below 1" if most >= 1 else f"at most {most:g}"
-        raise ValueError(f"{name} must be {limit}, got {value!r}; {hint}")
-    return number
-
-
 def eigenvalue_failure(value: Any) -> float:
     """Return the failure probability of Lemma 5.1, which needs δ ≤ 1/8."""
-    return fraction("failure_probability", value, most=0.125)
+    return checks.fraction("failure_probability", value, most=0.125)
 
 
 def counts(name: str, values: Any) -> FloatArray:

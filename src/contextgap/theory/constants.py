@@ -13,7 +13,7 @@ import numpy as np
 
 from contextgap import checks
 from contextgap.arrays import FloatArray
-from contextgap.theory.arguments import RIDGE_HINT, counts, fraction
+from contextgap.theory.arguments import RIDGE_HINT, counts
 from contextgap.theory.spectrum import Spectrum
 
 
@@ -25,7 +25,7 @@ def confidence(failure_probability: float) -> float:
     failure_probability
         Above 0 and below 1, for one arm.
     """
-    return math.sqrt(-math.log(fraction("failure_probability", failure_probability)))
+    return math.sqrt(-math.log(checks.fraction("failure_probability", failure_probability)))
 
 
 def scale_slope(noise: float) -> float:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from contextgap import checks
 from contextgap.arrays import FloatArray
-from contextgap.theory.arguments import counts, eigenvalue_failure, fraction
+from contextgap.theory.arguments import counts, eigenvalue_failure
 from contextgap.theory.spectrum import Spectrum
 
 # Minsker's operator Freedman inequality has an effective rank of at most 50 times the dimension.
@@ -32,7 +33,7 @@ def eigenvalue_bound(steps: Any, spectrum: Spectrum, failure_probability: float)
     failure_probability
         The paper's δ: with which probability the bound may fail at any t.
     """
-    delta = fraction("failure_probability", failure_probability)
+    delta = checks.fraction("failure_probability", failure_probability)
     t = counts("steps", steps)
     # A(t, δ) and h(t, δ) of Lemma 5.1 with L = 1
     a = np.log((t + 1) * (t + 3) * (_RANK_FACTOR * spectrum.effective_dimension) / delta)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from contextgap import checks
-from contextgap.theory.arguments import RIDGE_HINT, eigenvalue_failure, fraction
+from contextgap.theory.arguments import RIDGE_HINT, eigenvalue_failure
 from contextgap.theory.constants import information_gain_bound, scale_offset, scale_slope
 from contextgap.theory.envelope import burn_in
 from contextgap.theory.spectrum import Spectrum
@@ -121,7 +121,7 @@ class RegretBound:
         probability
             Below 1 − A·δ, which no number of steps exceeds.
         """
-        wanted = fraction("probability", probability)
+        wanted = checks.fraction("probability", probability)
         most = 1 - self.n_arms * self.failure_probability
         if wanted >= most:
             raise ValueError(

@@ -11,7 +11,6 @@ from scipy.linalg import eigvalsh
 from contextgap import checks
 from contextgap.contexts import ContextSchema
 from contextgap.kernels import Kernel
-from contextgap.theory.arguments import fraction
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def spectrum(contexts: Any, kernel: Kernel, *, share: float = 0.95) -> Spectrum:
     Spectrum(eigenvalue_floor=0.5, effective_dimension=2, kernel_bound=1.0)
     """
     checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
-    share = fraction("share", share)
+    share = checks.fraction("share", share)
     rows = ContextSchema().read(contexts).rows
     if len(rows) < 2:
         raise ValueError(f"contexts must be a sample of at least 2 rows, got {len(rows)}")

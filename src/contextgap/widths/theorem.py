@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from contextgap import checks
 from contextgap.arrays import FloatArray
 from contextgap.models import Posterior
-from contextgap.widths import Width
+from contextgap.widths.base import Width
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class TheoremWidth(Width):
         canonical = {
             "noise": noise,
             "norm": norm,
-            "failure_probability": _below_one("failure_probability", self.failure_probability),
+            "failure_probability": checks.fraction("failure_probability", self.failure_probability),
         }
         for name, value in canonical.items():
             object.__setattr__(self, name, value)
@@ -118,11 +117,3 @@ class TheoremWidth(Width):
         )
         reach = np.hypot(self.norm, deviation) if self.tight else self.norm + deviation
         return np.asarray(reach * posterior.std)
-
-
-def _below_one(name: str, value: Any) -> float:
-    hint = "a small probability such as 0.05"
-    number = checks.positive(name, value, hint)
-    if number >= 1:
-        raise ValueError(f"{name} must be below 1, got {value!r}; {hint}")
-    return number

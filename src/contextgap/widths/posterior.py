@@ -1,36 +1,16 @@
-"""Widths: how far from the posterior mean the truth may lie."""
+"""Widths in proportion to the posterior's standard deviation."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from contextgap import checks
 from contextgap.arrays import FloatArray
 from contextgap.models import Posterior
-from contextgap.parts import Part
+from contextgap.widths.base import Width
 
 _HINT = "1 is the paper's choice; 0.1 to 2 are usual"
-
-
-class Width(Part, ABC):
-    """A rule that turns a posterior into confidence intervals."""
-
-    @property
-    def probability(self) -> float | None:
-        """With which probability all intervals hold at once; None where nothing is promised."""
-        return None
-
-    @abstractmethod
-    def half_width(self, posterior: Posterior) -> FloatArray:
-        """Return upper − mean, in the shape of ``posterior.std``.
-
-        Parameters
-        ----------
-        posterior
-            Besides the standard deviations it has the ridge and each arm's information gain.
-        """
 
 
 @dataclass(frozen=True)

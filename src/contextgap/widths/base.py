@@ -1,0 +1,28 @@
+"""What every width offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from contextgap.arrays import FloatArray
+from contextgap.models import Posterior
+from contextgap.parts import Part
+
+
+class Width(Part, ABC):
+    """A rule that turns a posterior into confidence intervals."""
+
+    @property
+    def probability(self) -> float | None:
+        """With which probability all intervals hold at once; None where nothing is promised."""
+        return None
+
+    @abstractmethod
+    def half_width(self, posterior: Posterior) -> FloatArray:
+        """Return upper − mean, in the shape of ``posterior.std``.
+
+        Parameters
+        ----------
+        posterior
+            Besides the standard deviations it has the ridge and each arm's information gain.
+        """
