@@ -51,12 +51,6 @@ __all__ = [
 
 # Rooms that need extras, or are rarely needed, load when first used.
 _LAZY = ("experiments", "plot", "problems", "report", "theory")
-    "experiments",
-    "plot",
-    "problems",
-    "report",
-    "theory",
-)  # rooms that need extras load when first used
 
 
 def __getattr__(name: str) -> ModuleType:
