@@ -8,7 +8,10 @@ from contextgap.experiments.compare import (
     compare,
     conduct,
 )
+from contextgap.experiments.coverage import coverage, coverage_table
 from contextgap.experiments.fly import FlightTrace, fly
+from contextgap.experiments.pilot import pilot
+from contextgap.experiments.plan import Plan, plan
 from contextgap.experiments.run import Gram, Trace, run
 from contextgap.experiments.study import Study
 from contextgap.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune
@@ -22,13 +25,18 @@ __all__ = [
     "FlightTrace",
     "Gram",
     "Grid",
+    "Plan",
     "Results",
     "Study",
     "Trace",
     "Tuning",
     "compare",
     "conduct",
+    "coverage",
+    "coverage_table",
     "fly",
+    "pilot",
+    "plan",
     "run",
     "tune",
 ]

@@ -40,9 +40,10 @@ def certificate_curves(records: DataFrame) -> Figure:
     ax.plot(worst.index, worst, color=style.INK, ls=":", lw=1.6)
     ax.annotate(
         "worst true regret (median run)",
-        (float(worst.index[0]), float(worst.iloc[0])),
-        (4, -14),
+        (float(worst.index[-1]), float(worst.iloc[-1])),
+        (0, 6),
         textcoords="offset points",
+        ha="right",
         size=style.SMALL,
     )
     style.dress(ax)

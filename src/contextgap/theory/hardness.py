@@ -13,7 +13,7 @@ _TOLERANCE_HINT = "the simple regret that is small enough, in units of reward"
 
 
 def reward_gap(rewards: Any) -> FloatArray:
-    """Return Δ_a(x) = |max over other arms of f − f_a|, in the shape of ``rewards``.
+    """Return Δ_a(x), how far each arm is from the best other one, in the shape of ``rewards``.
 
     Parameters
     ----------
