@@ -332,3 +332,11 @@ def test_arms_and_rewards_in_series():
     arrays = cg.Learner(["a", "b"], kernel=cg.Gaussian(1.0), ridge=0.1, seed=0)
     arrays.tell(TABLE, np.array(["a", "b", "a", "b"]), np.array([1.0, 2.0, -1.0, 0.5]))
     assert same_learner(arrays, plain)
+
+
+def test_row_numbers_of_a_series_are_not_names():
+    learner = cg.Learner(2)
+    learner.tell(pd.Series([0.1, 0.2]), 0, 1.0)
+    assert learner.freeze().columns is None
+    learner.tell(pd.DataFrame({"x": [0.3], "y": [0.4]}), [1], [0.5])
+    assert learner.freeze().columns == ("x", "y")

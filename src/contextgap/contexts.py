@@ -94,8 +94,10 @@ class ContextSchema:
             return wanted, picked.to_numpy()
         index = getattr(contexts, "index", None)
         if index is not None and hasattr(index, "tolist") and hasattr(contexts, "to_numpy"):
-            given = index.tolist()
-            if not all(isinstance(name, str) for name in given):
+            labels = index.tolist()
+            given = [str(label) for label in labels]
+            known = self.columns is not None and set(self.columns) <= set(given)
+            if not known and not all(isinstance(label, str) for label in labels):
                 return None, contexts.to_numpy()  # row numbers are not names
             wanted = self._wanted(given)
             return wanted, contexts.to_numpy()[[given.index(name) for name in wanted]]
