@@ -109,6 +109,24 @@ def test_reproduce_small(tmp_path):
         assert part in page
 
 
+def test_the_spacecraft_study_small(tmp_path):
+    small = ["--explore", "150", "--evaluate", "60", "--repetitions", "2", "--grid", "2"]
+    call("reproduce", "spacecraft", *small, "--jobs", "1", "--out", tmp_path, "--json")
+    page = (tmp_path / "spacecraft" / "report.html").read_text()
+    for part in ("In alternating phases", "The mission", "Looking back", "Other scales"):
+        assert part in page
+    assert (tmp_path / "spacecraft" / "figures" / "the-mission.png").exists()
+
+
+def test_compare_flies_one_mission_per_repetition(tmp_path):
+    small = ["--rows", "240", "--grid", "2", "--repetitions", "2", "--methods", "uniform"]
+    shown = call("compare", "spacecraft", *small, "--jobs", "1", "--out", tmp_path, "--json")
+    assert json.loads(shown.stdout)["results"][0]["method"] == "uniform"
+    records = pd.read_parquet(tmp_path / "records.parquet")
+    last = records[records["checkpoint"] == records["checkpoint"].max()]
+    assert last["average_regret"].nunique() == 2  # uniform has no randomness of its own
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [

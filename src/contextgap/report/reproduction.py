@@ -168,7 +168,9 @@ def _flight_sections(
     flights: tuple[tuple[Problem, ...], DataFrame], main: Comparison
 ) -> list[Section]:
     missions, table = flights
-    late = table[table["orbit"] >= 4]
+    late, when = table[table["orbit"] >= 4], "after four orbits"
+    if late.empty:
+        late, when = table, "over the whole flight"
     columns = ["average_regret", "best_single", "random"]
     # Orbits at either end are cut short: weigh by steps.
     weighted = late[columns].mul(late["steps"], axis=0).groupby(late["method"], sort=False).sum()
@@ -185,7 +187,7 @@ def _flight_sections(
             "elsewhere, in turns along the orbit; regret counts where there is no feedback. The "
             "oracle's is 0.",
             [("Average regret without feedback, by orbit.", flight_curves(table))],
-            [("Per step without feedback, after four orbits.", shown)],
+            [(f"Per step without feedback, {when}.", shown)],
         ),
         Section(
             "The mission",
