@@ -4,6 +4,7 @@ A maker describes a source of data; its ``sample`` gives a ``Problem``, in which
 is known for every context, so that regret can be measured.
 """
 
+from contextgap.problems.algorithm_selection import AlgorithmSelection, Scenario
 from contextgap.problems.classification import Classification
 from contextgap.problems.maker import FixedData, Maker
 from contextgap.problems.problem import Problem
@@ -13,11 +14,13 @@ from contextgap.problems.spacecraft import Flight, Spacecraft
 from contextgap.problems.table import Table
 
 __all__ = [
+    "AlgorithmSelection",
     "Classification",
     "FixedData",
     "Flight",
     "Maker",
     "Problem",
+    "Scenario",
     "SensorLog",
     "Sinusoids",
     "Spacecraft",
