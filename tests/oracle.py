@@ -7,6 +7,7 @@ import numpy as np
 from contextgap.belief import Belief
 from contextgap.explorers import Moment, least_pulled
 from contextgap.models import DenseModel
+from tests.explorers import dense
 
 
 class DenseLearner:
@@ -27,7 +28,20 @@ class DenseLearner:
         one = Belief.__new__(Belief)
         one.__dict__ = {name: values[0] for name, values in vars(table).items()}
         pulls = np.bincount([arm for _, arm, _ in self.told], minlength=self.n_arms)
-        return Moment(lambda: one, pulls, len(self.told) + 1, np.random.default_rng(0))
+        return Moment(
+            believe=lambda: one,
+            pulls=pulls,
+            step=len(self.told) + 1,
+            rng=np.random.default_rng(0),
+            seen=len(self.told),
+            look_ahead=lambda places: self.look_ahead(context, places),
+        )
+
+    def look_ahead(self, context, places):
+        seen = np.array([x for x, _, _ in self.told]).reshape(-1, len(context))[places]
+        kernel, ridge, n_arms, _ = self.settings
+        prior = self.model._prior()
+        return dense.look_ahead(kernel, ridge, prior, self.told, [], n_arms, context, seen)
 
     def ask(self, context):
         moment = self.moment(context)

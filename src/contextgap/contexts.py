@@ -76,6 +76,8 @@ class ContextSchema:
         return Intake(rows, single, schema)
 
     def _by_name(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
+        if type(contexts) is np.ndarray:  # the usual case in a live loop, told apart at once
+            return None, contexts
         if isinstance(contexts, Mapping):
             given = [str(name) for name in contexts]
             wanted = self._wanted(given)

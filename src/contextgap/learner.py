@@ -14,7 +14,7 @@ from contextgap import checks, files
 from contextgap.arrays import FloatArray, IntArray
 from contextgap.belief import Belief, Decision
 from contextgap.contexts import ContextSchema, Intake
-from contextgap.explorers import Moment, explore
+from contextgap.explorers import LookAhead, Moment, check_reference, explore
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.labels import Label, check_label, label_array, read_labels
 from contextgap.methods import Method, read_method
@@ -408,12 +408,27 @@ class Learner:
         if len(self._pending):
             pulls += [self._pending.count(i) for i in self._active]
         step = len(self._model) + len(self._pending) + 1
-        return Moment(lambda: self._believe(context), pulls, step, self._rng)
+        return Moment(
+            believe=lambda: self._believe(context),
+            pulls=pulls,
+            step=step,
+            rng=self._rng,
+            seen=len(self._model),
+            look_ahead=lambda reference: self._look_ahead(context, reference),
+        )
 
-    def _believe(self, context: FloatArray) -> Belief:
+    def _assume_pending(self) -> None:
         for arm, waiting in self._pending.by_arm.items():
             for late in waiting[self._model.assumed(arm) :]:
                 self._model.assume(late, arm)
+
+    def _look_ahead(self, context: FloatArray, reference: IntArray | FloatArray) -> LookAhead:
+        check_reference(reference, len(context))
+        self._assume_pending()
+        return LookAhead(*self._model.look_ahead(context, self._active, reference))
+
+    def _believe(self, context: FloatArray) -> Belief:
+        self._assume_pending()
         return Belief(self._model.posterior_at(context, self._active), self._rules.width)
 
     def _pick(self, moment: Moment) -> tuple[int, str]:

@@ -10,10 +10,14 @@ from typing import Any
 from contextgap import checks
 from contextgap.explorers import (
     ContextualGap,
+    Elimination,
     EpsilonGreedy,
     Explorer,
     KernelTS,
     KernelUCB,
+    KnowledgeGradient,
+    MaxVariance,
+    TopTwoTS,
     Uniform,
 )
 from contextgap.parts import Part
@@ -73,6 +77,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "kernel-ts": Method(explorer=KernelTS(), recommender=PosteriorSample()),
         "epsilon-greedy": Method(explorer=EpsilonGreedy(), recommender=HighestMean()),
         "uniform": Method(explorer=Uniform(), recommender=HighestMean()),
+        "max-variance": Method(explorer=MaxVariance(), recommender=HighestMean()),
+        "elimination": Method(explorer=Elimination(), recommender=HighestMean()),
+        "top-two-ts": Method(explorer=TopTwoTS(), recommender=HighestMean()),
+        "knowledge-gradient": Method(explorer=KnowledgeGradient(), recommender=HighestMean()),
     }
 )
 

@@ -12,7 +12,7 @@ import numpy as np
 from contextgap import checks
 from contextgap.arrays import FloatArray, IntArray
 from contextgap.belief import Belief
-from contextgap.explorers import Moment
+from contextgap.explorers import LookAhead, Moment, check_reference
 from contextgap.explorers import explore as pick_arm
 from contextgap.history import Choice
 from contextgap.kernels import Gaussian, Kernel
@@ -96,6 +96,24 @@ class _TrackedEvidence:
         return self.look_back.choice()
 
 
+class _Scout:
+    """Looks ahead with a tracked model, which knows kernel values but no kernel."""
+
+    def __init__(self, model: TrackedModel, kernel: Kernel, explore: Problem) -> None:
+        self._model, self._kernel, self._explore = model, kernel, explore
+        self._given: FloatArray | None = None
+        self._values = np.empty((0, 0))
+
+    def look_ahead(self, reference: IntArray | FloatArray) -> LookAhead:
+        if reference.dtype.kind == "i":  # of the contexts seen, all of which are tracked
+            return LookAhead(*self._model.look_ahead(reference))
+        if reference is not self._given:
+            check_reference(reference, self._explore.dimension)
+            self._given = np.asarray(reference, dtype=np.float64)
+            self._values = self._kernel(self._explore.contexts, self._given)
+        return LookAhead(*self._model.look_ahead(self._values))
+
+
 def run(
     explore: Problem,
     exploit: Problem,
@@ -149,6 +167,7 @@ def run(
     model = TrackedModel(gram.values, gram.diagonal, ridge, explore.n_arms, prior_mean)
     rng, policy_seed = random_sources(seed)
     look_back = _needed_look_back(method)
+    scout = _Scout(model, kernel, explore)
     arms = np.empty(len(explore), dtype=np.intp)
     regrets: list[FloatArray] = []
     for step in range(len(explore) + 1):
@@ -160,7 +179,12 @@ def run(
             regrets.append(exploit.regret(method.recommender.choose(evidence).arm))
         if step < len(explore):
             moment = Moment(
-                lambda: Belief(model.posterior_now(), width), model.pulls, step + 1, rng
+                believe=lambda: Belief(model.posterior_now(), width),
+                pulls=model.pulls,
+                step=step + 1,
+                rng=rng,
+                seen=step,
+                look_ahead=scout.look_ahead,
             )
             arms[step], _ = pick_arm(moment, method.explorer, burn_in)
             model.observe(int(arms[step]), float(explore.observations[step, arms[step]]))

@@ -1,20 +1,37 @@
 """Explorers: which arm to try next, where mistakes are free."""
 
-from contextgap.explorers.base import Explorer, Moment, explore, least_pulled
+from contextgap.explorers.base import (
+    Explorer,
+    LookAhead,
+    Moment,
+    check_reference,
+    explore,
+    least_pulled,
+)
 from contextgap.explorers.contextual_gap import ContextualGap
+from contextgap.explorers.elimination import Elimination
 from contextgap.explorers.epsilon_greedy import EpsilonGreedy
 from contextgap.explorers.kernel_ts import KernelTS
 from contextgap.explorers.kernel_ucb import KernelUCB
+from contextgap.explorers.knowledge_gradient import KnowledgeGradient
+from contextgap.explorers.max_variance import MaxVariance
+from contextgap.explorers.top_two_ts import TopTwoTS
 from contextgap.explorers.uniform import Uniform
 
 __all__ = [
     "ContextualGap",
+    "Elimination",
     "EpsilonGreedy",
     "Explorer",
     "KernelTS",
     "KernelUCB",
+    "KnowledgeGradient",
+    "LookAhead",
+    "MaxVariance",
     "Moment",
+    "TopTwoTS",
     "Uniform",
+    "check_reference",
     "explore",
     "least_pulled",
 ]

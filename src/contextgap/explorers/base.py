@@ -6,13 +6,44 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from contextgap.arrays import IntArray
+from contextgap.arrays import FloatArray, IntArray
 from contextgap.belief import Belief
 from contextgap.parts import Part
+
+
+class LookAhead(NamedTuple):
+    """What trying an arm at the context at hand would teach about reference contexts.
+
+    Both arrays have shape (references + 1, arms); the last row is the context at hand.
+
+    Parameters
+    ----------
+    mean
+        Posterior means.
+    move
+        If an arm were tried here, its mean there would move by this times a standard normal: their
+        posterior covariance over √(variance here + ridge).
+    """
+
+    mean: FloatArray
+    move: FloatArray
+
+
+def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
+    """Raise unless reference contexts, if these are contexts, have the dimension of all others."""
+    if reference.ndim == 2 and reference.shape[1] != dimension:
+        raise ValueError(
+            f"references must have {dimension} numbers per context, as the contexts do, "
+            f"got {reference.shape[1]}"
+        )
+
+
+def _cannot_look_ahead(reference: IntArray | FloatArray) -> LookAhead:
+    raise NotImplementedError("looking ahead was not provided for here")
 
 
 @dataclass
@@ -29,12 +60,19 @@ class Moment:
         1 for the first pick of all, 2 for the second, ...
     rng
         The one source of randomness.
+    seen
+        How many rewards were told so far.
+    look_ahead
+        Looks ahead to reference contexts: places among the contexts of the rewards told, or
+        contexts, shape (m, d).
     """
 
     believe: Callable[[], Belief]
     pulls: IntArray
     step: int
     rng: np.random.Generator
+    seen: int = 0
+    look_ahead: Callable[[IntArray | FloatArray], LookAhead] = _cannot_look_ahead
 
     @cached_property
     def belief(self) -> Belief:

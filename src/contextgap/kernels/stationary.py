@@ -16,6 +16,7 @@ from contextgap.contexts import ContextSchema
 from contextgap.kernels.base import Kernel, check_count, per_dimension
 
 _HINT = "about the distance over which rewards change"
+_TINY = 1e-20
 
 
 def _cdist(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -54,9 +55,12 @@ class _Stationary(Kernel):
         """|left - right|² in units of the bandwidth."""
         if isinstance(self.bandwidth, float):
             squared = _cdist(left, right)
+            if self.bandwidth > _TINY:
+                squared *= self.bandwidth**-2
+                return squared
             with np.errstate(over="ignore"):  # infinitely far apart is fine
                 squared /= self.bandwidth
-                squared /= self.bandwidth  # twice: the square of a tiny bandwidth is zero
+                squared /= self.bandwidth  # twice: the square of so little is zero
             return squared
         scale = np.asarray(self.bandwidth)
         return _cdist(left / scale, right / scale)

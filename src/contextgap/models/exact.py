@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from contextgap.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
-from contextgap.models.arm import Arm, check_floats, root
+from contextgap.models.arm import Arm, carried_over, check_floats, pivot, root
 from contextgap.models.base import Posterior
 
 
@@ -41,6 +41,9 @@ class ExactModel:
         self._sequence = Rows(dtype=np.intp)
         # What was solved for the last context asked about: tell usually follows ask.
         self._asked: tuple[bytes, dict[int, FloatArray]] | None = None
+        # Where the arms' posteriors are followed for look_ahead: as it was told, and as contexts.
+        self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
+        self._points: FloatArray = np.empty((0, 0))
 
     @property
     def contexts(self) -> FloatArray:
@@ -124,7 +127,8 @@ class ExactModel:
         for i, arm in enumerate(arms):
             v = self._solved_at(context, arm, kernel_row)
             state = self._arms[arm]
-            solved[arm] = known = v[: len(state)] if state.assumed else v
+            solved[arm] = v
+            known = v[: len(state)] if state.assumed else v
             mean[i] = known.dot(state.z.view)
             if prior != 0:
                 mean[i] += prior * (1.0 - known.dot(state.w.view))
@@ -133,6 +137,32 @@ class ExactModel:
         np.subtract(self.kernel.diagonal(context[None])[0], variance, out=variance)
         gain = self.information_gain(arms)
         return Posterior(mean, root(variance), gain, self.ridge, len(self._arms))
+
+    def look_ahead(
+        self, context: FloatArray, arms: Sequence[int], reference: IntArray | FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the means at reference points, and how far trying an arm here would move them.
+
+        ``reference`` holds places of observed contexts, or contexts, shape (m, d). Both results
+        have shape (m + 1, arms); the last row is ``context`` itself. If an arm were tried at
+        ``context``, its mean at a reference point would move by a centred normal whose standard
+        deviation (with a sign) is their posterior covariance over √(variance here + ridge).
+        Assumed observations count as in ``posterior_at``.
+        """
+        self._follow(reference)
+        here = self.posterior_at(context, arms)
+        solved = self._asked[1] if self._asked is not None else {}
+        prior, prior_variance = self.prior(), self.kernel.diagonal(context[None])[0]
+        mean, move = np.empty((2, len(self._points) + 1, len(arms)))
+        mean[-1], move[-1] = here.mean, here.std**2
+        values = self._values_at_points(context)
+        for i, arm in enumerate(arms):
+            followed, v = self._arms[arm].followed, solved[arm]
+            if len(values):
+                mean[:-1, i] = followed.mean(prior)
+                move[:-1, i] = values - v @ followed.rows
+            move[:, i] /= pivot(float(move[-1, i]), self.ridge, prior_variance, len(v))
+        return mean, move
 
     def assume(self, context: FloatArray, arm: int) -> None:
         """Count an observation whose reward is not known yet, until the arm's next real one."""
@@ -225,7 +255,8 @@ class ExactModel:
     def _recall(self, context: FloatArray, arm: int) -> FloatArray | None:
         if self._asked is None or self._asked[0] != context.tobytes():
             return None
-        return self._asked[1].get(arm)
+        v = self._asked[1].get(arm)
+        return None if v is None else v[: len(self._arms[arm])]
 
     def _solved_at(self, context: FloatArray, arm: int, kernel_row: FloatArray) -> FloatArray:
         """L⁻¹k for one context, assumed observations included."""
@@ -235,6 +266,47 @@ class ExactModel:
             v = np.concatenate([v, self.kernel(context[None], np.array(state.assumed))[0]])
         state.factor.solve(v)
         return v
+
+    def _follow(self, reference: IntArray | FloatArray) -> None:
+        """Bring every arm's ``followed`` up to date, at the points now wanted."""
+        kept, added = carried_over(self._reference, reference)
+        before = self._points
+        seen = reference.dtype.kind == "i"
+        points = np.asarray(self.contexts[reference] if seen else reference, dtype=np.float64)
+        for state in self._arms:
+            if len(state.followed.fit):  # else the arm is new, or nothing was followed so far
+                self._catch_up(state)
+                if len(kept) < len(before):
+                    state.followed.keep(kept)
+                self._add_points(state, points[added])
+            else:
+                self._add_points(state, points)
+        self._reference, self._points = reference.copy(), points
+
+    def _catch_up(self, state: Arm) -> None:
+        size = len(state)
+        for i in range(state.followed.size, state.factor.size):
+            known = i < size
+            context = self.contexts[state.places.view[i]] if known else state.assumed[i - size]
+            z, w = (state.z.view[i], state.w.view[i]) if known else (0.0, 0.0)
+            state.followed.observe(state.factor.row(i), self._values_at_points(context), z, w)
+
+    def _add_points(self, state: Arm, points: FloatArray) -> None:
+        if not len(points):
+            return
+        rows = self.contexts[state.places.view]
+        if state.assumed:
+            rows = np.vstack([rows.reshape(-1, points.shape[1]), state.assumed])
+        columns = np.empty((0, len(points)))
+        if len(rows):
+            columns = np.ascontiguousarray(self.kernel(rows, points))
+            state.factor.solve_many(columns)
+        state.followed.add(columns, state.z.view, state.w.view)
+
+    def _values_at_points(self, context: FloatArray) -> FloatArray:
+        if not len(self._points):
+            return np.empty(0)
+        return np.asarray(self.kernel(context[None], self._points)[0])
 
     def _solved(self, contexts: FloatArray, arm: int) -> FloatArray:
         """L⁻¹k for every context, shape (observations, contexts)."""

@@ -27,6 +27,9 @@ from contextgap.arrays import FloatArray, Rows
 
 ROWS = 256
 _TRIANGLE = ROWS * (ROWS + 1) // 2
+# numpy asks for huge pages from 4 MB on, with which reading a factor from memory is faster; what is
+# never written to is not resident.
+_SLAB = 2**19 + 512
 
 
 class PanelFactor:
@@ -124,7 +127,8 @@ class PanelFactor:
 
     def _add_panel(self) -> None:
         width = len(self._triangles) * ROWS
-        self._rectangles.append(np.empty((ROWS, width)))
+        slab = np.empty(max(ROWS * width, _SLAB) if width else 0)
+        self._rectangles.append(slab[: ROWS * width].reshape(ROWS, width))
         self._triangles.append(np.empty(_TRIANGLE))
 
     def _triangle(self, panel: int, count: int) -> FloatArray:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from contextgap.arrays import FloatArray
-from contextgap.models.arm import pivot, root
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.models.arm import Followed, carried_over, pivot, root
 from contextgap.models.base import Posterior
 
 
@@ -93,6 +93,10 @@ class TrackedModel:
         self._window = window
         self._near_end = min(window, points)  # points from here on have to catch up
         self._late: list[list[_Late]] = [[] for _ in range(n_arms)]
+        # For look_ahead: all observations, and the posteriors followed at reference points.
+        self._observed: list[list[_Late]] = [[] for _ in range(n_arms)]
+        self._followed = [Followed() for _ in range(n_arms)]
+        self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
 
     def prior(self) -> float:
         """Return the prior mean as a number."""
@@ -108,6 +112,26 @@ class TrackedModel:
         """Return the posterior at points ``first`` and up, shape (points, arms)."""
         self._catch_up()
         return self._posterior(slice(first, None))
+
+    def look_ahead(self, reference: IntArray | FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the means at reference points, and how far trying an arm now would move them.
+
+        As ``ExactModel.look_ahead``, of the point explored next, for all arms. ``reference`` holds
+        numbers of points explored already; or the kernel values between the points to explore and
+        m others, shape (steps, m).
+        """
+        self._follow(reference)
+        now, here = self.steps, self.posterior_now()
+        values = self._reference_values(now, reference)
+        mean, move = np.empty((2, len(values) + 1, len(self.pulls)))
+        mean[-1], move[-1] = here.mean, here.std**2
+        for arm, followed in enumerate(self._followed):
+            size = int(self.pulls[arm])
+            if len(values):
+                mean[:-1, arm] = followed.mean(self.prior())
+                move[:-1, arm] = values - self._rows[arm][:size, now] @ followed.rows
+            move[:, arm] /= pivot(float(move[-1, arm]), self.ridge, self._diagonal[now], size)
+        return mean, move
 
     def observe(self, arm: int, reward: float) -> None:
         """Take in the reward of an arm at the next point; go on to the point after it."""
@@ -127,6 +151,7 @@ class TrackedModel:
             self._ones[arm, near] += row * late.ones_error
         self._variance[arm, near] -= np.square(row, out=row)
         self._late[arm].append(late)
+        self._observed[arm].append(late)
         self._gain[arm] += math.log(d) - 0.5 * math.log(self.ridge)
         self._reward_sum += reward
         self.pulls[arm] += 1
@@ -160,6 +185,41 @@ class TrackedModel:
             self._variance[arm, far] -= np.einsum("ij,ij->j", new, new)
         self._late = [[] for _ in self._late]
         self._near_end = min(self.steps + self._window, self._gram.shape[1])
+
+    def _follow(self, reference: IntArray | FloatArray) -> None:
+        """Bring every arm's ``followed`` up to date, at the points now wanted."""
+        before, self._reference = self._reference, reference
+        everything = np.arange(reference.shape[-1])
+        same = before is reference  # comparing kernel values would take longer than the rest
+        kept, added = (everything, everything[:0]) if same else carried_over(before.T, reference.T)
+        for arm, followed in enumerate(self._followed):
+            for late in self._observed[arm][followed.size :] if len(followed.fit) else ():
+                row = np.append(late.factor_row, late.diagonal)
+                values = self._reference_values(late.point, before)
+                followed.observe(row, values, late.error, late.ones_error)
+            if len(kept) < len(followed.fit):
+                followed.keep(kept)
+            if len(added):
+                observed = self._observed[arm]
+                z = np.array([late.error for late in observed])
+                w = np.array([late.ones_error for late in observed])
+                followed.add(self._columns(arm, reference, added), z, w)
+
+    def _columns(self, arm: int, reference: IntArray | FloatArray, added: IntArray) -> FloatArray:
+        """L⁻¹K(arm's points, the added reference points)."""
+        observed, size = self._observed[arm], int(self.pulls[arm])
+        if reference.ndim == 1 and reference[added].tolist() == [self.steps - 1]:
+            return self._rows[arm][:size, [self.steps - 1]]  # just explored: still up to date
+        if not size:
+            return np.empty((0, len(added)))
+        factor = np.zeros((size, size))
+        for i, late in enumerate(observed):
+            factor[i, :i], factor[i, i] = late.factor_row, late.diagonal
+        values = [self._reference_values(late.point, reference)[added] for late in observed]
+        return np.asarray(solve_triangular(factor, np.array(values), lower=True))
+
+    def _reference_values(self, point: int, reference: IntArray | FloatArray) -> FloatArray:
+        return np.asarray(self._gram[point, reference] if reference.ndim == 1 else reference[point])
 
     def _posterior(self, points: int | slice) -> Posterior:
         mean = self._fit[:, points].T

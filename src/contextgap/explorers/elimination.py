@@ -1,0 +1,23 @@
+"""Elimination: arms that cannot be the best are not worth a try."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from contextgap.explorers.base import Explorer, Moment
+
+
+@dataclass(frozen=True)
+class Elimination(Explorer):
+    """Try the widest of the arms that may still be the best here."""
+
+    reason: ClassVar[str] = "the widest interval among arms that may be the best"
+
+    def pick(self, moment: Moment) -> int:
+        """Return argmax of width over arms whose upper reaches the highest lower."""
+        belief = moment.belief
+        plausible = belief.upper >= belief.lower.max()
+        return int(np.where(plausible, belief.half_width, -np.inf).argmax())

@@ -1,0 +1,112 @@
+"""The knowledge gradient: try what is expected to improve deployment most.
+
+Trying arm a at x moves its mean at another context x' by s·Z, with Z standard normal and
+s = covariance of arm a between x and x' / √(variance at x + ridge). What is deployed at x' then
+pays max(mean of a + s·Z, best other mean) instead of the best mean now. In expectation, with the
+distance D = |mean of a − best other mean| at x', that is a gain of
+
+    |s|·h(D/|s|)        h(u) = φ(u) − u·Φ(−u)
+
+(Frazier, Powell and Dayanik, 2009, for one context). It is averaged over reference contexts, which
+stand for those to be deployed on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from contextgap import checks
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.contexts import ContextSchema
+from contextgap.explorers.base import Explorer, LookAhead, Moment
+
+_SCALE = 1 / np.sqrt(2 * np.pi)
+
+
+@dataclass(frozen=True)
+class KnowledgeGradient(Explorer):
+    """Try the arm whose reward is expected to raise most what deployment pays.
+
+    Reference contexts are the one at hand and up to ``most`` of those whose rewards were told,
+    evenly spread over time; or ``references``, a sample of those to be deployed on.
+
+    Parameters
+    ----------
+    most
+        Highest number of seen contexts to refer to; more cost more time.
+    local
+        Refer to nothing but the context at hand.
+    references
+        Contexts to refer to instead, a table (2-D) with columns in the learner's order; kept as a
+        tuple of tuples, so that files can hold it.
+    """
+
+    most: int = 200
+    local: bool = False
+    references: Any = field(default=None, repr=False)
+    reason: ClassVar[str] = "the highest expected gain for deployment"
+
+    def __post_init__(self) -> None:
+        checks.whole("most", self.most, least=1)
+        if not isinstance(self.local, bool):
+            raise TypeError(f"local must be True or False, got {self.local!r}")
+        if self.references is not None:
+            if self.local:
+                raise ValueError("references must be None where local is True: it needs none")
+            object.__setattr__(self, "references", _read_references(self.references))
+
+    def pick(self, moment: Moment) -> int:
+        """Return argmax of the expected gain."""
+        return int(self.gain(moment).argmax())
+
+    def gain(self, moment: Moment) -> FloatArray:
+        """Return how much trying each arm now is expected to raise what deployment pays."""
+        if self.references is not None:
+            ahead = moment.look_ahead(self._given)
+            return expected_gain(LookAhead(ahead.mean[:-1], ahead.move[:-1]))
+        places = spread_over(0 if self.local else moment.seen, self.most)
+        return expected_gain(moment.look_ahead(places))
+
+    @cached_property
+    def _given(self) -> FloatArray:
+        return np.array(self.references)
+
+
+def _read_references(references: Any) -> tuple[tuple[float, ...], ...]:
+    intake = ContextSchema().read(references, called="references")
+    if intake.single or not len(intake.rows):
+        raise ValueError("references must be a table of contexts (2-D) with at least one row")
+    return tuple(map(tuple, intake.rows.tolist()))
+
+
+def spread_over(seen: int, most: int) -> IntArray:
+    """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``.
+
+    From one step to the next they stay, or one is added, or every other one goes, so that what is
+    known about them can be carried over.
+    """
+    stride = 1
+    while seen > most * stride:
+        stride *= 2
+    return np.arange(0, seen, stride)
+
+
+def expected_gain(ahead: LookAhead) -> FloatArray:
+    """Return every arm's gain, averaged over the reference contexts."""
+    from scipy.special import ndtr  # slow to load, and other explorers do without
+
+    if ahead.mean.shape[1] == 1:
+        return np.zeros(1)  # nothing to choose
+    top_two = np.partition(ahead.mean, -2, axis=1)[:, -2:]
+    second, highest = top_two[:, :1], top_two[:, 1:]
+    best_other = np.where(ahead.mean == highest, second, highest)
+    distance, move = np.abs(ahead.mean - best_other), np.abs(ahead.move)
+    # Where a reward moves nothing the gain is 0, as it is for any distance this far out.
+    far = np.full_like(distance, 40.0)
+    u = np.divide(distance, move, out=far, where=move > distance / 40.0)
+    gain = move * (_SCALE * np.exp(-0.5 * u**2) - u * ndtr(-u))
+    return np.asarray(np.maximum(gain, 0.0).mean(axis=0))

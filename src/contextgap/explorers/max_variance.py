@@ -1,0 +1,19 @@
+"""Maximum variance: learn every arm equally well, whatever it pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from contextgap.explorers.base import Explorer, Moment
+
+
+@dataclass(frozen=True)
+class MaxVariance(Explorer):
+    """Try the arm about which least is known here."""
+
+    reason: ClassVar[str] = "the largest standard deviation"
+
+    def pick(self, moment: Moment) -> int:
+        """Return argmax of std."""
+        return int(moment.belief.std.argmax())

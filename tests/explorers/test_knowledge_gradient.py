@@ -1,0 +1,141 @@
+"""The knowledge gradient's formula by simulation, its references, and its picks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import contextgap as cg
+from contextgap.experiments import run
+from contextgap.explorers import KnowledgeGradient, LookAhead
+from contextgap.explorers.knowledge_gradient import expected_gain, spread_over
+from contextgap.problems import Sinusoids
+from tests.explorers import dense
+
+SETTINGS = {"kernel": cg.Gaussian(0.4), "ridge": 0.02, "prior_mean": 0.3, "seed": 11}
+EXPLORE, EXPLOIT = Sinusoids(n_arms=4, noise=0.1).sample(150, seed=3).split(130, 20)
+GIVEN = np.linspace(0, 6, 25)[:, None]
+EXPLORERS = {
+    "seen": KnowledgeGradient(),
+    "few seen": KnowledgeGradient(most=7),
+    "local": KnowledgeGradient(local=True),
+    "given": KnowledgeGradient(references=GIVEN),
+}
+
+
+def method(explorer):
+    return cg.Method(explorer=explorer, recommender=cg.HighestMean())
+
+
+def test_gain_against_simulation(rng):
+    mean, move = rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
+    draws = rng.normal(size=400_000)
+    for arm in range(3):
+        best_other = np.delete(mean, arm, axis=1).max(axis=1)
+        after = np.maximum(mean[:, arm, None] + move[:, arm, None] * draws, best_other[:, None])
+        gains = (after - mean.max(axis=1)[:, None]).mean(axis=0)
+        error = 4 * gains.std() / np.sqrt(len(draws))
+        assert expected_gain(LookAhead(mean, move))[arm] == pytest.approx(gains.mean(), abs=error)
+
+
+def test_nothing_to_gain_where_nothing_moves():
+    mean = np.array([[1.0, 2.0, 2.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(expected_gain(LookAhead(mean, np.zeros((2, 3)))), 0)
+    far = LookAhead(np.array([[0.0, 1e6]]), np.full((1, 2), 1e-9))
+    np.testing.assert_array_equal(expected_gain(far), 0)
+    np.testing.assert_array_equal(expected_gain(LookAhead(np.ones((4, 1)), np.ones((4, 1)))), 0)
+
+
+def test_references_are_spread_over_what_was_seen():
+    assert spread_over(0, 4).tolist() == []
+    assert spread_over(4, 4).tolist() == [0, 1, 2, 3]
+    assert spread_over(5, 4).tolist() == [0, 2, 4]
+    assert spread_over(17, 4).tolist() == [0, 8, 16]
+    for seen in range(1, 300):
+        before, now = spread_over(seen - 1, 10), spread_over(seen, 10)
+        assert 5 < len(now) <= 10 or len(now) == seen
+        assert set(now) - set(before) <= {seen - 1}
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_a_learner_picks_by_the_dense_formula(name):
+    explorer = EXPLORERS[name]
+    learner = cg.Learner(4, method=method(explorer), **SETTINGS)
+    told = []
+    for step, context in enumerate(EXPLORE.contexts):
+        arm = learner.ask(context)
+        if step >= 4:
+            places = spread_over(0 if explorer.local else len(told), explorer.most)
+            seen = np.array([x for x, _, _ in told])[places]
+            given = name == "given"
+            ahead = dense.look_ahead(
+                cg.Gaussian(0.4), 0.02, 0.3, told, [], 4, context, GIVEN if given else seen
+            )
+            end = -1 if given else None
+            gain = expected_gain(LookAhead(ahead.mean[:end], ahead.move[:end]))
+            assert gain[arm] >= gain.max() - 1e-9
+        told.append((context, arm, float(EXPLORE.observations[step, arm])))
+        learner.tell(*told[-1])
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+@pytest.mark.parametrize("prior_mean", [0.0, "auto"])
+def test_a_run_picks_as_a_learner(name, prior_mean):
+    settings = {**SETTINGS, "prior_mean": prior_mean, "method": method(EXPLORERS[name])}
+    learner = cg.Learner(4, burn_in=3, **settings)
+    arms = []
+    for context, rewards in zip(EXPLORE.contexts, EXPLORE.observations, strict=True):
+        arms.append(learner.ask(context))
+        learner.tell(context, arms[-1], rewards[arms[-1]])
+    assert run(EXPLORE, EXPLOIT, burn_in=3, **settings).arms.tolist() == arms
+
+
+def test_given_references_are_kept_in_files(tmp_path):
+    table = pd.DataFrame({"x": [0.5, 1.5], "y": [2.0, 3.0]})
+    explorer = KnowledgeGradient(references=table)
+    assert explorer == KnowledgeGradient(references=((0.5, 2.0), (1.5, 3.0)))
+    learner = cg.Learner(3, method=method(explorer), seed=0)
+    learner.save(tmp_path / "l.cgap")
+    assert cg.Learner.load(tmp_path / "l.cgap").method == learner.method
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_a_loaded_learner_goes_on_as_the_saved_one(name, tmp_path, rng):
+    learner = cg.Learner(3, method=method(EXPLORERS[name]), **SETTINGS)
+    for x in rng.uniform(0, 6, size=(40, 1)):
+        learner.tell(x, learner.ask(x), rng.normal())
+    learner.ask(rng.uniform(0, 6, size=(5, 1)))
+    learner.save(tmp_path / "l.cgap")
+    loaded = cg.Learner.load(tmp_path / "l.cgap")
+    for x, reward in zip(rng.uniform(0, 6, size=(60, 1)), rng.normal(size=60), strict=True):
+        arm = learner.ask(x)
+        assert loaded.ask(x) == arm
+        learner.tell(x, arm, reward)
+        loaded.tell(x, arm, reward)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"most": 0}, ValueError, "most must be at least 1, got 0"),
+        ({"most": 1.5}, TypeError, "most must be a whole number"),
+        ({"local": 1}, TypeError, "local must be True or False, got 1"),
+        ({"references": []}, ValueError, "references"),
+        ({"references": [1.0]}, ValueError, "references must be a table of contexts"),
+        ({"references": np.empty((0, 2))}, ValueError, "references must be a table of contexts"),
+        ({"references": [[np.nan]]}, ValueError, "references"),
+        ({"references": [[1.0]], "local": True}, ValueError, "references must be None"),
+    ],
+)
+def test_bad_settings(arguments, error, message):
+    with pytest.raises(error, match=message):
+        KnowledgeGradient(**arguments)
+
+
+def test_references_of_another_dimension():
+    wrong = method(KnowledgeGradient(references=[[1.0, 2.0]]))
+    learner = cg.Learner(2, method=wrong, burn_in=0)
+    with pytest.raises(ValueError, match="references must have 1 numbers per context"):
+        learner.ask([0.0])
+    assert learner.pending == 0
+    with pytest.raises(ValueError, match="references must have 1 numbers per context"):
+        run(EXPLORE, EXPLOIT, method=wrong)
