@@ -89,6 +89,19 @@ def test_compare_goes_on_where_it_was(tmp_path):
     assert len(records) == 2 * 2 * 2
 
 
+def test_compare_on_a_dask_cluster_gives_the_serial_table(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    small = [*SMALL, "--methods", "kernel-ts,uniform", "--repetitions", "2", "--json"]
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, protocol="tcp://", dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address
+        call("compare", *small, "--dask", address, "--out", tmp_path / "dask")
+    call("compare", *small, "--out", tmp_path / "here")
+    tables = [pd.read_parquet(tmp_path / name / "records.parquet") for name in ("dask", "here")]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+
+
 def test_tune_prints_the_best_setting(tmp_path):
     found = json.loads(call("tune", *SMALL, "--out", tmp_path, "--json").stdout)
     assert np.shape(found["regret"]) == (2, 2)
