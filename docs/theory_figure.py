@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 import contextgap as cg
 from contextgap.experiments.coverage import draw_functions
 from contextgap.experiments.pilot import pilot
+from contextgap.experiments.plan import plan
 from contextgap.theory import (
     RegretBound,
     Spectrum,
@@ -140,6 +141,18 @@ def planner(ax: Axes, rng: np.random.Generator) -> None:
     ax.set(title="Pilot: what to expect", xlabel="exploration steps", ylabel="average regret")
 
 
+def plan_example() -> None:
+    contexts = np.random.default_rng(0).uniform(size=(200, 2))
+    found = plan(
+        contexts,
+        n_arms=3,
+        kernel=cg.Gaussian.from_contexts(contexts),
+        noise=0.1,
+        tolerance=0.1,
+    )
+    print(f"plan, 200 contexts of the square: {found.pilot_steps}, {found.theorem_steps}")
+
+
 def main() -> None:
     figure = Figure(figsize=(12, 7), layout="constrained")
     axes = figure.subplots(2, 3).ravel()
@@ -150,6 +163,7 @@ def main() -> None:
     probability(axes[3])
     rates(axes[4])
     planner(axes[5], rng)
+    plan_example()
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(__file__).parent / "images" / "theory.png", dpi=110)

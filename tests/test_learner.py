@@ -1,5 +1,7 @@
 """The learner against the dense oracle, and its promises one by one."""
 
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -410,3 +412,41 @@ def test_recommending_before_anything_was_seen():
     policy = learner.freeze()
     assert list(policy.recommend(np.zeros((2, 3)))) == ["a", "a"]
     assert policy.decide([0.0]).gap.tolist() == [2.0, 2.0]
+
+
+def test_a_learner_can_be_pickled_and_copied():
+    learner = taught(steps=30)
+    rule = cg.StoppingRule(0.5, reference=np.zeros((2, 2)))
+    learner.done(rule)
+    contexts = random_problem(5, 3, 2)[0][:20]
+    expected = [taught(steps=30).ask(x) for x in contexts[:1]]
+    for twin in (pickle.loads(pickle.dumps(learner)), copy.copy(learner), copy.deepcopy(learner)):
+        assert [twin.ask(x) for x in contexts][:1] == expected
+        assert twin.pending == 20
+    assert learner.pending == 0
+
+
+@pytest.mark.parametrize(
+    ("context", "reward", "message"),
+    [
+        ([1.0], 1e200, "rewards must be at most 1e\\+100"),
+        ([1e160], 1.0, "contexts must be smaller"),
+    ],
+)
+def test_what_would_overflow_is_refused_and_changes_nothing(context, reward, message, tmp_path):
+    learner = cg.Learner(2, kernel=cg.Linear(), seed=0)
+    learner.tell([2.0], 0, 1.0)
+    with pytest.raises(ValueError, match=message):
+        learner.tell(context, 1, reward)
+    assert learner.counts == {0: 1, 1: 0}
+    learner.save(tmp_path / "l.cgap")
+    assert cg.Learner.load(tmp_path / "l.cgap").counts == learner.counts
+
+
+def test_masked_entries_are_refused():
+    learner = cg.Learner(2)
+    hidden = np.ma.array([1.0, 2.0], mask=[0, 1])
+    with pytest.raises(ValueError, match="contexts must be whole"):
+        learner.ask(hidden)
+    with pytest.raises(ValueError, match="rewards must be whole"):
+        learner.tell(np.zeros((2, 1)), [0, 1], hidden)

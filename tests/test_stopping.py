@@ -1,6 +1,7 @@
 """When exploring may stop: against certificates computed afresh."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import contextgap as cg
@@ -128,3 +129,38 @@ def test_the_reference_must_fit_the_learner():
         found.done(cg.StoppingRule(0.1, reference=np.zeros((3, 5))))
     with pytest.raises(TypeError, match="rule must be a StoppingRule"):
         found.done(0.1)
+
+
+def named_learner():
+    found = cg.Learner(["a", "b"], kernel=cg.Gaussian(1.0), ridge=0.01, seed=0)
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"p": rng.uniform(0, 1, 60), "q": rng.uniform(10, 11, 60)})
+    for row in range(60):
+        arm = found.ask(frame.iloc[row])
+        found.tell(frame.iloc[row], arm, float(frame.p[row]) if arm == "a" else 0.5)
+    return found, frame
+
+
+def test_reference_columns_are_matched_by_name():
+    found, frame = named_learner()
+    rule = cg.StoppingRule(0.5, reference=frame)
+    turned = cg.StoppingRule(0.5, reference=frame.assign(extra=1.0)[["extra", "q", "p"]])
+    assert found.settled(turned) == found.settled(rule) > 0
+    swapped = frame.rename(columns={"p": "q", "q": "p"})
+    expected = (found.freeze().certificate(swapped).bound <= 0.5).mean()
+    assert found.settled(cg.StoppingRule(0.5, reference=swapped)) == expected
+    with pytest.raises(ValueError, match="reference lacks the column 'q'"):
+        found.done(cg.StoppingRule(0.5, reference=frame[["p"]]))
+
+
+def test_a_look_back_does_not_depend_on_how_often_it_was_asked():
+    width = cg.TheoremWidth(0.1, 1.0, 0.1)
+    often, once = (learner(cg.SmallestGapInHistory(), width=width) for _ in range(2))
+    rules = [cg.StoppingRule(1.5, reference=REFERENCE) for _ in range(2)]
+    for context in CONTEXTS:
+        teach(often, context)
+        teach(once, context)
+        last = often.settled(rules[0])
+    bound = once.freeze().certificate(REFERENCE).bound
+    assert 0 < last < 1
+    assert once.settled(rules[1]) == last == pytest.approx((bound <= 1.5).mean(), abs=1e-9)

@@ -86,6 +86,8 @@ def finite_vector(name: str, values: Any) -> FloatArray:
         values = values.to_numpy()
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
         raise TypeError(f"{name} must be a sequence of numbers, one per context, got {values!r}")
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} must be whole, got a masked array with masked entries")
     try:
         given = np.asarray(values)
     except ValueError:

@@ -128,6 +128,8 @@ class ContextSchema:
 
 
 def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
+    if np.ma.is_masked(values):
+        raise ValueError("must be whole, got a masked array with masked entries")
     try:
         array = np.asarray(values)
     except ValueError:

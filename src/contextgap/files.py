@@ -38,6 +38,10 @@ def write(
 ) -> None:
     """Write a container; a killed write leaves an older file at ``path`` whole."""
     target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
     text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, indent=1)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:

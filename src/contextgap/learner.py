@@ -35,6 +35,8 @@ from contextgap.state import (
 from contextgap.stopping import ReferenceWatch, StoppingRule
 from contextgap.widths import PosteriorWidth, Width
 
+_LARGEST = 1e100
+
 
 class Learner:
     """Learns which arm is best at each context.
@@ -98,6 +100,17 @@ class Learner:
         self._pending = Pending()
         self._rng, self._policy_seed = random_sources(seed)
         self._watches: WeakKeyDictionary[StoppingRule, ReferenceWatch] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Watches are a cache, and hold weak references, which cannot be pickled.
+        return {name: value for name, value in vars(self).items() if name != "_watches"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._watches = WeakKeyDictionary()
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # a copy that shared the model would change this one
 
     def __repr__(self) -> str:
         return (
@@ -195,6 +208,7 @@ class Learner:
             places, values = self._read_outcomes(len(intake.rows), arms, rewards)
         if not len(values):
             return
+        self._check_sizes(intake.rows, values)
         self._schema = intake.schema
         for context, place in zip(intake.rows, places, strict=True):
             self._pending.settle(context, int(place))
@@ -269,10 +283,10 @@ class Learner:
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
-        self._read(rule.reference)
+        reference = self._read(rule.contexts_for(self._schema)).rows
         watch = self._watches.get(rule)
         if watch is None or watch.model is not self._model:
-            watch = ReferenceWatch(self._model, rule.reference, self.method.recommender, self.width)
+            watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
             self._watches[rule] = watch
         burn_in_end = self._rules.burn_in * len(self._active)
         seed = seed_after(self._policy_seed, len(self._model))
@@ -396,6 +410,19 @@ class Learner:
         values = checks.finite_vector("rewards", rewards)
         checks.same_length(contexts=count, arms=len(arms), rewards=len(values))
         return np.array([self._place(arm) for arm in arms], dtype=np.intp), values
+
+    def _check_sizes(self, contexts: FloatArray, rewards: FloatArray) -> None:
+        """Refuse what would overflow, here or in a sum of squares later on."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            prior_variance = self.kernel.diagonal(contexts)
+        if not (np.abs(rewards) <= _LARGEST).all():
+            worst = rewards[np.abs(rewards).argmax()]
+            raise ValueError(f"rewards must be at most {_LARGEST:g} in size, got {worst:g}")
+        if not (prior_variance <= _LARGEST).all():
+            raise ValueError(
+                "contexts must be smaller, or scaled: the kernel's value k(x, x) must be at most "
+                f"{_LARGEST:g}, got {prior_variance.max():g}"
+            )
 
     def _place(self, label: Any) -> int:
         try:

@@ -187,6 +187,7 @@ class Policy:
         """
         rows, _ = self._read(contexts)
         bound = np.maximum(self._choose(rows).gap, 0.0)
+        bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
         return Certificate(frozen(bound), self.probability)
 
     def save(self, path: str | os.PathLike[str]) -> None:

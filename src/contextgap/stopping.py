@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -55,6 +56,16 @@ class StoppingRule:
         object.__setattr__(self, "share", share)
         object.__setattr__(self, "reference", intake.rows)
         object.__setattr__(self, "columns", intake.schema.columns)
+
+    def contexts_for(self, schema: ContextSchema) -> FloatArray:
+        """Return the reference contexts with their columns as a learner has them."""
+        names: tuple[str, ...] | None = getattr(self, "columns", None)
+        if names is None or schema.columns is None:
+            return np.asarray(self.reference)
+        missing = [name for name in schema.columns if name not in names]
+        if missing:
+            raise ValueError(f"reference lacks the column {missing[0]!r}; it has {list(names)}")
+        return np.asarray(self.reference[:, [names.index(name) for name in schema.columns]])
 
     def settled(self, bound: FloatArray) -> float:
         """Return the share of contexts whose bound is within the tolerance."""
@@ -123,6 +134,7 @@ class ReferenceWatch:
         followed.fit += row * z
         followed.ones += row * w
         followed.variance -= row**2
+        followed.gain += math.log(entries[-1]) - 0.5 * math.log(self.model.ridge)
 
     def _belief(self) -> Belief:
         prior, size = self.model.prior(), len(self._reference)
@@ -133,7 +145,9 @@ class ReferenceWatch:
                 followed = self._arms[arm]
                 mean[:, column] = followed.fit + prior * (1.0 - followed.ones)
                 std[:, column] = root(followed.variance.copy())
-        gain = self.model.information_gain(self._active)
+        # Of the step at hand, not of today: a look-back sees every step as it was.
+        gains = [self._arms[arm].gain if arm < len(self._arms) else 0.0 for arm in self._active]
+        gain = np.array(gains)
         posterior = Posterior(mean, std, gain, self.model.ridge, self.model.n_arms)
         return Belief(posterior, self._width)
 
@@ -146,6 +160,7 @@ class _Followed:
         self.fit = np.zeros(len(prior_variance))  # the mean for prior mean 0
         self.ones = np.zeros(len(prior_variance))  # the fit to rewards that are all 1
         self.variance = prior_variance.copy()
+        self.gain = 0.0  # ½ ln det(I + K/ridge)
 
 
 class _Now:

@@ -124,3 +124,16 @@ def test_a_trial_without_an_arm_is_named(tmp_path):
 
 def test_version():
     assert call("--version").stdout == f"contextgap {cg.__version__}\n"
+
+
+def test_outcomes_cannot_be_contexts(trials):
+    result = call(*(x.format(trials=trials, folder=trials.parent) for x in LEARN), code=0)
+    assert result.exit_code == 0
+    wanted = [*LEARN, "--context", "score,size"]
+    result = call(*(x.format(trials=trials, folder=trials.parent) for x in wanted), code=2)
+    assert "'score' cannot be context and outcome at once" in result.stderr
+
+
+def test_a_folder_that_does_not_exist_is_named(trials):
+    wanted = [x.format(trials=trials, folder="/nonexistent") for x in LEARN]
+    assert "there is no folder /nonexistent" in call(*wanted, code=2).stderr

@@ -147,6 +147,8 @@ def test_compare_flies_one_mission_per_repetition(tmp_path):
         (["run", "nothing.csv", "--rewards", "a"], ["nothing.csv", "no such file"]),
         (["run", "--methods", "magic"], ["method must be one of", "'magic'"]),
         (["run", "--scale", "-1", *SMALL], ["scale must be positive", "-1"]),
+        (["compare", "iris", "--methods", ""], ["methods must name at least one method"]),
+        (["compare", "iris", "--scales", "a"], ["--scales must be numbers", "'a'"]),
         (["reproduce", "nonsense"], ["study must be sinusoids, spacecraft or all", "nonsense"]),
         (["compare", "--rows", "100", "--explore", "90"], ["split asks for", "100"]),
     ],

@@ -49,7 +49,9 @@ def test_run_stops_when_certificates_suffice(tmp_path):
 
 def test_coverage_prints_what_failed_and_what_was_saved(tmp_path):
     small = ["--runs", "1", "--budget", "20", "--jobs", "1", "--out", tmp_path]
-    found = json.loads(call("coverage", *small, "--json").stdout)
+    printed = call("coverage", *small, "--json").stdout
+    assert "NaN" not in printed  # which is not JSON
+    found = json.loads(printed)
     assert len(found["coverage"]) == 5
     assert all(row["runs"] == 12 for row in found["coverage"])
     assert found["stopping"]["median_steps"] <= 20

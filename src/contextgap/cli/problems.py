@@ -68,6 +68,9 @@ def read_trials(
     """Return a log's table, its context columns, the arm tried and the reward of every row."""
     sheet = read_sheet(path)
     columns = context or list(sheet.others([arm, reward]))
+    both = [name for name in columns if name in (arm, reward)]
+    if both:
+        raise ValueError(f"column {both[0]!r} cannot be context and outcome at once")
     arms = [str(cell).strip() for cell in sheet.cells_of(arm)]
     for place, label in zip(sheet.places, arms, strict=True):
         if not label or label == "None":

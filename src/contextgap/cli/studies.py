@@ -219,7 +219,7 @@ def compare_command(
             sizes = tuple(len(part) for part in study.hold_out)
             study = Study.of_each(missions, hold_out=sizes, evaluate=sizes)
         chosen = read_methods(split(methods) or [])
-        factors = [float(scale) for scale in split(scales) or ["1"]]
+        factors = _read_scales(scales)
         store = Store(folder / "parts")
         candidates = thinned(Grid.of(study.hold_out[0].contexts), grid)
         width = PosteriorWidth(1.0)
@@ -250,6 +250,13 @@ def compare_command(
         return
     print_summary(f"{study.name}: mean of {repetitions} repetitions", summary)
     out.print(f"report: {page}", soft_wrap=True)
+
+
+def _read_scales(text: str) -> list[float]:
+    try:
+        return [float(scale) for scale in split(text) or ["1"]]
+    except ValueError:
+        raise ValueError(f"--scales must be numbers such as 0.5,1,2, got {text!r}") from None
 
 
 def tune_command(

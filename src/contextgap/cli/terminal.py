@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,11 +30,20 @@ err = Console(stderr=True, highlight=False)
 
 def print_json(value: Any) -> None:
     """Print a value for machines."""
-    sys.stdout.write(json.dumps(value, indent=1, default=_plain) + "\n")
+    sys.stdout.write(json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
+    """A value in JSON's own types; what is not a number there, such as NaN, becomes null."""
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -95,6 +106,9 @@ def complaints(resume: str | None = None) -> Iterator[None]:
         if resume:
             err.print(resume, soft_wrap=True)
         raise typer.Exit(130) from None
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
     except (ValueError, TypeError, OSError, ImportError) as error:
         err.print("[red]error:[/red]", end=" ")
         err.print(str(error), markup=False, soft_wrap=True)

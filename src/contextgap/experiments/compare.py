@@ -140,7 +140,10 @@ def read_methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, Met
         return {str(label): read_method(method) for label, method in methods.items()}
     if isinstance(methods, str):
         raise TypeError(f"methods must be a list of names, got {methods!r}")
-    return {name: read_method(name) for name in methods}
+    chosen = {name: read_method(name) for name in methods}
+    if not chosen:
+        raise ValueError("methods must name at least one method, got none")
+    return chosen
 
 
 def scaled_entries(

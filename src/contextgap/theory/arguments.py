@@ -20,6 +20,8 @@ def eigenvalue_failure(value: Any) -> float:
 def counts(name: str, values: Any) -> FloatArray:
     """Return one count or an array of them as floats; none may be negative."""
     array = np.asarray(values)
+    if array.dtype == object and all(isinstance(each, int) for each in array.ravel()):
+        array = array.astype(np.float64)  # whole numbers beyond 64 bits
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be numbers, got {values!r}")
     array = array.astype(np.float64)
