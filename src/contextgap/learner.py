@@ -36,6 +36,7 @@ from contextgap.stopping import ReferenceWatch, StoppingRule
 from contextgap.widths import PosteriorWidth, Width
 
 _LARGEST = 1e100
+_ORDINARY = 1e4  # below it no kernel of a sane degree gets near the largest
 
 
 class Learner:
@@ -413,6 +414,8 @@ class Learner:
 
     def _check_sizes(self, contexts: FloatArray, rewards: FloatArray) -> None:
         """Refuse what would overflow, here or in a sum of squares later on."""
+        if np.abs(rewards).max() <= _ORDINARY and np.abs(contexts).max() <= _ORDINARY:
+            return
         with np.errstate(over="ignore", invalid="ignore"):
             prior_variance = self.kernel.diagonal(contexts)
         if not (np.abs(rewards) <= _LARGEST).all():
