@@ -7,7 +7,7 @@ steps, with U2 the second highest upper and L the highest lower among the arms,
     smallest gap ≥ U2 − L ≥ (second highest of the arms' least uppers) − (highest lower),
 
 so a context skips every stretch whose bound is above the smallest gap it has found. Going backwards
-finds small gaps first, since intervals shrink; a few steps in a hundred are left to evaluate.
+finds small gaps first, since intervals shrink, and leaves few steps to evaluate.
 """
 
 from __future__ import annotations

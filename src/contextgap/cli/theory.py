@@ -111,6 +111,7 @@ def coverage_command(
     runs: Annotated[int, typer.Option(help="Runs per kind of problem.", min=1)] = 100,
     tolerance: Annotated[float, typer.Option(help="Of the stopping trial.")] = 0.5,
     budget: Annotated[int, typer.Option(help="Longest exploration of it.", min=10)] = 1000,
+    ridge: Annotated[float, typer.Option(help="Regularisation in the coverage runs.")] = 0.2,
     seed: Seed = 0,
     jobs: Jobs = CORES,
     folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
@@ -125,7 +126,7 @@ def coverage_command(
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, None) as executor:
         store = Store(folder / "parts")
-        cells = coverage_cells((*theorem_widths(), PosteriorWidth(1.0)))
+        cells = coverage_cells((*theorem_widths(), PosteriorWidth(1.0)), ridge=ridge)
         records = coverage(
             cells,
             runs=runs,

@@ -30,7 +30,7 @@ def _cdist(left: FloatArray, right: FloatArray) -> FloatArray:
 def _decay(squared: FloatArray) -> FloatArray:
     """exp(−squared/2), overwriting ``squared``.
 
-    Below 1e-130 the value is not told apart from 1e-130: exp is some twenty times slower where
+    Below 1e-130 the value is not told apart from 1e-130: exp is much slower where
     it underflows, and subnormal numbers slow down everything computed from them.
     """
     squared *= -0.5
