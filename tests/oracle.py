@@ -30,7 +30,7 @@ class DenseLearner:
         pulls = np.bincount([arm for _, arm, _ in self.told], minlength=self.n_arms)
         return Moment(
             believe=lambda: one,
-            pulls=pulls,
+            pulls=pulls.tolist(),
             step=len(self.told) + 1,
             rng=np.random.default_rng(0),
             seen=len(self.told),
@@ -45,7 +45,7 @@ class DenseLearner:
 
     def ask(self, context):
         moment = self.moment(context)
-        if moment.pulls.min() < self.burn_in:
+        if min(moment.pulls) < self.burn_in:
             return least_pulled(moment)
         return self.method.explorer.pick(moment)
 

@@ -54,11 +54,13 @@ def gaps(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return every arm's gap (the paper's B, section 4.2) from intervals, arms last."""
     if upper.shape[-1] == 1:
         return np.zeros_like(upper)
-    top_two = np.partition(upper, -2, axis=-1)[..., -2:]
-    second, highest = top_two[..., :1], top_two[..., 1:]
+    ordered = upper.copy()
+    ordered.partition(-2, axis=-1)
+    second, highest = ordered[..., -2:-1], ordered[..., -1:]
     # Where two arms share the highest upper, second equals highest and either is right.
     rival = np.where(upper == highest, second, highest)
-    return np.asarray(rival - lower)
+    rival -= lower
+    return rival
 
 
 @dataclass(frozen=True)

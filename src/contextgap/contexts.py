@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contextgap.arrays import FloatArray
 
 
-@dataclass(frozen=True)
-class Intake:
+class Intake(NamedTuple):
     """Contexts that have been read.
 
     Parameters
@@ -72,7 +72,8 @@ class ContextSchema:
         rows = array.reshape(1, -1) if single else array
         self._check_dimension(rows.shape[1], single)
         _check_finite(rows, names or self.columns, single)
-        schema = ContextSchema(rows.shape[1], self.columns or names)
+        known = self.dimension is not None and (names is None or self.columns is not None)
+        schema = self if known else ContextSchema(rows.shape[1], self.columns or names)
         return Intake(rows, single, schema)
 
     def _by_name(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
@@ -128,6 +129,8 @@ class ContextSchema:
 
 
 def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
+    if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, at once
+        return values.copy()
     if np.ma.is_masked(values):
         raise ValueError("must be whole, got a masked array with masked entries")
     try:
@@ -164,6 +167,8 @@ def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
 
 
 def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool) -> None:
+    if math.isfinite(np.vdot(rows, rows)):  # the usual case, at once
+        return
     finite = np.isfinite(rows)
     if not finite.all():
         row, column = (int(i) for i in np.argwhere(~finite)[0])

@@ -182,12 +182,15 @@ class Learner:
             A label for one context; an array of labels, one per row, for several.
         """
         intake = self._read(contexts)
-        picks = np.empty(len(intake.rows), dtype=np.intp)
-        for row, context in enumerate(intake.rows):
-            picks[row], _ = self._pick(self._moment(context))
-            self._pending.add(context, self._active[picks[row]])
+        picks = []
+        for context in intake.rows:
+            pick, _ = self._pick(self._moment(context))
+            self._pending.add(context, self._active[pick])
+            picks.append(pick)
         self._schema = intake.schema
-        return self.arms[int(picks[0])] if intake.single else label_array(self.arms, picks)
+        if intake.single:
+            return self._labels[self._active[picks[0]]]
+        return label_array(self.arms, np.array(picks, dtype=np.intp))
 
     def tell(self, contexts: Any, arms: Any, rewards: Any) -> None:
         """Take in rewards, asked for or not, in any order and after any delay.
@@ -202,9 +205,9 @@ class Learner:
             The reward, or one per context.
         """
         intake = self._read(contexts)
+        places: Sequence[int] | IntArray
         if intake.single:
-            places = np.array([self._place(arms)])
-            values = np.array([checks.real("rewards", rewards)])
+            places, values = [self._place(arms)], np.array([checks.real("rewards", rewards)])
         else:
             places, values = self._read_outcomes(len(intake.rows), arms, rewards)
         if not len(values):
@@ -216,7 +219,7 @@ class Learner:
         if len(values) == 1:
             self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
         else:
-            self._model.observe_many(intake.rows, places, values)
+            self._model.observe_many(intake.rows, np.asarray(places), values)
 
     def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
         """Take in logged data in bulk; the posterior is that of telling it row by row.
@@ -399,7 +402,8 @@ class Learner:
 
     def _read(self, contexts: Any) -> Intake:
         intake = self._schema.read(contexts)
-        self.kernel.check_dimension(intake.rows.shape[1])
+        if intake.schema is not self._schema:
+            self.kernel.check_dimension(intake.rows.shape[1])
         return intake
 
     def _read_outcomes(self, count: int, arms: Any, rewards: Any) -> tuple[IntArray, FloatArray]:
@@ -414,7 +418,8 @@ class Learner:
 
     def _check_sizes(self, contexts: FloatArray, rewards: FloatArray) -> None:
         """Refuse what would overflow, here or in a sum of squares later on."""
-        if np.abs(rewards).max() <= _ORDINARY and np.abs(contexts).max() <= _ORDINARY:
+        # A sum of squares bounds every entry, and takes one pass.
+        if np.vdot(rewards, rewards) + np.vdot(contexts, contexts) <= _ORDINARY**2:
             return
         with np.errstate(over="ignore", invalid="ignore"):
             prior_variance = self.kernel.diagonal(contexts)
@@ -434,14 +439,11 @@ class Learner:
             raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
 
     def _moment(self, context: FloatArray) -> Moment:
-        pulls = np.array([self._model.count(i) for i in self._active])
-        if len(self._pending):
-            pulls += [self._pending.count(i) for i in self._active]
-        step = len(self._model) + len(self._pending) + 1
+        pending = self._pending
         return Moment(
             believe=lambda: self._believe(context),
-            pulls=pulls,
-            step=step,
+            pulls=[self._model.count(i) + pending.count(i) for i in self._active],
+            step=len(self._model) + len(pending) + 1,
             rng=self._rng,
             seen=len(self._model),
             look_ahead=lambda reference: self._look_ahead(context, reference),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,7 @@ class Policy:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
         choice = self._rules.method.recommender.choose(self._evidence(rows))
         table = self._model.posterior(rows, self._active)
-        posterior = replace(table, mean=table.mean[0], std=table.std[0])
+        posterior = table._replace(mean=table.mean[0], std=table.std[0])
         reason = f"deployed by {type(self._rules.method.recommender).__name__}"
         belief = Belief(posterior, self._rules.width)
         return Decision.of(belief, self.arms, int(choice.arm[0]), reason)

@@ -364,7 +364,8 @@ def _draw_noise(cell: CoverageCell, rng: np.random.Generator) -> FloatArray:
 
 
 def _pick(model: TrackedModel, width: Width, rng: np.random.Generator) -> int:
-    moment = Moment(lambda: Belief(model.posterior_now(), width), model.pulls, model.steps + 1, rng)
+    pulls = model.pulls.tolist()
+    moment = Moment(lambda: Belief(model.posterior_now(), width), pulls, model.steps + 1, rng)
     return explore(moment, METHODS["contextual-gap"].explorer, burn_in=1)[0]
 
 

@@ -180,7 +180,7 @@ def run(
         if step < len(explore):
             moment = Moment(
                 believe=lambda: Belief(model.posterior_now(), width),
-                pulls=model.pulls,
+                pulls=model.pulls.tolist(),
                 step=step + 1,
                 rng=rng,
                 seen=step,

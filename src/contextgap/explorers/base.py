@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -68,7 +68,7 @@ class Moment:
     """
 
     believe: Callable[[], Belief]
-    pulls: IntArray
+    pulls: Sequence[int]
     step: int
     rng: np.random.Generator
     seen: int = 0
@@ -92,11 +92,11 @@ class Explorer(Part, ABC):
 
 def least_pulled(moment: Moment) -> int:
     """Return the arm picked least often so far, which cycles through the arms in order."""
-    return int(moment.pulls.argmin())
+    return moment.pulls.index(min(moment.pulls))
 
 
 def explore(moment: Moment, explorer: Explorer, burn_in: int) -> tuple[int, str]:
     """Return the arm to try and why: every arm ``burn_in`` times in turn, then the explorer's."""
-    if moment.pulls.min() < burn_in:
+    if min(moment.pulls) < burn_in:
         return least_pulled(moment), "burn-in"
     return explorer.pick(moment), explorer.reason

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from numbers import Real
 from typing import Any, Self
 
@@ -19,12 +20,23 @@ _HINT = "about the distance over which rewards change"
 _TINY = 1e-20
 
 
+def _ones(count: int) -> FloatArray:
+    ones = np.empty(count)
+    ones.fill(1.0)  # np.ones takes several times as long for a few
+    return ones
+
+
 def _cdist(left: FloatArray, right: FloatArray) -> FloatArray:
     """|left − right|² for all pairs."""
-    # Imported here because scipy.spatial is the slowest part of scipy to load.
+    return _scipy_cdist()(left, right, "sqeuclidean")
+
+
+@cache
+def _scipy_cdist() -> Callable[..., FloatArray]:
+    # Imported when first needed because scipy.spatial is the slowest part of scipy to load.
     from scipy.spatial.distance import cdist
 
-    return cdist(left, right, "sqeuclidean")
+    return cdist
 
 
 def _decay(squared: FloatArray) -> FloatArray:
@@ -46,7 +58,7 @@ class _Stationary(Kernel):
         object.__setattr__(self, "bandwidth", per_dimension("bandwidth", self.bandwidth, _HINT))
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
-        return np.ones(len(contexts))
+        return _ones(len(contexts))
 
     def check_dimension(self, dimension: int) -> None:
         check_count("bandwidth", self.bandwidth, dimension)
@@ -169,7 +181,7 @@ class Periodic(Kernel):
         return _decay(_cdist(self._on_circles(left), self._on_circles(right)))
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
-        return np.ones(len(contexts))
+        return _ones(len(contexts))
 
     def check_dimension(self, dimension: int) -> None:
         check_count("period", self.period, dimension)

@@ -24,6 +24,8 @@ from scipy.linalg import LinAlgError, cholesky
 from contextgap.arrays import FloatArray, IntArray, Rows
 from contextgap.models.factor import PanelFactor
 
+_EPSILON = float(np.finfo(np.float64).eps)
+
 
 class Arm:
     """What one arm's rewards say.
@@ -276,7 +278,7 @@ def check_floats(values: NDArray[Any], shape: tuple[int, ...]) -> None:
 
 
 def _rounding(prior_variance: float, size: int) -> float:
-    return 8 * (size + 1) * float(np.finfo(np.float64).eps) * float(prior_variance)
+    return 8 * (size + 1) * _EPSILON * float(prior_variance)
 
 
 def _accumulate(rows: FloatArray) -> None:

@@ -12,14 +12,12 @@ where m is the prior mean, 0 in the paper.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from contextgap.arrays import FloatArray, IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class Posterior:
+class Posterior(NamedTuple):
     """What a model knows about some arms at some contexts.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,14 @@ from contextgap.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
 from contextgap.models.arm import Arm, carried_over, check_floats, pivot, root
 from contextgap.models.base import Posterior
+
+
+class _Asked(NamedTuple):
+    """What was computed for the last context asked about: tell usually follows ask."""
+
+    context: bytes
+    solved: dict[int, FloatArray]  # L⁻¹k by arm, assumed observations included
+    prior_variance: float
 
 
 class ExactModel:
@@ -39,8 +47,7 @@ class ExactModel:
         self._contexts = Rows(0)
         self._rewards = Rows()
         self._sequence = Rows(dtype=np.intp)
-        # What was solved for the last context asked about: tell usually follows ask.
-        self._asked: tuple[bytes, dict[int, FloatArray]] | None = None
+        self._asked: _Asked | None = None
         # Where the arms' posteriors are followed for look_ahead: as it was told, and as contexts.
         self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
         self._points: FloatArray = np.empty((0, 0))
@@ -88,13 +95,20 @@ class ExactModel:
 
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
         """Take in one reward."""
-        v = self._recall(context, arm)
-        if v is None:
-            v = self._kernel_row(context)[self._arms[arm].places.view]
-            self._arms[arm].factor.solve(v)
-        prior_variance = self.kernel.diagonal(context[None])[0]
-        self._arms[arm].observe(len(self), v, prior_variance, reward)
-        self._record(context[None], arm, reward)
+        state, asked = self._arms[arm], self._asked
+        if asked is not None and arm in asked.solved and asked.context == context.tobytes():
+            v, prior_variance = asked.solved[arm][: len(state)], asked.prior_variance
+        else:
+            v = self._kernel_row(context)[state.places.view]
+            state.factor.solve(v)
+            prior_variance = self._prior_variance(context)
+        state.observe(len(self), v, prior_variance, reward)
+        if not len(self):
+            self._contexts = Rows(len(context))
+        self._contexts.append(context)
+        self._rewards.append(reward)
+        self._sequence.append(arm)
+        self._asked = None
 
     def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
         """Take in many rewards, one blocked factorisation per arm."""
@@ -103,7 +117,12 @@ class ExactModel:
             v = self._solved(contexts[new], arm)
             gram = self.kernel(contexts[new], contexts[new])
             self._arms[arm].observe_many(len(self) + new, v, gram, rewards[new])
-        self._record(contexts, arms, rewards)
+        if not len(self):
+            self._contexts = Rows(contexts.shape[1])
+        self._contexts.extend(contexts)
+        self._rewards.extend(rewards)
+        self._sequence.extend(arms)
+        self._asked = None
 
     def posterior(self, contexts: FloatArray, arms: Sequence[int]) -> Posterior:
         """Return the posterior of ``arms`` at every row of ``contexts``."""
@@ -133,8 +152,9 @@ class ExactModel:
             if prior != 0:
                 mean[i] += prior * (1.0 - known.dot(state.w.view))
             variance[i] = v.dot(v)
-        self._asked = (context.tobytes(), solved)
-        np.subtract(self.kernel.diagonal(context[None])[0], variance, out=variance)
+        prior_variance = self._prior_variance(context)
+        self._asked = _Asked(context.tobytes(), solved, prior_variance)
+        np.subtract(prior_variance, variance, out=variance)
         gain = self.information_gain(arms)
         return Posterior(mean, root(variance), gain, self.ridge, len(self._arms))
 
@@ -151,8 +171,8 @@ class ExactModel:
         """
         self._follow(reference)
         here = self.posterior_at(context, arms)
-        solved = self._asked[1] if self._asked is not None else {}
-        prior, prior_variance = self.prior(), self.kernel.diagonal(context[None])[0]
+        solved = self._asked.solved if self._asked is not None else {}
+        prior, prior_variance = self.prior(), self._prior_variance(context)
         mean, move = np.empty((2, len(self._points) + 1, len(arms)))
         mean[-1], move[-1] = here.mean, here.std**2
         values = self._values_at_points(context)
@@ -167,7 +187,7 @@ class ExactModel:
     def assume(self, context: FloatArray, arm: int) -> None:
         """Count an observation whose reward is not known yet, until the arm's next real one."""
         v = self._solved_at(context, arm, self._kernel_row(context))
-        self._arms[arm].assume(context, v, self.kernel.diagonal(context[None])[0])
+        self._arms[arm].assume(context, v, self._prior_variance(context))
         self._asked = None
 
     def retract(self, arm: int) -> None:
@@ -239,24 +259,13 @@ class ExactModel:
             places = np.flatnonzero(sequence == number)
             self._arms[number] = Arm.restored(self.ridge, places, own)
 
-    def _record(self, contexts: FloatArray, arms: Any, rewards: Any) -> None:
-        if not len(self):
-            self._contexts = Rows(contexts.shape[1])
-        self._contexts.extend(contexts)
-        self._rewards.extend(np.atleast_1d(rewards))
-        self._sequence.extend(np.atleast_1d(arms))
-        self._asked = None
+    def _prior_variance(self, context: FloatArray) -> float:
+        return float(self.kernel.diagonal(context[None])[0])
 
     def _kernel_row(self, context: FloatArray) -> FloatArray:
         if not len(self):
             return np.empty(0)
         return np.asarray(self.kernel(context[None], self.contexts)[0])
-
-    def _recall(self, context: FloatArray, arm: int) -> FloatArray | None:
-        if self._asked is None or self._asked[0] != context.tobytes():
-            return None
-        v = self._asked[1].get(arm)
-        return None if v is None else v[: len(self._arms[arm])]
 
     def _solved_at(self, context: FloatArray, arm: int, kernel_row: FloatArray) -> FloatArray:
         """L⁻¹k for one context, assumed observations included."""
