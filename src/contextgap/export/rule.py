@@ -1,0 +1,175 @@
+"""A frozen policy as plain arrays: all that an export in another language needs to know.
+
+At a context x, with k the kernel values between x and an arm's support,
+
+    mean = prior + weights·k        v = L⁻¹k        std² = k(x, x) − v·v
+    upper = mean + reach·std        lower = mean − reach·std
+
+All widths of this library are proportional to std, so one number per arm stands for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.blas import dtpsv
+
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.kernels import Kernel
+from contextgap.labels import Label
+from contextgap.models import Posterior
+from contextgap.policy import Policy
+from contextgap.recommenders import (
+    HighestMean,
+    HighestUpper,
+    Recommender,
+    SmallestGap,
+    SmallestGapInHistory,
+)
+from contextgap.widths import Width
+
+_EXPORTABLE = (HighestMean, HighestUpper, SmallestGap, SmallestGapInHistory)
+
+
+class ExportError(ValueError):
+    """A policy, or a part of it, cannot be expressed where it is to be exported to."""
+
+
+@dataclass(frozen=True)
+class ArmTable:
+    """What one arm's decisions rest on.
+
+    Parameters
+    ----------
+    support
+        Its observed contexts, shape (n, d).
+    weights
+        The mean is prior + weights·k.
+    factor
+        The rows of the Cholesky factor L one after the other, n(n + 1)/2 numbers.
+    innovations
+        L⁻¹(rewards − prior), so that the mean is also prior + v·innovations, and prefixes of both
+        give the mean after fewer observations.
+    reach
+        Half width over std after 0, 1, ..., n observations; the last is today's.
+    """
+
+    support: FloatArray
+    weights: FloatArray
+    factor: FloatArray
+    innovations: FloatArray
+    reach: FloatArray
+
+
+@dataclass(frozen=True)
+class DecisionRule:
+    """A policy as plain arrays.
+
+    Parameters
+    ----------
+    kernel
+        Similarity of contexts.
+    dimension
+        Numbers per context.
+    columns
+        Their names, if they have any.
+    prior
+        The mean believed where nothing was observed.
+    labels
+        The arms' labels, in the order of indices.
+    arms
+        Their tables.
+    recommender
+        The rule that picks among them.
+    probability
+        With which probability all certificates hold at once; None if they are heuristic.
+    pulls
+        For the look-back: the index of the arm observed at each step, in order; steps of arms no
+        longer in use are −1.
+    first_step
+        The look-back compares the states after ``first_step`` steps, one more, ..., all.
+    """
+
+    kernel: Kernel
+    dimension: int
+    columns: tuple[str, ...] | None
+    prior: float
+    labels: tuple[Label, ...]
+    arms: tuple[ArmTable, ...]
+    recommender: Recommender
+    probability: float | None
+    pulls: IntArray
+    first_step: int
+
+
+def decision_rule(policy: Policy) -> DecisionRule:
+    """Return a policy as plain arrays.
+
+    Raises ``ExportError`` for rules that are not a function of means and widths of the arms.
+    """
+    recommender = policy.method.recommender
+    if not isinstance(recommender, _EXPORTABLE):
+        can = ", ".join(kind.__name__ for kind in _EXPORTABLE)
+        raise ExportError(
+            f"a policy that deploys by {type(recommender).__name__} cannot be exported; {can} can"
+        )
+    if policy.dimension is None:
+        raise ExportError("a policy that never saw a context cannot be exported: tell it something")
+    model, active = policy._model, policy._active
+    arrays, prior = model.arrays(), model.prior()
+    arms = tuple(_table(policy, arm, arrays, prior) for arm in active)
+    index = np.full(model.n_arms, -1, dtype=np.intp)
+    index[list(active)] = np.arange(len(active))
+    return DecisionRule(
+        kernel=policy.kernel,
+        dimension=policy.dimension,
+        columns=policy.columns,
+        prior=prior,
+        labels=policy.arms,
+        arms=arms,
+        recommender=recommender,
+        probability=policy.probability,
+        pulls=index[model.sequence],
+        first_step=_first_step(recommender, policy._rules.burn_in * len(active), len(model)),
+    )
+
+
+def _table(policy: Policy, arm: int, arrays: dict[str, FloatArray], prior: float) -> ArmTable:
+    model = policy._model
+    factor = arrays[f"factor{arm}"]
+    innovations = arrays[f"z{arm}"] - prior * arrays[f"w{arm}"]
+    weights = innovations.copy()
+    if len(weights):
+        # Rows of L are columns of its packed transpose: solving with that gives L⁻ᵀ.
+        weights = dtpsv(len(weights), factor, weights)
+    return ArmTable(
+        support=arrays["contexts"][arrays["sequence"] == arm].reshape(-1, policy.dimension or 0),
+        weights=weights,
+        factor=factor,
+        innovations=innovations,
+        reach=_reach(policy.width, factor, model.ridge, model.n_arms, len(weights)),
+    )
+
+
+def _reach(width: Width, factor: FloatArray, ridge: float, n_arms: int, size: int) -> FloatArray:
+    """Return half width over std after 0, 1, ..., ``size`` observations."""
+    ends = np.cumsum(np.arange(1, size + 1))
+    steps = np.log(factor[ends - 1]) - 0.5 * np.log(ridge) if size else np.empty(0)
+    gain = np.concatenate([[0.0], steps.cumsum()])
+    one, two = (
+        width.half_width(Posterior(np.zeros(size + 1), np.full(size + 1, std), gain, ridge, n_arms))
+        for std in (1.0, 2.0)
+    )
+    if not np.allclose(two, 2 * one, rtol=1e-12, atol=0):
+        raise ExportError(
+            f"{type(width).__name__} cannot be exported: it is not proportional to std"
+        )
+    return one
+
+
+def _first_step(recommender: Recommender, burn_in_end: int, steps: int) -> int:
+    if not isinstance(recommender, SmallestGapInHistory):
+        return steps
+    since = min(burn_in_end, steps)
+    return since if recommender.last is None else max(since, steps + 1 - recommender.last)
