@@ -126,6 +126,11 @@ def parts(make, argument, kind, cls):
     ]
 
 
+def given(rows):
+    """Rows for a setting that is learnt, or has a default, where it is None."""
+    return [row for row in rows if not row[0].endswith(": None")]
+
+
 OTHER = {
     "Kernel": cg.PosteriorWidth(),
     "Width": cg.Gaussian(1.0),
@@ -137,7 +142,7 @@ OTHER = {
 
 @table(
     [
-        *numbers(lambda v: cg.Learner(2, ridge=v), "ridge", positive=True),
+        *given(numbers(lambda v: cg.Learner(2, ridge=v), "ridge", positive=True)),
         (
             "ridge hint",
             lambda: cg.Learner(2, ridge=-1),
@@ -157,7 +162,7 @@ OTHER = {
         ),
         *(
             row
-            for row in numbers(lambda v: cg.Learner(2, prior_mean=v), "prior_mean")
+            for row in given(numbers(lambda v: cg.Learner(2, prior_mean=v), "prior_mean"))
             if row[0] != "prior_mean: text"
         ),
         (
@@ -168,8 +173,30 @@ OTHER = {
             "'mean'",
             '"auto"',
         ),
-        *parts(lambda v: cg.Learner(2, kernel=v), "kernel", "Kernel", cg.Gaussian),
-        *parts(lambda v: cg.Learner(2, width=v), "width", "Width", cg.PosteriorWidth),
+        *given(parts(lambda v: cg.Learner(2, kernel=v), "kernel", "Kernel", cg.Gaussian)),
+        *given(parts(lambda v: cg.Learner(2, width=v), "width", "Width", cg.PosteriorWidth)),
+        (
+            "ridge without a kernel",
+            lambda: cg.Learner(2, ridge=0.1),
+            ValueError,
+            "ridge is learnt where no kernel is given",
+            "ridge=0.1",
+        ),
+        (
+            "prior_mean without a kernel",
+            lambda: cg.Learner(2, prior_mean="auto"),
+            ValueError,
+            "prior_mean is learnt where no kernel is given",
+            "prior_mean='auto'",
+        ),
+        (
+            "retune: unknown",
+            lambda: cg.Learner(2, retune="often"),
+            ValueError,
+            "retune must be one of ('doubling', 'never')",
+            "'often'",
+        ),
+        ("retune: number", lambda: cg.Learner(2, retune=2), ValueError, "retune", "2"),
         *parts(lambda v: cg.Learner(2, method=v), "method", "Method", cg.Method),
         ("kernel: text", lambda: cg.Learner(2, kernel="rbf"), TypeError, "kernel", "'rbf'"),
         ("kernel: theirs", lambda: cg.Learner(2, kernel=sk.RBF()), TypeError, "kernel", "RBF"),

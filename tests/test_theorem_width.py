@@ -183,7 +183,8 @@ def test_a_policy_promises_only_with_a_prior_mean_fixed_beforehand(tmp_path):
     contexts = np.random.default_rng(0).uniform(size=(20, 1))
     promised = {}
     for prior_mean in (0.0, "auto"):
-        learner = cg.Learner(2, width=TheoremWidth(0.1, 1.0, 0.05), prior_mean=prior_mean)
+        width = TheoremWidth(0.1, 1.0, 0.05)
+        learner = cg.Learner(2, kernel=cg.Gaussian(1.0), width=width, prior_mean=prior_mean)
         policy = learner.fit(contexts, [0, 1] * 10, np.sin(contexts[:, 0])).freeze()
         policy.save(tmp_path / "p.cgap")
         loaded = cg.Policy.load(tmp_path / "p.cgap")

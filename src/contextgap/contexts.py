@@ -128,6 +128,15 @@ class ContextSchema:
         )
 
 
+def row_of(table: Any, row: int) -> Any:
+    """Return one row of a table of contexts, as the user would write it."""
+    if hasattr(table, "iloc"):  # pandas
+        return table.iloc[row]
+    if hasattr(table, "row"):  # polars
+        return table.row(row, named=True)
+    return table[row]
+
+
 def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
     if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, at once
         return values.copy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -13,30 +14,33 @@ import numpy as np
 from contextgap import checks, files
 from contextgap.arrays import FloatArray, IntArray
 from contextgap.belief import Belief, Decision
-from contextgap.contexts import ContextSchema, Intake
-from contextgap.explorers import LookAhead, Moment, check_reference, explore
+from contextgap.contexts import ContextSchema, Intake, row_of
+from contextgap.explorers import LookAhead, Moment, Pool, any_context, check_reference, explore
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.labels import Label, check_label, label_array, read_labels
 from contextgap.methods import Method, read_method
 from contextgap.models import ExactModel
 from contextgap.models.arm import check_floats
+from contextgap.outcomes import check_sizes, read_outcomes
 from contextgap.pending import Pending
 from contextgap.policy import Policy
 from contextgap.randomness import random_sources, seed_after
+from contextgap.scales import default_kernel, learn_scales
 from contextgap.state import (
     Rules,
     describe_rules,
     describe_state,
     read_prior_mean,
     read_seed,
+    read_truth,
     restore_rules,
     restore_state,
 )
 from contextgap.stopping import ReferenceWatch, StoppingRule
 from contextgap.widths import PosteriorWidth, Width
 
-_LARGEST = 1e100
-_ORDINARY = 1e4  # below it no kernel of a sane degree gets near the largest
+_RETUNE = ("doubling", "never")
+_FEW = 10  # rewards, of all arms together, from which scales are first learnt
 
 
 class Learner:
@@ -50,25 +54,32 @@ class Learner:
     arms
         Labels of any hashable kind; an int n means 0, 1, ..., n − 1.
     kernel
-        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts.
+        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. None
+        to have kernel, ridge and prior mean learnt from the rewards: contexts and rewards may then
+        come in any unit.
     ridge
-        Regularisation; roughly the variance of the noise in units of the kernel's scale.
+        Regularisation: the variance of the noise. 0.05 for a kernel that is given.
     method
         A name from ``METHODS``, or a ``Method``.
     width
-        How standard deviations become confidence intervals.
+        How standard deviations become confidence intervals: one of them by default, as in the
+        paper; two where they are learnt and so have the rewards' unit.
     burn_in
-        Pulls of every arm, in turn, before the method takes over.
+        Pulls of every arm, in turn, before the method takes over; at least as many as it takes to
+        learn the scales, where they are learnt.
     prior_mean
         Mean reward believed where nothing was observed: a number, or ``"auto"`` for the average
-        reward seen so far.
+        reward seen so far. 0 for a kernel that is given.
     seed
         Makes everything random repeatable.
+    retune
+        When to ``tune``: ``"doubling"`` whenever the number of rewards has doubled, ``"never"``
+        only when told to. By default ``"doubling"`` if no kernel is given, else ``"never"``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> learner = Learner(["left", "right"], kernel=Gaussian(0.5), ridge=0.01, seed=0)
+    >>> learner = Learner(["left", "right"], seed=0)
     >>> for x in np.linspace(-1, 1, 40):
     ...     arm = learner.ask([x])
     ...     learner.tell([x], arm, -x if arm == "left" else x)
@@ -80,20 +91,33 @@ class Learner:
         self,
         arms: Any,
         *,
-        kernel: Kernel = Gaussian(1.0),  # noqa: B008  # immutable
-        ridge: float = 0.05,
+        kernel: Kernel | None = None,
+        ridge: float | None = None,
         method: str | Method = "contextual-gap",
-        width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
+        width: Width | None = None,
         burn_in: int = 1,
-        prior_mean: float | str = 0.0,
+        prior_mean: float | str | None = None,
         seed: int | None = None,
+        retune: str | None = None,
     ) -> None:
         labels = read_labels(arms)
+        burn_in = checks.whole("burn_in", burn_in, least=0)
+        if ridge is not None:
+            ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
+        if prior_mean is not None:
+            prior_mean = read_prior_mean(prior_mean)
+        self._unscaled = kernel is None
+        if kernel is None:
+            _check_left_out(ridge=ridge, prior_mean=prior_mean)
+            kernel, prior_mean = Gaussian(1.0), "auto"  # until they are learnt
+            burn_in = max(burn_in, 2, -(-_FEW // len(labels)))
         checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
+        if width is None:
+            width = PosteriorWidth(2.0 if self._unscaled else 1.0)
         checks.instance("width", width, Width, "PosteriorWidth(1.0)")
-        ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
-        self._rules = Rules(read_method(method), width, checks.whole("burn_in", burn_in, least=0))
-        self._model = ExactModel(kernel, ridge, len(labels), read_prior_mean(prior_mean))
+        self._next_tune = _first_tune(retune, self._unscaled, burn_in * len(labels))
+        self._rules = Rules(read_method(method), width, burn_in)
+        self._model = ExactModel(kernel, ridge or 0.05, len(labels), prior_mean or 0.0)
         self._labels = labels
         self._active = tuple(range(len(labels)))
         self._places = {label: i for i, label in enumerate(labels)}
@@ -165,8 +189,8 @@ class Learner:
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
 
-    def ask(self, contexts: Any) -> Any:
-        """Return the arm to try.
+    def ask(self, contexts: Any = None, *, pool: Any = None) -> Any:
+        """Return the arm to try; from a pool, also the context to try it at.
 
         Picks whose reward was not told yet count as made: they shrink the variance where they
         were made, so a batch, or a slow experiment, does not try the same thing over and over.
@@ -175,12 +199,21 @@ class Learner:
         ----------
         contexts
             One context (1-D), or several to be tried as a batch (2-D or a DataFrame).
+        pool
+            Instead of ``contexts``: a table of contexts (2-D or a DataFrame) one of which may be
+            chosen. Gap-based rules choose the one whose leader may miss most, the knowledge
+            gradient the one with the highest expected gain over the pool, others one at random.
 
         Returns
         -------
         arm
-            A label for one context; an array of labels, one per row, for several.
+            A label for one context; an array of labels, one per row, for several. For a pool, the
+            row chosen, as it was given, and a label.
         """
+        if (contexts is None) == (pool is None):
+            raise TypeError("ask takes contexts, or else pool=contexts to choose one from")
+        if pool is not None:
+            return self._ask_from(pool)
         intake = self._read(contexts)
         picks = []
         for context in intake.rows:
@@ -209,10 +242,10 @@ class Learner:
         if intake.single:
             places, values = [self._place(arms)], np.array([checks.real("rewards", rewards)])
         else:
-            places, values = self._read_outcomes(len(intake.rows), arms, rewards)
+            places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
         if not len(values):
             return
-        self._check_sizes(intake.rows, values)
+        check_sizes(self.kernel, intake.rows, values)
         self._schema = intake.schema
         for context, place in zip(intake.rows, places, strict=True):
             self._pending.settle(context, int(place))
@@ -220,6 +253,8 @@ class Learner:
             self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
         else:
             self._model.observe_many(intake.rows, np.asarray(places), values)
+        if self._next_tune is not None and len(self._model) >= self._next_tune:
+            self.tune()
 
     def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
         """Take in logged data in bulk; the posterior is that of telling it row by row.
@@ -241,6 +276,36 @@ class Learner:
         if self._read(contexts).single:
             raise ValueError("fit takes a table of contexts (2-D); use tell for one context")
         self.tell(contexts, arms, rewards)
+        return self
+
+    def tune(self, criterion: str = "evidence") -> Self:
+        """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
+
+        What was observed is kept, and believed anew with the settings found. Kernels without
+        bandwidths keep their shape and get a factor. Settings that follow the rewards take any
+        width's promise away: certificates are heuristic from then on.
+
+        Parameters
+        ----------
+        criterion
+            ``"evidence"``: the settings under which the rewards are most probable (marginal
+            likelihood); ``"loo"``: those which predict every reward best from the arm's others.
+
+        Returns
+        -------
+        learner
+            The learner itself.
+        """
+        count = len(self._model)
+        if count < 2:
+            raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
+        kernel = default_kernel(self._schema.dimension or 1) if self._unscaled else self.kernel
+        found = learn_scales(kernel, *self._model.by_arm(), criterion)
+        self._model = self._model.refitted(found.kernel, found.ridge, found.prior_mean)
+        self._unscaled = False
+        self._rules = replace(self._rules, hindsight=True)
+        while self._next_tune is not None and self._next_tune <= count:
+            self._next_tune *= 2
         return self
 
     def decide(self, context: Any) -> Decision:
@@ -363,6 +428,8 @@ class Learner:
             "random_state": self._rng.bit_generator.state,
             "policy_seed": self._policy_seed,
             "pending": [arm for arm, _ in waiting],
+            "next_tune": self._next_tune,
+            "unscaled": self._unscaled,
         }
         contexts = np.array([x for _, x in waiting]).reshape(
             len(waiting), self._schema.dimension or 0
@@ -388,6 +455,8 @@ class Learner:
             if learner._rng.bit_generator.state != header["random_state"]:
                 raise ValueError("the random state is not one")
             learner._policy_seed = read_seed(header["policy_seed"])
+            learner._next_tune = _read_next_tune(header["next_tune"])
+            learner._unscaled = read_truth("unscaled", header["unscaled"])
             waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
             check_floats(arrays["pending"], (len(waiting), schema.dimension or 0))
             if waiting and max(waiting) >= len(labels):
@@ -400,37 +469,11 @@ class Learner:
             raise files.damaged(path, error) from None
         return learner
 
-    def _read(self, contexts: Any) -> Intake:
-        intake = self._schema.read(contexts)
+    def _read(self, contexts: Any, called: str = "contexts") -> Intake:
+        intake = self._schema.read(contexts, called)
         if intake.schema is not self._schema:
             self.kernel.check_dimension(intake.rows.shape[1])
         return intake
-
-    def _read_outcomes(self, count: int, arms: Any, rewards: Any) -> tuple[IntArray, FloatArray]:
-        if hasattr(arms, "to_list"):  # a pandas or polars Series
-            arms = arms.to_list()
-        scalar_array = isinstance(arms, np.ndarray) and arms.ndim == 0
-        if scalar_array or isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray):
-            raise TypeError(f"arms must be a sequence of labels, one per context, got {arms!r}")
-        values = checks.finite_vector("rewards", rewards)
-        checks.same_length(contexts=count, arms=len(arms), rewards=len(values))
-        return np.array([self._place(arm) for arm in arms], dtype=np.intp), values
-
-    def _check_sizes(self, contexts: FloatArray, rewards: FloatArray) -> None:
-        """Refuse what would overflow, here or in a sum of squares later on."""
-        # A sum of squares bounds every entry, and takes one pass.
-        if np.vdot(rewards, rewards) + np.vdot(contexts, contexts) <= _ORDINARY**2:
-            return
-        with np.errstate(over="ignore", invalid="ignore"):
-            prior_variance = self.kernel.diagonal(contexts)
-        if not (np.abs(rewards) <= _LARGEST).all():
-            worst = rewards[np.abs(rewards).argmax()]
-            raise ValueError(f"rewards must be at most {_LARGEST:g} in size, got {worst:g}")
-        if not (prior_variance <= _LARGEST).all():
-            raise ValueError(
-                "contexts must be smaller, or scaled: the kernel's value k(x, x) must be at most "
-                f"{_LARGEST:g}, got {prior_variance.max():g}"
-            )
 
     def _place(self, label: Any) -> int:
         try:
@@ -439,15 +482,42 @@ class Learner:
             raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
 
     def _moment(self, context: FloatArray) -> Moment:
-        pending = self._pending
         return Moment(
             believe=lambda: self._believe(context),
-            pulls=[self._model.count(i) + pending.count(i) for i in self._active],
-            step=len(self._model) + len(pending) + 1,
+            pulls=self._pulls(),
+            step=len(self._model) + len(self._pending) + 1,
             rng=self._rng,
             seen=len(self._model),
             look_ahead=lambda reference: self._look_ahead(context, reference),
         )
+
+    def _ask_from(self, pool: Any) -> tuple[Any, Label]:
+        intake = self._read(pool, called="pool")
+        if intake.single or not len(intake.rows):
+            raise ValueError("pool must be a table of contexts (2-D) with at least one row")
+        self._assume_pending()
+        chosen = self._pool(intake.rows)
+        burning_in = min(self._pulls()) < self._rules.burn_in
+        row = any_context(chosen) if burning_in else self._rules.method.explorer.choose(chosen)
+        pick, _ = self._pick(self._moment(intake.rows[row]))
+        self._pending.add(intake.rows[row], self._active[pick])
+        self._schema = intake.schema
+        return row_of(pool, row), self.arms[pick]
+
+    def _pool(self, rows: FloatArray) -> Pool:
+        model, active, width = self._model, self._active, self._rules.width
+        return Pool(
+            contexts=rows,
+            believe=lambda: Belief(model.posterior(rows, active, assumed=True), width),
+            moves=lambda arm, points: model.moves(rows, active[arm], points),
+            means=lambda points: model.posterior(points, active, assumed=True).mean,
+            ridge=model.ridge,
+            rng=self._rng,
+        )
+
+    def _pulls(self) -> list[int]:
+        """How often each arm was picked so far, picks whose reward is still to come included."""
+        return [self._model.count(i) + self._pending.count(i) for i in self._active]
 
     def _assume_pending(self) -> None:
         for arm, waiting in self._pending.by_arm.items():
@@ -475,3 +545,26 @@ class Learner:
             schema=self._schema,
             seed=seed_after(self._policy_seed, len(self._model)),
         )
+
+
+def _check_left_out(**settings: Any) -> None:
+    """Refuse settings that would be learnt anyway."""
+    for name, value in settings.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is learnt where no kernel is given, got {name}={value!r}; "
+                "give a kernel too, or leave it out"
+            )
+
+
+def _first_tune(retune: Any, unscaled: bool, burn_in_end: int) -> int | None:
+    """Return the number of rewards after which to tune first, if ever."""
+    if retune is None:
+        retune = "doubling" if unscaled else "never"
+    if retune not in _RETUNE:
+        raise ValueError(f"retune must be one of {_RETUNE}, got {retune!r}")
+    return max(_FEW, burn_in_end) if retune == "doubling" else None
+
+
+def _read_next_tune(value: Any) -> int | None:
+    return None if value is None else checks.whole("next_tune", value, least=1)

@@ -121,9 +121,11 @@ class Policy:
     def probability(self) -> float | None:
         """With which probability all certificates hold at once; None if they are heuristic.
 
-        A prior mean that follows the rewards (``"auto"``) takes any width's promise away.
+        A prior mean that follows the rewards (``"auto"``) takes any width's promise away, and so do
+        scales learnt from them.
         """
-        return None if self._model.prior_mean == "auto" else self._rules.width.probability
+        after_the_fact = self._rules.hindsight or self._model.prior_mean == "auto"
+        return None if after_the_fact else self._rules.width.probability
 
     @property
     def counts(self) -> dict[Label, int]:

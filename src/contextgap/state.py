@@ -26,11 +26,21 @@ class Rules:
         How standard deviations become intervals.
     burn_in
         Pulls per arm before the method takes over.
+    hindsight
+        Whether kernel, ridge or prior mean were chosen after seeing rewards.
     """
 
     method: Method
     width: Width
     burn_in: int
+    hindsight: bool = False
+
+
+def read_truth(name: str, value: Any) -> bool:
+    """Return a truth value, which a 0 or an empty list is not."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
 
 
 def read_seed(value: Any) -> int:
@@ -47,6 +57,7 @@ def describe_rules(rules: Rules) -> dict[str, Any]:
         "method": rules.method.describe(),
         "width": rules.width.describe(),
         "burn_in": rules.burn_in,
+        "hindsight": rules.hindsight,
     }
 
 
@@ -55,7 +66,8 @@ def restore_rules(header: dict[str, Any]) -> Rules:
     method, width = parts.build(header["method"]), parts.build(header["width"])
     if not (isinstance(method, Method) and isinstance(width, Width)):
         raise ValueError("method or width is something else")
-    return Rules(method, width, checks.whole("burn_in", header["burn_in"], least=0))
+    burn_in = checks.whole("burn_in", header["burn_in"], least=0)
+    return Rules(method, width, burn_in, read_truth("hindsight", header["hindsight"]))
 
 
 def describe_state(

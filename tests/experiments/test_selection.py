@@ -103,10 +103,9 @@ def test_rewards_that_are_all_the_same(scenario):
     assert (select(flat, methods=["contextual-gap"], seeds=[0])["average_regret"] == 0).all()
 
 
-@pytest.mark.parametrize("setting", ["budget", "ridge", "spread"])
-def test_settings_are_checked(scenario, setting):
-    with pytest.raises(ValueError, match=setting):
-        select(scenario, **{setting: 0})
+def test_the_budget_is_checked(scenario):
+    with pytest.raises(ValueError, match="budget"):
+        select(scenario, budget=0)
 
 
 @pytest.mark.skipif(not ASLIB.is_dir(), reason="the shared scenarios are not here")

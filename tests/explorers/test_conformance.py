@@ -20,6 +20,7 @@ EXPLORERS = [
 
 def learner_of(explorer, n_arms, **settings):
     method = cg.Method(explorer=explorer, recommender=cg.HighestMean())
+    settings = {"kernel": cg.Gaussian(1.0), **settings}
     return cg.Learner(n_arms, method=method, burn_in=0, seed=3, **settings)
 
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextgap import checks
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.arrays import IntArray
 from contextgap.experiments.compare import read_methods
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
-from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.methods import Method
 from contextgap.problems import Scenario
@@ -32,16 +31,12 @@ from contextgap.problems.extras import study_import
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_PILOT = 20  # runs whose rewards tell in which unit rewards come
-
 
 def select(
     scenario: Scenario,
     *,
     methods: Iterable[str] | Mapping[str, Method] = ("contextual-gap", "epsilon-greedy", "uniform"),
     budget: int = 1,
-    ridge: float = 0.05,
-    spread: float = 1.0,
     seeds: Sequence[int] = (0, 1, 2),
     executor: Executor | None = None,
     store: Store | None = None,
@@ -49,10 +44,8 @@ def select(
 ) -> DataFrame:
     """Select algorithms over a scenario's cross-validation folds.
 
-    Nothing is tuned and nothing is known of the rewards beforehand. The first runs, twice each
-    algorithm in turn and at least 20, are the same for all methods; the variance of their rewards
-    becomes the variance of the kernel, whose bandwidths are ``Gaussian.from_contexts``'s. The
-    prior mean is "auto".
+    Nothing is tuned by hand and nothing is known of the rewards beforehand: every method is a
+    ``Learner`` without settings, which learns its scales from the runs it has paid for.
 
     Parameters
     ----------
@@ -62,10 +55,6 @@ def select(
         Names from ``METHODS``, or methods by label.
     budget
         Runs per training instance.
-    ridge
-        Regularisation in units of the variance of the rewards.
-    spread
-        Of ``Gaussian.from_contexts``.
     seeds
         One repetition each: the order of the instances, and all that is random about a method.
     executor
@@ -84,11 +73,7 @@ def select(
         these includes; how many different runs were paid for, and how many the full table of the
         training part has.
     """
-    settings = {
-        "budget": checks.whole("budget", budget, least=1),
-        "ridge": checks.positive("ridge", ridge, "in units of the variance of the rewards"),
-        "spread": checks.positive("spread", spread, "1 suits most problems"),
-    }
+    budget = checks.whole("budget", budget, least=1)
     chosen = read_methods(methods)
     parts = list(folds(scenario))
     places = [
@@ -100,12 +85,18 @@ def select(
     tasks = [
         Task(
             select_once,
-            {"train": train, "test": test, "method": method, "seed": labels["seed"], **settings},
+            {
+                "train": train,
+                "test": test,
+                "method": method,
+                "budget": budget,
+                "seed": labels["seed"],
+            },
         )
         for labels, method, (train, test) in places
     ]
     results = execute(tasks, executor=executor, store=store, progress=progress)
-    label = {"scenario": scenario.name, "budget": settings["budget"]}
+    label = {"scenario": scenario.name, "budget": budget}
     rows = [
         {**label, **labels, **result}
         for (labels, _, _), result in zip(places, results, strict=True)
@@ -113,17 +104,9 @@ def select(
     return study_import("pandas").DataFrame(rows)
 
 
-def select_once(
-    train: Scenario,
-    test: Scenario,
-    method: Method,
-    budget: int,
-    ridge: float,
-    spread: float,
-    seed: int,
-) -> Result:
+def select_once(train: Scenario, test: Scenario, method: Method, budget: int, seed: int) -> Result:
     """Return what one method selects on one fold, and how good that is."""
-    learner, tried = _explored(train, method, budget, ridge, spread, seed)
+    learner, tried = _explored(train, method, budget, seed)
     picks = np.asarray(learner.freeze().recommend(test.contexts), dtype=np.intp)
     single = selected_performance(test, single_best(train))
     return {
@@ -140,25 +123,12 @@ def select_once(
 
 
 def _explored(
-    train: Scenario, method: Method, budget: int, ridge: float, spread: float, seed: int
+    train: Scenario, method: Method, budget: int, seed: int
 ) -> tuple[Learner, set[tuple[int, int]]]:
     """Return a learner that has explored, and which algorithm it saw on which instances."""
-    visits = _visits(len(train), budget, seed)
-    first = visits[: max(_PILOT, 2 * train.n_arms)]
-    arms = np.arange(len(first)) % train.n_arms
-    heard = train.observations[first, arms]
-    variance = _variance(heard)
-    learner = Learner(
-        train.n_arms,
-        kernel=variance * Gaussian.from_contexts(train.contexts, spread),
-        ridge=ridge * variance,
-        method=method,
-        prior_mean="auto",
-        seed=seed,
-    )
-    learner.fit(train.contexts[first], arms.tolist(), heard)
-    tried = set(zip(first.tolist(), arms.tolist(), strict=True))
-    for row in visits[len(first) :].tolist():
+    learner = Learner(train.n_arms, method=method, seed=seed)
+    tried = set()
+    for row in _visits(len(train), budget, seed).tolist():
         arm = learner.ask(train.contexts[row])
         learner.tell(train.contexts[row], arm, train.observations[row, arm])
         tried.add((row, arm))
@@ -169,12 +139,6 @@ def _visits(rows: int, budget: int, seed: int) -> IntArray:
     """Return the rows in random order, ``budget`` times, each time in another order."""
     rng = np.random.default_rng(seed)
     return np.concatenate([rng.permutation(rows) for _ in range(budget)])
-
-
-def _variance(rewards: FloatArray) -> float:
-    """Return the variance of rewards; 1 where they are all the same, and any unit will do."""
-    variance = float(rewards.var())
-    return variance if variance > 0 else 1.0
 
 
 def summarise(table: DataFrame) -> DataFrame:

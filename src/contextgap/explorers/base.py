@@ -80,6 +80,44 @@ class Moment:
         return self.believe()
 
 
+@dataclass
+class Pool:
+    """Contexts of which one is to be tried next, seen from all of them.
+
+    Parameters
+    ----------
+    contexts
+        What there is to choose from, shape (m, d).
+    believe
+        Computes the belief at all of them, contexts by arms.
+    moves
+        Given an arm and reference contexts, shape (r, d), returns how far the arm's mean at each
+        reference would move if it were tried at each context of the pool, times a standard normal:
+        shape (r, m).
+    means
+        Given reference contexts, returns all arms' means there.
+    ridge
+        The regularisation.
+    rng
+        The one source of randomness.
+    """
+
+    contexts: FloatArray
+    believe: Callable[[], Belief]
+    moves: Callable[[int, FloatArray], FloatArray]
+    means: Callable[[FloatArray], FloatArray]
+    ridge: float
+    rng: np.random.Generator
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    @cached_property
+    def belief(self) -> Belief:
+        """What is believed about every arm at every context."""
+        return self.believe()
+
+
 class Explorer(Part, ABC):
     """A rule that picks the arm to try next, where mistakes are free."""
 
@@ -88,6 +126,20 @@ class Explorer(Part, ABC):
     @abstractmethod
     def pick(self, moment: Moment) -> int:
         """Return the position of the arm to try."""
+
+    def choose(self, pool: Pool) -> int:
+        """Return which of several contexts to try an arm at; a random one unless a rule says."""
+        return any_context(pool)
+
+
+def any_context(pool: Pool) -> int:
+    """Return one of the contexts at random."""
+    return int(pool.rng.integers(len(pool)))
+
+
+def largest_gap(pool: Pool) -> int:
+    """Return the context whose leader may miss most, where a reward is needed most."""
+    return int(pool.belief.gap.min(axis=-1).argmax())
 
 
 def least_pulled(moment: Moment) -> int:

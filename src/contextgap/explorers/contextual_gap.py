@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from contextgap.explorers.base import Explorer, Moment
+from contextgap.explorers.base import Explorer, Moment, Pool, largest_gap
 
 
 @dataclass(frozen=True)
@@ -20,3 +20,7 @@ class ContextualGap(Explorer):
         leader, challenger = int(belief.leader), int(belief.challenger)
         first, second = sorted((leader, challenger))  # a tie goes to the lower index
         return second if belief.half_width[second] > belief.half_width[first] else first
+
+    def choose(self, pool: Pool) -> int:
+        """Return the context with the largest gap of its leader."""
+        return largest_gap(pool)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from contextgap.explorers.base import Explorer, Moment
+from contextgap.explorers.base import Explorer, Moment, Pool, largest_gap
 
 
 @dataclass(frozen=True)
@@ -21,3 +21,7 @@ class Elimination(Explorer):
         belief = moment.belief
         plausible = belief.upper >= belief.lower.max()
         return int(np.where(plausible, belief.half_width, -np.inf).argmax())
+
+    def choose(self, pool: Pool) -> int:
+        """Return the context with the largest gap of its leader."""
+        return largest_gap(pool)

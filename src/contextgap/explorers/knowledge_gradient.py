@@ -22,7 +22,7 @@ import numpy as np
 from contextgap import checks
 from contextgap.arrays import FloatArray, IntArray
 from contextgap.contexts import ContextSchema
-from contextgap.explorers.base import Explorer, LookAhead, Moment
+from contextgap.explorers.base import Explorer, LookAhead, Moment, Pool
 
 _SCALE = 1 / np.sqrt(2 * np.pi)
 
@@ -71,6 +71,30 @@ class KnowledgeGradient(Explorer):
         places = spread_over(0 if self.local else moment.seen, self.most)
         return expected_gain(moment.look_ahead(places))
 
+    def choose(self, pool: Pool) -> int:
+        """Return the context at which the best arm to try promises the highest gain.
+
+        References are the given ones, or up to ``most`` contexts of the pool.
+        """
+        return int(self.pool_gain(pool).max(axis=1).argmax())
+
+    def pool_gain(self, pool: Pool) -> FloatArray:
+        """Return the expected gain of trying each arm at each context of the pool."""
+        if self.local:
+            variance = pool.belief.std**2
+            return gain(distances(pool.belief.mean), variance / np.sqrt(variance + pool.ridge))
+        reference = pool.contexts[spread_over(len(pool), self.most)]
+        if self.references is not None:
+            reference = self._given
+        distance = distances(pool.means(reference))
+        return np.stack(
+            [
+                gain(distance[:, [arm]], pool.moves(arm, reference)).mean(axis=0)
+                for arm in range(distance.shape[1])
+            ],
+            axis=1,
+        )
+
     @cached_property
     def _given(self) -> FloatArray:
         return np.array(self.references)
@@ -97,16 +121,24 @@ def spread_over(seen: int, most: int) -> IntArray:
 
 def expected_gain(ahead: LookAhead) -> FloatArray:
     """Return every arm's gain, averaged over the reference contexts."""
+    return np.asarray(gain(distances(ahead.mean), ahead.move).mean(axis=0))
+
+
+def distances(mean: FloatArray) -> FloatArray:
+    """Return how far each arm's mean is from the best other one; infinite for an only arm."""
+    if mean.shape[1] == 1:
+        return np.full_like(mean, np.inf)  # nothing to choose, nothing to gain
+    top_two = np.partition(mean, -2, axis=1)[:, -2:]
+    second, highest = top_two[:, :1], top_two[:, 1:]
+    return np.asarray(np.abs(mean - np.where(mean == highest, second, highest)))
+
+
+def gain(distance: FloatArray, move: FloatArray) -> FloatArray:
+    """Return move·h(distance/move), elementwise."""
     from scipy.special import ndtr  # slow to load, and other explorers do without
 
-    if ahead.mean.shape[1] == 1:
-        return np.zeros(1)  # nothing to choose
-    top_two = np.partition(ahead.mean, -2, axis=1)[:, -2:]
-    second, highest = top_two[:, :1], top_two[:, 1:]
-    best_other = np.where(ahead.mean == highest, second, highest)
-    distance, move = np.abs(ahead.mean - best_other), np.abs(ahead.move)
+    move = np.abs(move)
     # Where a reward moves nothing the gain is 0, as it is for any distance this far out.
-    far = np.full_like(distance, 40.0)
-    u = np.divide(distance, move, out=far, where=move > distance / 40.0)
-    gain = move * (_SCALE * np.exp(-0.5 * u**2) - u * ndtr(-u))
-    return np.asarray(np.maximum(gain, 0.0).mean(axis=0))
+    u = np.full_like(move, 40.0)
+    np.divide(distance, move, out=u, where=move > distance / 40.0)
+    return np.asarray(np.maximum(move * (_SCALE * np.exp(-0.5 * u**2) - u * ndtr(-u)), 0.0))

@@ -1,11 +1,12 @@
 """Kernels: how similar two contexts are, and so how much one reward tells about another."""
 
-from contextgap.kernels.base import Kernel, Product, Scaled, Sum
+from contextgap.kernels.base import Constant, Kernel, Product, Scaled, Sum
 from contextgap.kernels.dot import Linear, Polynomial
 from contextgap.kernels.sklearn import SklearnKernel
 from contextgap.kernels.stationary import Gaussian, Matern, Periodic
 
 __all__ = [
+    "Constant",
     "Gaussian",
     "Kernel",
     "Linear",

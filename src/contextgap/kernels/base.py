@@ -131,6 +131,21 @@ class Scaled(Kernel):
         self.kernel.check_dimension(dimension)
 
 
+@dataclass(frozen=True)
+class Constant(Kernel):
+    """The kernel that is 1 everywhere: rewards that differ by a constant, unknown beforehand.
+
+    ``Gaussian(1.0) + 4.0 * Constant()`` lets every arm have a level of its own, with a standard
+    deviation of 2 before anything is known.
+    """
+
+    def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        return np.ones((len(left), len(right)))
+
+    def diagonal(self, contexts: FloatArray) -> FloatArray:
+        return np.ones(len(contexts))
+
+
 def per_dimension(name: str, value: Any, hint: str) -> float | tuple[float, ...]:
     """Return a positive number, or a tuple of them, one per context dimension."""
     try:

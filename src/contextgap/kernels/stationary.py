@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -51,7 +52,15 @@ def _decay(squared: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class _Stationary(Kernel):
+class Stationary(Kernel):
+    """A kernel of the distance between two contexts, counted in bandwidths.
+
+    Parameters
+    ----------
+    bandwidth
+        One number, or one per dimension.
+    """
+
     bandwidth: float | Sequence[float]
 
     def __post_init__(self) -> None:
@@ -62,6 +71,13 @@ class _Stationary(Kernel):
 
     def check_dimension(self, dimension: int) -> None:
         check_count("bandwidth", self.bandwidth, dimension)
+
+    @abstractmethod
+    def with_slopes(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the values between all contexts, and −2 · their derivatives by distance squared.
+
+        The latter times (x_j − y_j)²/bandwidth_j² is the derivative with respect to ln bandwidth_j.
+        """
 
     def _squared_distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """|left - right|² in units of the bandwidth."""
@@ -79,7 +95,7 @@ class _Stationary(Kernel):
 
 
 @dataclass(frozen=True)
-class Gaussian(_Stationary):
+class Gaussian(Stationary):
     """The Gaussian kernel exp(−|x − y|² / (2 bandwidth²)).
 
     Parameters
@@ -122,9 +138,13 @@ class Gaussian(_Stationary):
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
         return _decay(self._squared_distance(left, right))
 
+    def with_slopes(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = self(contexts, contexts)
+        return values, values
+
 
 @dataclass(frozen=True)
-class Matern(_Stationary):
+class Matern(Stationary):
     """The Matérn kernel: rougher functions than the Gaussian's.
 
     With r the distance in bandwidths: exp(−r) for smoothness 1/2, (1 + √3 r) exp(−√3 r) for 3/2
@@ -147,13 +167,27 @@ class Matern(_Stationary):
         object.__setattr__(self, "smoothness", float(self.smoothness))
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        # exp(−700) is next to the smallest float; r itself may be infinite.
-        r = np.minimum(np.sqrt(2 * self.smoothness * self._squared_distance(left, right)), 700.0)
+        r = self._stretched(left, right)
         if self.smoothness == 0.5:
             return np.exp(-r)
         if self.smoothness == 1.5:
             return (1 + r) * np.exp(-r)
         return (1 + r + r**2 / 3) * np.exp(-r)
+
+    def with_slopes(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        r = self._stretched(contexts, contexts)
+        values, decay = self(contexts, contexts), np.exp(-r)
+        if self.smoothness == 0.5:
+            # Infinite where r = 0, but there it multiplies a difference of 0.
+            return values, np.divide(decay, r, out=np.zeros_like(r), where=r > 0)
+        if self.smoothness == 1.5:
+            return values, 3 * decay
+        return values, (5 / 3) * (1 + r) * decay
+
+    def _stretched(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        # exp(−700) is next to the smallest float; the distance itself may be infinite.
+        squared = self._squared_distance(left, right)
+        return np.minimum(np.sqrt(2 * self.smoothness * squared), 700.0)
 
 
 @dataclass(frozen=True)

@@ -124,14 +124,20 @@ class ExactModel:
         self._sequence.extend(arms)
         self._asked = None
 
-    def posterior(self, contexts: FloatArray, arms: Sequence[int]) -> Posterior:
-        """Return the posterior of ``arms`` at every row of ``contexts``."""
+    def posterior(
+        self, contexts: FloatArray, arms: Sequence[int], assumed: bool = False
+    ) -> Posterior:
+        """Return the posterior of ``arms`` at every row of ``contexts``.
+
+        Assumed observations count, as in ``posterior_at``, only if asked.
+        """
         mean = np.empty((len(contexts), len(arms)))
         std = np.empty_like(mean)
         prior, prior_variance = self.prior(), self.kernel.diagonal(contexts)
         for column, arm in enumerate(arms):
-            v = self._solved(contexts, arm)
-            mean[:, column] = self._arms[arm].weights(prior) @ v + prior
+            v = self._solved(contexts, arm, assumed)
+            weights = self._arms[arm].weights(prior)
+            mean[:, column] = weights @ v[: len(weights)] + prior
             std[:, column] = root(prior_variance - np.einsum("ij,ij->j", v, v))
         return Posterior(mean, std, self.information_gain(arms), self.ridge, len(self._arms))
 
@@ -184,6 +190,20 @@ class ExactModel:
             move[:, i] /= pivot(float(move[-1, i]), self.ridge, prior_variance, len(v))
         return mean, move
 
+    def moves(self, contexts: FloatArray, arm: int, points: FloatArray) -> FloatArray:
+        """Return how far an arm's mean at points would move if it were tried at contexts.
+
+        As in ``look_ahead``, assumed observations included; shape (points, contexts).
+        """
+        v, v_points = self._solved(contexts, arm, True), self._solved(points, arm, True)
+        prior_variance = self.kernel.diagonal(contexts)
+        variance = np.maximum(prior_variance - np.einsum("ij,ij->j", v, v), 0.0)
+        steps = [
+            pivot(float(left), self.ridge, float(whole), len(v))
+            for left, whole in zip(variance, prior_variance, strict=True)
+        ]
+        return np.asarray((self.kernel(points, contexts) - v_points.T @ v) / steps)
+
     def assume(self, context: FloatArray, arm: int) -> None:
         """Count an observation whose reward is not known yet, until the arm's next real one."""
         v = self._solved_at(context, arm, self._kernel_row(context))
@@ -221,6 +241,17 @@ class ExactModel:
     def innovations(self, arm: int, place: int) -> tuple[float, float]:
         """Return the entries that it added to L⁻¹y and to L⁻¹1."""
         return float(self._arms[arm].z.view[place]), float(self._arms[arm].w.view[place])
+
+    def by_arm(self) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Return every arm's contexts and every arm's rewards."""
+        places = [arm.places.view for arm in self._arms]
+        return [self.contexts[own] for own in places], [self.rewards[own] for own in places]
+
+    def refitted(self, kernel: Kernel, ridge: float, prior_mean: float | str) -> Self:
+        """Return a model of the same observations with other settings."""
+        model = type(self)(kernel, ridge, len(self._arms), prior_mean)
+        model.observe_many(self.contexts, self.sequence, self.rewards)
+        return model
 
     def snapshot(self) -> Self:
         """Return a model that stays as this one is now; factors are shared, not copied."""
@@ -303,9 +334,7 @@ class ExactModel:
     def _add_points(self, state: Arm, points: FloatArray) -> None:
         if not len(points):
             return
-        rows = self.contexts[state.places.view]
-        if state.assumed:
-            rows = np.vstack([rows.reshape(-1, points.shape[1]), state.assumed])
+        rows = self._rows(state, points.shape[1], assumed=True)
         columns = np.empty((0, len(points)))
         if len(rows):
             columns = np.ascontiguousarray(self.kernel(rows, points))
@@ -317,11 +346,19 @@ class ExactModel:
             return np.empty(0)
         return np.asarray(self.kernel(context[None], self._points)[0])
 
-    def _solved(self, contexts: FloatArray, arm: int) -> FloatArray:
+    def _solved(self, contexts: FloatArray, arm: int, assumed: bool = False) -> FloatArray:
         """L⁻¹k for every context, shape (observations, contexts)."""
         state = self._arms[arm]
-        if not len(state):
+        rows = self._rows(state, contexts.shape[1], assumed)
+        if not len(rows):
             return np.empty((0, len(contexts)))
-        v = np.ascontiguousarray(self.kernel(self.contexts[state.places.view], contexts))
+        v = np.ascontiguousarray(self.kernel(rows, contexts))
         state.factor.solve_many(v)
         return v
+
+    def _rows(self, state: Arm, dimension: int, assumed: bool) -> FloatArray:
+        """An arm's contexts, those of assumed observations after the others."""
+        rows: FloatArray = self.contexts[state.places.view]
+        if not (assumed and state.assumed):
+            return rows
+        return np.vstack([rows.reshape(-1, dimension), state.assumed])
