@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from contextgap.labels import Label, label_array
 from contextgap.methods import Method
 from contextgap.models import ExactModel
 from contextgap.recommenders import ModelEvidence
+from contextgap.shortcut import decided_arms
 from contextgap.state import (
     Rules,
     describe_rules,
@@ -28,6 +29,10 @@ from contextgap.state import (
     restore_state,
 )
 from contextgap.widths import Width
+
+if TYPE_CHECKING:
+    from contextgap.export.c import CExport
+    from contextgap.export.onnx import OnnxFile
 
 # Numbers in one block of kernel values; 2^22 of them are 32 MB.
 _BLOCK = 2**22
@@ -156,7 +161,7 @@ class Policy:
             A label for one context; an array of labels, one per row, for many.
         """
         rows, single = self._read(contexts)
-        arm = self._choose(rows).arm
+        arm = self._pick(rows)
         return self.arms[int(arm[0])] if single else label_array(self.arms, arm)
 
     def decide(self, context: Any) -> Decision:
@@ -191,6 +196,51 @@ class Policy:
         bound = np.maximum(self._choose(rows).gap, 0.0)
         bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
         return Certificate(frozen(bound), self.probability)
+
+    def to_onnx(
+        self, path: str | os.PathLike[str], *, float32: bool = False, explain: bool = False
+    ) -> OnnxFile:
+        """Write the policy as an ONNX graph; needs the extra ``onnx``.
+
+        Parameters
+        ----------
+        path
+            Where to write.
+        float32
+            Compute in single precision.
+        explain
+            Also put out means, bounds, gaps and certificates.
+        """
+        from contextgap.export.onnx import write_onnx
+
+        return write_onnx(self, path, float32=float32, explain=explain)
+
+    def to_c(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        float32: bool = False,
+        certificates: bool = False,
+        contexts: Any = None,
+    ) -> CExport:
+        """Write the policy as C99: a header, a source and a self-test.
+
+        Parameters
+        ----------
+        directory
+            Where to write; made if missing.
+        float32
+            Compute in ``float``.
+        certificates
+            Include widths, gaps and certificates also where the rule does not need them.
+        contexts
+            Contexts for the self-test; by default some are made around the observed ones.
+        """
+        from contextgap.export.c import write_c
+
+        return write_c(
+            self, directory, float32=float32, certificates=certificates, contexts=contexts
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a ``.cgap`` file, atomically.
@@ -247,10 +297,21 @@ class Policy:
             seed=self._seed,
         )
 
+    def _pick(self, rows: FloatArray) -> IntArray:
+        """The arms that ``_choose`` chooses, without their gaps, which take longer."""
+        rule, width = self._rules.method.recommender, self._rules.width
+        picks = np.empty(len(rows), dtype=np.intp)
+        for block in self._blocks(len(rows)):
+            arm, left = decided_arms(rule, self._model, rows[block], self._active, width)
+            if len(left):
+                arm[left] = rule.choose(self._evidence(rows[block][left])).arm
+            picks[block] = arm
+        return picks
+
     def _choose(self, rows: FloatArray) -> Choice:
         choices = [
-            self._rules.method.recommender.choose(self._evidence(block))
-            for block in self._blocks(rows)
+            self._rules.method.recommender.choose(self._evidence(rows[block]))
+            for block in self._blocks(len(rows))
         ]
         if not choices:
             return Choice(np.empty(0, dtype=np.intp), np.empty(0))
@@ -258,7 +319,7 @@ class Policy:
         gaps: list[FloatArray] = [choice.gap for choice in choices]
         return Choice(np.concatenate(arms), np.concatenate(gaps))
 
-    def _blocks(self, rows: FloatArray) -> Iterator[FloatArray]:
+    def _blocks(self, rows: int) -> Iterator[slice]:
         size = max(1, _BLOCK // max(1, len(self._model), len(self._active)))
-        for first in range(0, len(rows), size):
-            yield rows[first : first + size]
+        for first in range(0, rows, size):
+            yield slice(first, first + size)

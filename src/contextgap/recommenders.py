@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,38 @@ class Recommender(Part, ABC):
     def choose(self, evidence: Evidence) -> Choice:
         """Return the chosen arms and their gaps."""
 
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled | None:
+        """Return what is chosen for any half widths between two beliefs' with the same means.
+
+        None for rules that cannot tell. ``slack`` is by how much each context's means may be wrong.
+        """
+        del least, most, slack
+        return None
+
+
+class Settled(NamedTuple):
+    """Choices that may not need exact widths.
+
+    Parameters
+    ----------
+    arm
+        The arm chosen at each context, where it is certain.
+    certain
+        Where it is.
+    """
+
+    arm: IntArray
+    certain: NDArray[np.bool_]
+
+
+def _clearly_highest(low: FloatArray, high: FloatArray, slack: FloatArray) -> Settled:
+    """Choose the highest score, scores lying between ``low`` and ``high``."""
+    arm = low.argmax(axis=-1)
+    rows = np.arange(len(low))
+    others = high.copy()
+    others[rows, arm] = -np.inf
+    return Settled(arm, low[rows, arm] > others.max(axis=-1) + 4 * slack)
+
 
 class _ByBelief(Recommender):
     """A rule that looks at the belief after the last step only."""
@@ -117,6 +149,10 @@ class SmallestGap(_ByBelief):
     def _pick(self, evidence: Evidence) -> IntArray:
         return evidence.belief.leader
 
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+        """Return the leader where its largest gap is below all others' smallest."""
+        return _clearly_highest(-most.gap, -least.gap, slack)
+
 
 @dataclass(frozen=True)
 class HighestMean(_ByBelief):
@@ -125,6 +161,11 @@ class HighestMean(_ByBelief):
     def _pick(self, evidence: Evidence) -> IntArray:
         return np.asarray(evidence.belief.mean.argmax(axis=-1))
 
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+        """Return the highest mean; widths play no part."""
+        del most
+        return _clearly_highest(least.mean, least.mean, slack)
+
 
 @dataclass(frozen=True)
 class HighestUpper(_ByBelief):
@@ -132,6 +173,10 @@ class HighestUpper(_ByBelief):
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return np.asarray(evidence.belief.upper.argmax(axis=-1))
+
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+        """Return the arm whose least upper bound is above all others' greatest."""
+        return _clearly_highest(least.upper, most.upper, slack)
 
 
 @dataclass(frozen=True)

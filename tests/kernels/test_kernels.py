@@ -11,7 +11,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import contextgap as cg
 from contextgap import parts
-from contextgap.kernels import Kernel, Product, Scaled, Sum
+from contextgap.kernels import Constant, Kernel, Product, Scaled, Sum
 
 D = 3
 WIDTHS = (0.5, 1.3, 2.0)
@@ -61,6 +61,7 @@ KERNELS = {
     "matern 3/2 per dimension": cg.Matern(WIDTHS, smoothness=1.5),
     "matern 5/2 per dimension": cg.Matern(WIDTHS),
     "linear": cg.Linear(),
+    "constant": Constant(),
     "polynomial": cg.Polynomial(3, 0.5),
     "polynomial without offset": cg.Polynomial(2, 0),
     "periodic": cg.Periodic(1.5, 0.9),
@@ -139,6 +140,7 @@ SKLEARN = {
         for width in (0.8, WIDTHS)
     },
     "linear": (cg.Linear(), sk.DotProduct(sigma_0=0), D),
+    "constant": (3.0 * Constant(), sk.ConstantKernel(3.0), D),
     "degree 1": (cg.Polynomial(1, 0.49), sk.DotProduct(sigma_0=0.7), D),
     "degree 3": (cg.Polynomial(3, 0.49), sk.DotProduct(sigma_0=0.7) ** 3, D),
     "periodic": (cg.Periodic(1.7, 0.9), sk.ExpSineSquared(length_scale=0.9, periodicity=1.7), 1),

@@ -45,6 +45,7 @@ class Arm:
         self.gain = 0.0  # ½ ln det(I + K/ridge)
         self.assumed: list[FloatArray] = []  # contexts whose rewards are still to come
         self.followed = Followed()
+        self._dual: tuple[tuple[float, int], FloatArray] | None = None
 
     def __len__(self) -> int:
         return len(self.z.view)
@@ -79,6 +80,17 @@ class Arm:
     def weights(self, prior: float) -> FloatArray:
         """Return z − prior·w: the mean is prior + v·weights."""
         return self.z.view if prior == 0 else self.z.view - prior * self.w.view
+
+    def dual(self, prior: float) -> FloatArray:
+        """Return the weights of kernel values: the mean is prior + weights·k.
+
+        Kept until the next observation: a frozen policy computes them once.
+        """
+        if self._dual is None or self._dual[0] != (prior, len(self)):
+            weights = self.weights(prior).copy()
+            self.factor.solve_transposed(weights)
+            self._dual = (prior, len(self)), weights
+        return self._dual[1]
 
     def path(
         self, v: FloatArray, prior: float, prior_variance: FloatArray, start: int

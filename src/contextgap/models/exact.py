@@ -79,6 +79,10 @@ class ExactModel:
         """Return the number of observations of an arm."""
         return len(self._arms[arm].z.view)
 
+    def arm(self, arm: int) -> Arm:
+        """Return one arm's state; to look at, not to change."""
+        return self._arms[arm]
+
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
         """Return ½ ln det(I + K/ridge) of each arm."""
         return np.array([self._arms[arm].gain for arm in arms])

@@ -17,6 +17,7 @@ matrix–matrix product and a triangular solve, so batches run at BLAS-3 speed w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -58,11 +59,26 @@ class PanelFactor:
     def solve_many(self, right: FloatArray) -> None:
         """Do the same to every column of ``right``, which is C-ordered."""
         for panel, first in enumerate(range(0, len(right), ROWS)):
+            above = [right[:first]] if first else []
+            self.solve_panel(panel, right[first : first + ROWS], above)
+
+    def solve_panel(self, panel: int, part: FloatArray, above: Sequence[FloatArray]) -> None:
+        """Do it for one panel's rows, given the solved rows above, in any number of stretches."""
+        rectangle, first = self._rectangles[panel][: len(part)], 0
+        for solved in above:
+            part -= rectangle[:, first : first + len(solved)] @ solved
+            first += len(solved)
+        # (T·X)ᵀ = Xᵀ·Tᵀ: a C-ordered array is its transpose in BLAS's order.
+        dtrsm(1.0, self._triangle(panel, len(part)), part.T, side=1, overwrite_b=1)
+
+    def solve_transposed(self, right: FloatArray) -> None:
+        """Overwrite ``right``, a vector, with L⁻ᵀ·right."""
+        for panel in reversed(range(-(-len(right) // ROWS))):
+            first = panel * ROWS
             part = right[first : first + ROWS]
+            dtpsv(len(part), self._triangles[panel], part, overwrite_x=1)
             if first:
-                part -= self._rectangles[panel][: len(part)] @ right[:first]
-            # (T·X)ᵀ = Xᵀ·Tᵀ: a C-ordered array is its transpose in BLAS's order.
-            dtrsm(1.0, self._triangle(panel, len(part)), part.T, side=1, overwrite_b=1)
+                right[:first] -= part @ self._rectangles[panel][: len(part)]
 
     def append(self, row: FloatArray, diagonal: float) -> None:
         """Add the row (``row``, ``diagonal``) to L."""

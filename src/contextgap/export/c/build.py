@@ -1,0 +1,218 @@
+"""Compiling an export here, to compare it with Python; the target's build needs none of this."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.export.c.files import HEADER, SOURCE
+from contextgap.export.c.template import fill
+
+_COMPILERS = ("cc", "gcc", "clang")
+
+
+class CompilerError(RuntimeError):
+    """There is no C compiler, or it refused the code."""
+
+
+def find_compiler(compiler: str | None = None) -> str:
+    """Return the path of a C compiler.
+
+    Parameters
+    ----------
+    compiler
+        Its name or path; None for ``$CC`` or else the first of cc, gcc and clang there is.
+    """
+    wanted = [compiler] if compiler else [*filter(None, [os.environ.get("CC")]), *_COMPILERS]
+    for name in wanted:
+        if found := shutil.which(name):
+            return found
+    raise CompilerError(
+        f"no C compiler found, looked for {', '.join(wanted)}; install gcc or clang"
+    )
+
+
+def compile_shared(
+    directory: str | os.PathLike[str],
+    compiler: str | None = None,
+    *,
+    into: str | os.PathLike[str] | None = None,
+    flags: Sequence[str] = ("-O2",),
+) -> Path:
+    """Compile an export, with loops over many contexts, to a shared library; return its path.
+
+    Parameters
+    ----------
+    directory
+        Where ``write_c`` wrote; nothing is added there.
+    compiler
+        Name or path of a C compiler; None to look for one.
+    into
+        Folder for the library; None for a new temporary one, which the caller may remove.
+    flags
+        More options for the compiler.
+    """
+    command, export = find_compiler(compiler), Path(directory)
+    for name in (HEADER, SOURCE):
+        if not (export / name).is_file():
+            raise FileNotFoundError(f"{export} holds no {name}; write_c writes it")
+    target = Path(tempfile.mkdtemp(prefix="contextgap-") if into is None else into)
+    batch, library = target / "batch.c", target / "contextgap_policy.so"
+    batch.write_text(fill("batch.c"), encoding="utf-8")
+    options = ["-std=c99", "-shared", "-fPIC", *flags, "-I", str(export)]
+    done = subprocess.run(
+        [command, *options, str(batch), "-o", str(library), "-lm"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise CompilerError(f"{command} refused {export / SOURCE}:\n{done.stderr}")
+    return library
+
+
+@dataclass(frozen=True)
+class CompiledDecisions:
+    """What the exported code decides at many contexts.
+
+    Parameters
+    ----------
+    arm
+        Indices of the recommended arms, shape (m,).
+    status
+        0, or why an arm is the fallback.
+    mean
+        Shape (m, arms).
+    width, gap
+        Full widths and gaps, shape (m, arms); None if the export holds means only.
+    certificate
+        Shape (m,); None if the export holds means only.
+    """
+
+    arm: IntArray
+    status: IntArray
+    mean: FloatArray
+    width: FloatArray | None
+    gap: FloatArray | None
+    certificate: FloatArray | None
+
+
+class CompiledPolicy:
+    """An export, compiled and loaded.
+
+    Parameters
+    ----------
+    directory
+        Where ``write_c`` wrote.
+    compiler
+        Name or path of a C compiler; None to look for one.
+    flags
+        More options for the compiler.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        compiler: str | None = None,
+        *,
+        flags: Sequence[str] = ("-O2",),
+    ) -> None:
+        with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
+            # A loaded library outlives its file.
+            library = compile_shared(directory, compiler, into=folder, flags=flags)
+            self._library = ctypes.CDLL(str(library))
+        facts = [self._library.contextgap_batch_facts(which) for which in range(5)]
+        self.n_arms, self.dimension, size, self.has_widths, self.fallback = facts
+        self.dtype = np.dtype(np.float32 if size == 4 else np.float64)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The arms' labels as the export has them."""
+        table = (ctypes.c_char_p * self.n_arms).in_dll(self._library, "contextgap_labels")
+        return tuple((text or b"").decode("utf-8") for text in table)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the context's numbers as the export has them."""
+        table = (ctypes.c_char_p * self.dimension).in_dll(self._library, "contextgap_columns")
+        return tuple((text or b"").decode("utf-8") for text in table)
+
+    def recommend(self, contexts: Any) -> IntArray:
+        """Return the index of the recommended arm for every row.
+
+        Parameters
+        ----------
+        contexts
+            Shape (m, d); rounded first if the export computes in ``float``.
+        """
+        rows = self._rows(contexts)
+        arm, status = np.empty((2, len(rows)), dtype=np.intc)
+        self._library.contextgap_batch_recommend(
+            _pointer(rows), ctypes.c_long(len(rows)), _pointer(arm), _pointer(status)
+        )
+        return arm.astype(np.intp)
+
+    def decide(self, contexts: Any) -> CompiledDecisions:
+        """Return decisions with what is believed about every arm, for every row.
+
+        Parameters
+        ----------
+        contexts
+            Shape (m, d); rounded first if the export computes in ``float``.
+        """
+        rows = self._rows(contexts)
+        arm, status = np.empty((2, len(rows)), dtype=np.intc)
+        # Zeros, since an export of means alone leaves widths and gaps untouched.
+        tables = [np.zeros((len(rows), self.n_arms), dtype=self.dtype) for _ in range(3)]
+        certificate = np.zeros(len(rows), dtype=self.dtype)
+        self._library.contextgap_batch_decide(
+            _pointer(rows),
+            ctypes.c_long(len(rows)),
+            *(_pointer(x) for x in (arm, status, *tables, certificate)),
+        )
+        mean, width, gap = (table.astype(np.float64) for table in tables)
+        return CompiledDecisions(
+            arm=arm.astype(np.intp),
+            status=status.astype(np.intp),
+            mean=mean,
+            width=width if self.has_widths else None,
+            gap=gap if self.has_widths else None,
+            certificate=certificate.astype(np.float64) if self.has_widths else None,
+        )
+
+    def _rows(self, contexts: Any) -> NDArray[Any]:
+        with np.errstate(over="ignore"):
+            rows = np.ascontiguousarray(contexts, dtype=self.dtype)
+        if rows.ndim != 2 or rows.shape[1] != self.dimension:
+            raise ValueError(
+                f"contexts must have shape (m, {self.dimension}), got {np.shape(contexts)}"
+            )
+        return rows
+
+
+def load(directory: str | os.PathLike[str], compiler: str | None = None) -> CompiledPolicy:
+    """Compile and load an export.
+
+    Parameters
+    ----------
+    directory
+        Where ``write_c`` wrote.
+    compiler
+        Name or path of a C compiler; None to look for one.
+    """
+    return CompiledPolicy(directory, compiler)
+
+
+def _pointer(array: NDArray[Any]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

@@ -1,0 +1,126 @@
+"""A graph put together node by node, each value known by its name."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contextgap.export.rule import ExportError
+from contextgap.problems.extras import study_import
+
+# From here on axes of these operators are an input; before, an attribute.
+_AXES_ARE_AN_INPUT = {"ReduceSum": 13, "ReduceSumSquare": 18, "ReduceMax": 18, "ReduceMin": 18}
+
+
+class GraphBuilder:
+    """Nodes and constants of a graph under construction.
+
+    Asking twice for the same node or constant gives the same value, so parts need not know what
+    others have computed already.
+
+    Parameters
+    ----------
+    dtype
+        Of all real numbers in the graph, float64 or float32.
+    opset
+        Version of the operators.
+    """
+
+    def __init__(self, dtype: type[np.floating[Any]], opset: int) -> None:
+        self.dtype = np.dtype(dtype)
+        self.opset = opset
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self._onnx = study_import("onnx", extra="onnx")
+        self._names: dict[Any, str] = {}
+
+    def real(self, values: ArrayLike, setting: str | None = None) -> str:
+        """Return a constant of the graph's real type.
+
+        Parameters
+        ----------
+        values
+            Numbers of any shape.
+        setting
+            What the number is, if it must not become zero by rounding.
+        """
+        exact = np.asarray(values, dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            rounded = exact.astype(self.dtype)
+        lost = ~np.isfinite(rounded) & np.isfinite(exact)
+        if setting is not None:
+            lost |= (rounded == 0) & (exact != 0)
+        if lost.any():
+            raise ExportError(
+                f"{setting or 'a number of the policy'} is {exact[lost].flat[0]:g}, which "
+                f"{self.dtype} cannot hold; export with float32=False"
+            )
+        return self._constant(rounded)
+
+    def whole(self, values: ArrayLike) -> str:
+        """Return a constant of 64-bit integers."""
+        return self._constant(np.asarray(values, dtype=np.int64))
+
+    def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Return the value of an operator with one output."""
+        key = (operator, inputs, repr(sorted(attributes.items())))
+        if key not in self._names:
+            name = self._names[key] = f"{operator.lower()}{len(self._names)}"
+            made = self._onnx.helper.make_node(operator, list(inputs), [name], name, **attributes)
+            self.nodes.append(made)
+        return self._names[key]
+
+    def highest_two(self, table: str) -> str:
+        """Return the two highest entries of every column, the highest first."""
+        key = ("TopK", table)
+        if key not in self._names:
+            name = self._names[key] = f"topk{len(self._names)}"
+            self.nodes.append(
+                self._onnx.helper.make_node(
+                    "TopK", [table, self.whole([2])], [name, f"{name}_places"], name, axis=0
+                )
+            )
+        return self._names[key]
+
+    def reduce(self, operator: str, table: str, axis: int) -> str:
+        """Return a reduction along one axis, which stays with length 1."""
+        if self.opset >= _AXES_ARE_AN_INPUT[operator]:
+            return self.node(operator, table, self.whole([axis]), keepdims=1)
+        return self.node(operator, table, axes=[axis], keepdims=1)
+
+    def rows(self, table: str, start: int, stop: int) -> str:
+        """Return rows ``start`` to ``stop`` − 1 of a table."""
+        ends = (self.whole([start]), self.whole([stop]), self.whole([0]))
+        return self.node("Slice", table, *ends)
+
+    def stack(self, tables: list[str]) -> str:
+        """Return tables one below the other."""
+        return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=0)
+
+    def name_output(self, value: str, name: str) -> None:
+        """Call a value by a name that the graph promises."""
+        self.nodes.append(self._onnx.helper.make_node("Identity", [value], [name], name))
+
+    def prune(self, outputs: tuple[str, ...]) -> None:
+        """Drop nodes and constants that no output needs."""
+        needed, kept = set(outputs), []
+        for node in reversed(self.nodes):
+            if needed.intersection(node.output):
+                needed.update(node.input)
+                kept.append(node)
+        self.nodes = kept[::-1]
+        self.initializers = [tensor for tensor in self.initializers if tensor.name in needed]
+
+    def _constant(self, array: NDArray[Any]) -> str:
+        # A digest, since the largest constants are the inverse factors.
+        digest = hashlib.blake2b(array.tobytes()).digest()
+        key = ("constant", array.dtype.str, array.shape, digest)
+        if key not in self._names:
+            name = self._names[key] = f"constant{len(self._names)}"
+            tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
+            tensor.dims[:] = array.shape  # ascontiguousarray makes a vector of a scalar
+            self.initializers.append(tensor)
+        return self._names[key]

@@ -1,0 +1,103 @@
+"""Run a policy that was written as an ONNX graph."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap import checks
+from contextgap.contexts import ContextSchema
+from contextgap.export.onnx.metadata import PREFIX
+from contextgap.files import FileFormatError
+from contextgap.labels import Label, decode_label
+from contextgap.problems.extras import study_import
+
+# Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.
+_BLOCK = 2**18
+
+
+class GraphPolicy:
+    """A policy read from an ONNX file and run by onnxruntime on the processor.
+
+    Parameters
+    ----------
+    path
+        A file that ``write_onnx`` wrote.
+    threads
+        How many threads one run may use; 0 leaves it to onnxruntime.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, threads: int = 0) -> None:
+        runtime = study_import("onnxruntime", extra="onnx")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = checks.whole("threads", threads, least=0)
+        options.log_severity_level = 3
+        self._session = runtime.InferenceSession(
+            os.fspath(path), options, providers=["CPUExecutionProvider"]
+        )
+        about = self._session.get_modelmeta().custom_metadata_map
+        if f"{PREFIX}labels" not in about:
+            raise FileFormatError(f"{path} is an ONNX file, but not one that contextgap wrote")
+        known = {
+            key.removeprefix(PREFIX): json.loads(value)
+            for key, value in about.items()
+            if key.startswith(PREFIX) and key != f"{PREFIX}version"
+        }
+        self.version: str = about[f"{PREFIX}version"]
+        self.labels: tuple[Label, ...] = tuple(decode_label(label) for label in known["labels"])
+        self.columns: tuple[str, ...] | None = known["columns"] and tuple(known["columns"])
+        self.dimension: int = known["dimension"]
+        self.recommender: dict[str, Any] = known["recommender"]
+        self.kernel: dict[str, Any] = known["kernel"]
+        self.probability: float | None = known["probability"]
+        self.outputs = tuple(output.name for output in self._session.get_outputs())
+        single = self._session.get_inputs()[0].type == "tensor(float)"
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
+        self._rows = max(1, _BLOCK // known["numbers_per_context"])
+
+    def recommend(self, contexts: Any) -> NDArray[np.int64]:
+        """Return the index of the arm to deploy at each context; −1 where there is no answer.
+
+        Parameters
+        ----------
+        contexts
+            Shape (n, d), however many, or a DataFrame with the columns by name.
+        """
+        return self._run(contexts, ("arm",))["arm"]
+
+    def explain(self, contexts: Any) -> dict[str, NDArray[Any]]:
+        """Return everything the graph puts out: the arm, what is believed, and the certificate.
+
+        Parameters
+        ----------
+        contexts
+            As for ``recommend``.
+        """
+        if "certificate" not in self.outputs:
+            raise ValueError("the file holds decisions only; write it with explain=True")
+        return self._run(contexts, self.outputs)
+
+    def _run(self, contexts: Any, wanted: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+        blocks = [self._session.run(wanted, {"contexts": rows}) for rows in self._blocks(contexts)]
+        return {name: np.concatenate(parts) for name, *parts in zip(wanted, *blocks, strict=True)}
+
+    def _blocks(self, contexts: Any) -> Iterator[NDArray[Any]]:
+        rows = self._read(contexts)
+        for first in range(0, max(1, len(rows)), self._rows):
+            yield rows[first : first + self._rows]
+
+    def _read(self, contexts: Any) -> NDArray[Any]:
+        # Not the schema's own reading: what is not finite is the graph's to answer.
+        _, values = ContextSchema(self.dimension, self.columns)._by_name(contexts)
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, and answered so
+            rows = np.ascontiguousarray(values, dtype=self.dtype)
+        if rows.ndim != 2 or rows.shape[1] != self.dimension:
+            raise ValueError(
+                f"contexts must have shape (n, {self.dimension}), got {np.shape(values)}"
+            )
+        return rows

@@ -1,0 +1,156 @@
+"""Write a frozen policy as an ONNX graph."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from contextgap import checks
+from contextgap.export.onnx import metadata
+from contextgap.export.onnx.builder import GraphBuilder
+from contextgap.export.onnx.emit import emit
+from contextgap.export.onnx.kernels import check_kernel
+from contextgap.export.onnx.posterior import inverse_size
+from contextgap.export.rule import DecisionRule, ExportError, decision_rule
+from contextgap.policy import Policy
+from contextgap.problems.extras import study_import
+from contextgap.recommenders import HighestMean, SmallestGapInHistory
+
+# The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index). All else
+# that is used here exists since 11, the first with CumSum and with Equal of float64.
+OLDEST_OPSET = 12
+# Protocol buffers, of which an ONNX file is one, end here.
+_LARGEST_FILE = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class OnnxFile:
+    """A graph that was written.
+
+    Parameters
+    ----------
+    path
+        Where.
+    size
+        Bytes.
+    opset
+        Version of the operators it uses.
+    outputs
+        Names of what it computes.
+    """
+
+    path: Path
+    size: int
+    opset: int
+    outputs: tuple[str, ...]
+
+
+def write_onnx(
+    policy: Policy,
+    path: str | os.PathLike[str],
+    *,
+    float32: bool = False,
+    explain: bool = False,
+    opset: int = OLDEST_OPSET,
+) -> OnnxFile:
+    """Write a policy as an ONNX graph from ``contexts`` (batch, d) to ``arm`` (batch,), an index.
+
+    The metadata holds the labels that the indices stand for, the names of the columns, the
+    recommender, the kernel, and with which probability all certificates hold at once.
+
+    A row that holds NaN or infinity, or numbers so large that means or bounds overflow to NaN, gets
+    the arm −1, NaN for everything believed and an infinite certificate.
+
+    Intervals need a triangular matrix for each arm, some n²/2 numbers for n observations; a policy
+    that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them.
+    ``SmallestGapInHistory`` holds every arm's bounds after each of its observations, and some
+    tables of (steps looked back on) × batch numbers, while it runs; run it in blocks of contexts,
+    as ``GraphPolicy`` does.
+
+    Parameters
+    ----------
+    policy
+        What ``Learner.freeze`` returned.
+    path
+        Where to write; an older file is replaced once the new one is complete.
+    float32
+        Compute in single precision: half the size, for hardware without doubles. std² is a
+        difference, of which some 1e-6·k(x, x) is rounding, so a std below about 1e-3·√k(x, x) is
+        not told from zero; the smaller the ridge, the larger the errors of means.
+    explain
+        Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) as they are
+        after the last step, and ``certificate`` (batch,), the bound on what the arm may miss.
+    opset
+        Version of the operators, at least 12.
+    """
+    onnx = study_import("onnx", extra="onnx")
+    checks.whole("opset", opset, least=OLDEST_OPSET)
+    rule = decision_rule(policy)
+    check_kernel(rule.kernel)
+    _check_size(rule, 4 if float32 else 8, explain)
+    graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
+    outputs = emit(onnx, graph, rule, explain)
+    target = Path(path)
+    content = _model(onnx, graph, rule, outputs).SerializeToString()
+    _write(target, content)
+    return OnnxFile(target, len(content), opset, tuple(outputs))
+
+
+def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
+    if isinstance(rule.recommender, HighestMean) and not explain:
+        return
+    size = sum(inverse_size(len(table.weights)) for table in rule.arms) * itemsize
+    if size > _LARGEST_FILE:
+        raise ExportError(
+            f"the inverse factors take {size / 2**30:.1f} GiB, more than the 2 GiB an ONNX file "
+            "can have; explore fewer steps, deploy by HighestMean or export with float32=True"
+        )
+
+
+def _model(onnx: Any, graph: GraphBuilder, rule: DecisionRule, outputs: dict[str, Any]) -> Any:
+    helper = onnx.helper
+    real = helper.np_dtype_to_tensor_dtype(graph.dtype)
+    made = helper.make_graph(
+        graph.nodes,
+        "policy",
+        [helper.make_tensor_value_info("contexts", real, ["batch", rule.dimension])],
+        [helper.make_tensor_value_info(name, *kind) for name, kind in outputs.items()],
+        graph.initializers,
+    )
+    opsets = [helper.make_opsetid("", graph.opset)]
+    described = metadata.describe(rule, _numbers_per_context(rule))
+    model = helper.make_model(
+        made,
+        opset_imports=opsets,
+        # The oldest format that goes with the operators, so that old runtimes open the file.
+        ir_version=helper.find_min_ir_version_for(opsets),
+        producer_name="contextgap",
+        producer_version=described[f"{metadata.PREFIX}version"],
+    )
+    helper.set_model_props(model, described)
+    return model
+
+
+def _numbers_per_context(rule: DecisionRule) -> int:
+    """Numbers per context of the largest value: kernel values, or bounds at every step."""
+    observations = sum(len(table.weights) for table in rule.arms)
+    looks_back = isinstance(rule.recommender, SmallestGapInHistory)
+    steps = len(rule.pulls) + 1 - rule.first_step if looks_back else 1
+    return max(observations, steps, len(rule.arms))
+
+
+def _write(target: Path, content: bytes) -> None:
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+        # Inside a folder of its own, so that the file gets the usual permissions.
+        temporary = Path(folder) / target.name
+        temporary.write_bytes(content)
+        os.replace(temporary, target)

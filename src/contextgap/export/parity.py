@@ -1,0 +1,79 @@
+"""Whether an export decides as the policy does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.export.reference import reference
+from contextgap.export.rule import decision_rule
+from contextgap.policy import Policy
+
+# Scores as close as this, of scores around 1, are told apart by rounding alone.
+NEAR = 1e-9
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How an export's decisions compare with the policy's.
+
+    Parameters
+    ----------
+    contexts
+        How many were compared.
+    same
+        Where both decide the same.
+    near_ties
+        Where they differ, and the scores of the two arms differ by less than rounding does.
+    different
+        Where they differ otherwise.
+    worst_added_regret
+        Highest expected reward that the export gives away, as the policy expects it.
+    mean_added_regret
+        The same, averaged over all contexts.
+    """
+
+    contexts: int
+    same: int
+    near_ties: int
+    different: int
+    worst_added_regret: float
+    mean_added_regret: float
+
+    @property
+    def agreement(self) -> float:
+        """The share of contexts where both decide the same."""
+        return self.same / self.contexts
+
+
+def parity(policy: Policy, exported: IntArray, contexts: FloatArray) -> Parity:
+    """Compare an export's decisions with the policy's.
+
+    Parameters
+    ----------
+    policy
+        What was exported.
+    exported
+        The indices of the arms that the export recommends, −1 for none.
+    contexts
+        Where, shape (m, d), m at least 1.
+    """
+    expected = reference(policy, decision_rule(policy), contexts)
+    rows = np.arange(len(contexts))
+    differs = exported != expected.arm
+    answered = exported >= 0
+    scores = expected.scores
+    excess = np.where(answered, scores[rows, exported] - scores[rows, expected.arm], np.inf)
+    near = differs & (excess <= NEAR * np.maximum(1.0, np.abs(scores[rows, expected.arm])))
+    lost = expected.mean[rows, expected.arm] - expected.mean[rows, exported]
+    lost = np.where(answered, np.maximum(lost, 0.0), np.inf)
+    return Parity(
+        contexts=len(contexts),
+        same=int((~differs).sum()),
+        near_ties=int(near.sum()),
+        different=int((differs & ~near).sum()),
+        worst_added_regret=float(lost.max()),
+        mean_added_regret=float(lost.mean()),
+    )

@@ -1,0 +1,181 @@
+"""What Python answers at some contexts, and how clear each answer is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.belief import Belief, gaps
+from contextgap.export.rule import DecisionRule
+from contextgap.policy import Policy
+from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
+
+_BLOCK = 1024  # contexts at once, since kernel values of many may be large
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Python's answers.
+
+    Parameters
+    ----------
+    contexts
+        Where, shape (m, d).
+    arm
+        The index of the recommended arm.
+    mean, half_width, gap
+        What is believed after the last step, shape (m, arms).
+    certificate
+        max(0, gap of the recommended arm).
+    scores
+        Numbers of which the recommended arm has the smallest, shape (m, arms).
+    """
+
+    contexts: FloatArray
+    arm: IntArray
+    mean: FloatArray
+    half_width: FloatArray
+    gap: FloatArray
+    certificate: FloatArray
+    scores: FloatArray
+
+    @property
+    def margin(self) -> FloatArray:
+        """By how much the recommended arm's score beats the next; infinite for an only arm."""
+        if self.scores.shape[1] == 1:
+            return np.full(len(self.scores), np.inf)
+        two = np.partition(self.scores, 1, axis=1)
+        return np.asarray(two[:, 1] - two[:, 0])
+
+
+def reference(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Reference:
+    """Return a policy's answers.
+
+    Parameters
+    ----------
+    policy
+        Whose.
+    rule
+        The same as plain arrays.
+    contexts
+        Where, shape (m, d).
+    """
+    blocks = [
+        _block(policy, rule, contexts[first : first + _BLOCK])
+        for first in range(0, len(contexts), _BLOCK)
+    ]
+    return Reference(
+        **{
+            field.name: np.concatenate([getattr(block, field.name) for block in blocks])
+            for field in fields(Reference)
+        }
+    )
+
+
+def _block(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Reference:
+    belief = Belief(policy._model.posterior(contexts, policy._active), policy.width)
+    choice = policy._choose(contexts)
+    return Reference(
+        contexts=contexts,
+        arm=choice.arm,
+        mean=belief.mean,
+        half_width=belief.half_width,
+        gap=belief.gap,
+        certificate=np.maximum(choice.gap, 0.0),
+        scores=_scores(policy, rule, contexts, belief),
+    )
+
+
+def _scores(policy: Policy, rule: DecisionRule, contexts: FloatArray, belief: Belief) -> FloatArray:
+    if isinstance(rule.recommender, HighestMean):
+        return -belief.mean
+    if isinstance(rule.recommender, HighestUpper):
+        return -belief.upper
+    if isinstance(rule.recommender, SmallestGapInHistory):
+        return _smallest_gaps(policy, rule, contexts)
+    return belief.gap
+
+
+def _smallest_gaps(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> FloatArray:
+    """Each arm's smallest gap over the steps that the look-back compares."""
+    lower, upper = [], []
+    for path in policy._model.paths(contexts, policy._active, rule.first_step):
+        half = policy.width.half_width(path)
+        lower.append(path.mean - half)
+        upper.append(path.mean + half)
+    states = [0] * len(rule.arms)
+    low = np.stack([path[0] for path in lower], axis=-1)
+    high = np.stack([path[0] for path in upper], axis=-1)
+    smallest = gaps(low, high)
+    for arm in rule.pulls[rule.first_step :]:
+        if arm >= 0:
+            states[arm] += 1
+            low[:, arm], high[:, arm] = lower[arm][states[arm]], upper[arm][states[arm]]
+            np.minimum(smallest, gaps(low, high), out=smallest)
+    return smallest
+
+
+def comparison_contexts(
+    policy: Policy, rule: DecisionRule, count: int, given: Any, seed: int = 0
+) -> FloatArray:
+    """Return contexts to compare at: given ones, or some near the observed ones.
+
+    Parameters
+    ----------
+    policy
+        Reads given contexts.
+    rule
+        The same as plain arrays.
+    count
+        How many to make: a quarter observed ones, half between and a quarter around them.
+    given
+        Contexts of the user's, or None.
+    seed
+        Of the contexts made.
+    """
+    if given is not None:
+        rows, _ = policy._read(given)
+        return rows
+    rng = np.random.default_rng(seed)
+    observed = observed_contexts(rule)
+    if not len(observed):
+        return rng.uniform(-1.0, 1.0, (count, rule.dimension))
+    low, high = observed.min(axis=0), observed.max(axis=0)
+    beyond = 0.25 * np.where(high > low, high - low, 1.0)
+    at = observed[rng.integers(len(observed), size=count // 4)]
+    between = rng.uniform(low, high, (count // 2, rule.dimension))
+    around = rng.uniform(
+        low - beyond, high + beyond, (count - len(at) - len(between), rule.dimension)
+    )
+    return np.concatenate([at, between, around])
+
+
+def observed_contexts(rule: DecisionRule) -> FloatArray:
+    """Return the observed contexts of all arms, shape (n, d).
+
+    Parameters
+    ----------
+    rule
+        The policy as plain arrays.
+    """
+    return np.concatenate([arm.support for arm in rule.arms])
+
+
+def fallback_arm(rule: DecisionRule) -> int:
+    """Return the arm with the highest mean, averaged over all observed contexts.
+
+    Parameters
+    ----------
+    rule
+        The policy as plain arrays.
+    """
+    observed = observed_contexts(rule)
+    average = np.zeros(len(rule.arms))
+    for first in range(0, len(observed), _BLOCK):
+        block = observed[first : first + _BLOCK]
+        for i, arm in enumerate(rule.arms):
+            average[i] += (arm.weights @ rule.kernel(arm.support, block)).sum()
+    return int(average.argmax())
