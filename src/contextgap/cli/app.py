@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import contextgap
-from contextgap.cli import policies, reproduce, studies, theory
+from contextgap.cli import leaderboard, policies, reproduce, selection, studies, theory
 
 app = typer.Typer(
     name="contextgap",
@@ -20,6 +20,8 @@ app.command("run")(studies.run_command)
 app.command("compare")(studies.compare_command)
 app.command("tune")(studies.tune_command)
 app.command("reproduce")(reproduce.reproduce_command)
+app.command("leaderboard")(leaderboard.leaderboard_command)
+app.command("select")(selection.select_command)
 app.command("plan")(theory.plan_command)
 app.command("coverage")(theory.coverage_command)
 app.command("learn")(policies.learn_command)
