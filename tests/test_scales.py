@@ -227,3 +227,14 @@ def test_what_cannot_be_tuned(learner, criterion, message):
     with pytest.raises(ValueError, match=message):
         learner.tune(criterion)
     assert learner.kernel == kernel
+
+
+def test_noise_that_never_changes_is_not_taken_for_none():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 6, (60, 1))
+    y = np.sin(x[:, 0]) + 0.3 * rng.normal(size=60)
+    again = rng.integers(60, size=300)  # every visit hears the same noise
+    once = learn_scales(cg.Gaussian((1.0,)), [x], [y])
+    often = learn_scales(cg.Gaussian((1.0,)), [np.vstack([x, x[again]])], [np.append(y, y[again])])
+    assert often.ridge == pytest.approx(once.ridge)
+    assert often.ridge == pytest.approx(0.09, rel=0.5)

@@ -12,16 +12,17 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from contextgap import checks, files
-from contextgap.arrays import FloatArray, IntArray
-from contextgap.belief import Belief, Decision
+from contextgap.arrays import IntArray
+from contextgap.belief import Decision
 from contextgap.contexts import ContextSchema, Intake, row_of
-from contextgap.explorers import LookAhead, Moment, Pool, any_context, check_reference, explore
+from contextgap.explorers import Moment, any_context, explore
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.labels import Label, check_label, label_array, read_labels
 from contextgap.methods import Method, read_method
 from contextgap.models import ExactModel
 from contextgap.models.arm import check_floats
 from contextgap.outcomes import check_sizes, read_outcomes
+from contextgap.outlook import Outlook
 from contextgap.pending import Pending
 from contextgap.policy import Policy
 from contextgap.randomness import random_sources, seed_after
@@ -214,10 +215,10 @@ class Learner:
             raise TypeError("ask takes contexts, or else pool=contexts to choose one from")
         if pool is not None:
             return self._ask_from(pool)
-        intake = self._read(contexts)
+        intake, outlook = self._read(contexts), self._outlook()
         picks = []
         for context in intake.rows:
-            pick, _ = self._pick(self._moment(context))
+            pick, _ = self._pick(outlook.moment(context))
             self._pending.add(context, self._active[pick])
             picks.append(pick)
         self._schema = intake.schema
@@ -319,7 +320,7 @@ class Learner:
         intake = self._read(context)
         if not intake.single:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
-        moment = self._moment(intake.rows[0])
+        moment = self._outlook().moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
         pick, reason = self._pick(moment)
         return Decision.of(moment.belief, self.arms, pick, reason)
@@ -481,57 +482,21 @@ class Learner:
         except (KeyError, TypeError):
             raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
 
-    def _moment(self, context: FloatArray) -> Moment:
-        return Moment(
-            believe=lambda: self._believe(context),
-            pulls=self._pulls(),
-            step=len(self._model) + len(self._pending) + 1,
-            rng=self._rng,
-            seen=len(self._model),
-            look_ahead=lambda reference: self._look_ahead(context, reference),
-        )
-
     def _ask_from(self, pool: Any) -> tuple[Any, Label]:
         intake = self._read(pool, called="pool")
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
-        self._assume_pending()
-        chosen = self._pool(intake.rows)
-        burning_in = min(self._pulls()) < self._rules.burn_in
+        outlook = self._outlook()
+        chosen = outlook.pool(intake.rows)
+        burning_in = min(outlook.pulls()) < self._rules.burn_in
         row = any_context(chosen) if burning_in else self._rules.method.explorer.choose(chosen)
-        pick, _ = self._pick(self._moment(intake.rows[row]))
+        pick, _ = self._pick(outlook.moment(intake.rows[row]))
         self._pending.add(intake.rows[row], self._active[pick])
         self._schema = intake.schema
         return row_of(pool, row), self.arms[pick]
 
-    def _pool(self, rows: FloatArray) -> Pool:
-        model, active, width = self._model, self._active, self._rules.width
-        return Pool(
-            contexts=rows,
-            believe=lambda: Belief(model.posterior(rows, active, assumed=True), width),
-            moves=lambda arm, points: model.moves(rows, active[arm], points),
-            means=lambda points: model.posterior(points, active, assumed=True).mean,
-            ridge=model.ridge,
-            rng=self._rng,
-        )
-
-    def _pulls(self) -> list[int]:
-        """How often each arm was picked so far, picks whose reward is still to come included."""
-        return [self._model.count(i) + self._pending.count(i) for i in self._active]
-
-    def _assume_pending(self) -> None:
-        for arm, waiting in self._pending.by_arm.items():
-            for late in waiting[self._model.assumed(arm) :]:
-                self._model.assume(late, arm)
-
-    def _look_ahead(self, context: FloatArray, reference: IntArray | FloatArray) -> LookAhead:
-        check_reference(reference, len(context))
-        self._assume_pending()
-        return LookAhead(*self._model.look_ahead(context, self._active, reference))
-
-    def _believe(self, context: FloatArray) -> Belief:
-        self._assume_pending()
-        return Belief(self._model.posterior_at(context, self._active), self._rules.width)
+    def _outlook(self) -> Outlook:
+        return Outlook(self._model, self._pending, self._active, self._rules.width, self._rng)
 
     def _pick(self, moment: Moment) -> tuple[int, str]:
         return explore(moment, self._rules.method.explorer, self._rules.burn_in)

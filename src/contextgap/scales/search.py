@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.arrays import FloatArray, IntArray
 from contextgap.kernels import Constant, Gaussian, Kernel
 from contextgap.kernels.stationary import Stationary
 from contextgap.scales.criteria import CRITERIA, Score
@@ -79,11 +79,14 @@ def learn_scales(
     criterion
         "evidence" or "loo".
     most
-        How many observations to look at; of more, as many of each arm, evenly over time.
+        How many observations to look at; of more, as many of each arm, evenly over time. An
+        observation made twice, with the same reward to the last digit, counts once: noise that
+        does not change from one visit to the next looks like none, and functions then like noise.
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
-    kept = [_thinned(len(y), most // max(1, len(rewards))) for y in rewards]
+    each = most // max(1, len(rewards))
+    kept = [_kept(x, y, each) for x, y in zip(contexts, rewards, strict=True)]
     pairs = [(x[k], y[k]) for x, y, k in zip(contexts, rewards, kept, strict=True) if len(k)]
     search = _Search(Shape.of(kernel), [x for x, _ in pairs], [y for _, y in pairs], criterion)
     return search.run()
@@ -221,7 +224,12 @@ def _reference(contexts: FloatArray, bandwidths: int) -> FloatArray:
     return np.full(bandwidths, np.exp(np.log(spread).mean()))  # of none, nothing
 
 
-def _thinned(count: int, most: int) -> Any:
-    if count <= most:
-        return np.arange(count)
-    return np.linspace(0, count - 1, most).round().astype(np.intp)
+def _kept(contexts: FloatArray, rewards: FloatArray, most: int) -> IntArray:
+    """Return the places of observations that differ, at most so many, evenly over time."""
+    if not len(rewards):
+        return np.empty(0, dtype=np.intp)
+    both = np.column_stack([contexts, rewards])
+    places = np.sort(np.unique(both, axis=0, return_index=True)[1])
+    if len(places) > most:
+        places = places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)]
+    return np.asarray(places)

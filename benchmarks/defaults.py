@@ -1,0 +1,92 @@
+"""A Learner without any setting against one tuned on held-out data, in the data's own units."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from timing import row
+
+import contextgap as cg
+from contextgap.experiments import run
+from contextgap.experiments.reproduce import thinned
+from contextgap.experiments.tune import Grid, tune_all
+from contextgap.problems import Classification, Problem, Sinusoids, Spacecraft
+from contextgap.widths import PosteriorWidth
+
+STEPS, EVALUATE = 1000, 500
+METHOD = "contextual-gap"
+Parts = tuple[Problem, Problem, Problem, Problem]
+
+
+def simulated(maker: object, seed: int) -> Parts:
+    rows = maker.sample(2 * (STEPS + EVALUATE), seed=seed)
+    return rows.split(STEPS, EVALUATE, STEPS, EVALUATE)
+
+
+def fixed(name: str, seed: int) -> Parts:
+    """Quarters of a data set as it is, unscaled; rows to explore are visited with replacement."""
+    rng = np.random.default_rng(seed)
+    parts = Classification(name, scale=False).sample(seed=0).split(*[0.25] * 4, seed=seed)
+    held, held_rest, explore, exploit = parts
+    visits = (rng.integers(len(part), size=STEPS) for part in (held, explore))
+    return held.take(next(visits)), held_rest, explore.take(next(visits)), exploit
+
+
+PROBLEMS = {
+    "sinusoids": lambda seed: simulated(Sinusoids(), seed),
+    "spacecraft": lambda seed: simulated(Spacecraft(), seed),
+    "digits": lambda seed: fixed("digits", seed),
+    "wine": lambda seed: fixed("wine", seed),
+    "breast_cancer": lambda seed: fixed("breast_cancer", seed),
+    "iris": lambda seed: fixed("iris", seed),
+}
+
+
+def without_settings(explore: Problem, exploit: Problem, seed: int) -> float:
+    learner = cg.Learner(explore.n_arms, seed=seed)
+    for context, heard in zip(explore.contexts, explore.observations, strict=True):
+        arm = learner.ask(context)
+        learner.tell(context, arm, heard[arm])
+    picks = learner.recommend(exploit.contexts).astype(np.intp)
+    return float(exploit.regret(picks).mean())
+
+
+def tuned(held: Problem, rest: Problem, explore: Problem, exploit: Problem, seed: int) -> float:
+    methods = {METHOD: cg.METHODS[METHOD]}
+    grid = thinned(Grid.of(held.contexts), 6)
+    best = tune_all((held, rest), methods, grid, PosteriorWidth(1.0), seed)[METHOD]
+    trace = run(
+        explore,
+        exploit,
+        method=METHOD,
+        kernel=best.kernel,
+        ridge=best.ridge,
+        checkpoints=[len(explore)],
+        seed=seed,
+    )
+    return float(trace.average_regret[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=100)
+    options = parser.parse_args()
+    print(f"average regret after {STEPS} steps of {METHOD}, mean of {options.seeds} ± its error")
+    print(f"{'problem':14} {'no setting':>18} {'tuned on held-out':>20}")
+    for name, parts_of in PROBLEMS.items():
+        ends = []
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
+            parts = parts_of(seed)
+            ends.append([without_settings(*parts[2:], seed), tuned(*parts, seed)])
+        means = np.mean(ends, axis=0)
+        errors = np.std(ends, axis=0, ddof=1) / np.sqrt(len(ends))
+        cells = [f"{mean:.4f} ± {error:.4f}" for mean, error in zip(means, errors, strict=True)]
+        print(f"{name:14} {cells[0]:>18} {cells[1]:>20}", flush=True)
+        ratio = means[0] / means[1]
+        print(row("  regret over that of the tuned one", ratio, "x", "<= 1.5", ratio <= 1.5))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Choosing the contexts to try against taking them as they come, on the same budget of trials."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+import contextgap as cg
+from contextgap.problems import Classification, Problem, Sinusoids
+
+METHODS = ("contextual-gap", "elimination", "knowledge-gradient", "uniform")
+BUDGETS = (100, 200, 400)
+POOL, EVALUATE = 400, 1000
+
+
+def sinusoids(seed: int, noise: float) -> tuple[Problem, Problem]:
+    pool, rest = Sinusoids(n_arms=10).sample(POOL + EVALUATE, seed=seed).split(POOL, EVALUATE)
+    return pool.with_noise(noise, seed), rest
+
+
+def digits(seed: int, noise: float) -> tuple[Problem, Problem]:
+    pool, rest = Classification("digits").sample(seed=0).split(POOL, EVALUATE, seed=seed)
+    return pool.with_noise(noise, seed), rest
+
+
+PROBLEMS = {
+    "10 sines": (sinusoids, 0.0),
+    "10 sines, noise 0.3": (sinusoids, 0.3),
+    "digits": (digits, 0.0),
+}
+
+
+def regrets(pool: Problem, rest: Problem, method: str, seed: int, chosen: bool) -> list[float]:
+    """Return the average regret elsewhere after every budget."""
+    learner = cg.Learner(pool.n_arms, method=method, seed=seed)
+    order = np.random.default_rng(seed).integers(len(pool), size=BUDGETS[-1])
+    found = []
+    for step, passive in enumerate(order, 1):
+        if chosen:
+            context, arm = learner.ask(pool=pool.contexts)
+            row = int(np.flatnonzero((pool.contexts == context).all(axis=1))[0])
+        else:
+            row = int(passive)
+            arm = learner.ask(pool.contexts[row])
+        learner.tell(pool.contexts[row], arm, pool.observations[row, arm])
+        if step in BUDGETS:
+            picks = learner.recommend(rest.contexts).astype(np.intp)
+            found.append(float(rest.regret(picks).mean()))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    seeds = range(parser.parse_args().seeds)
+    print(f"average regret after {', '.join(map(str, BUDGETS))} trials, mean of {len(seeds)};")
+    print(f"a pool of {POOL} contexts, no settings, evaluated on {EVALUATE} others")
+    print(f"{'problem':20} {'method':19} {'as they come':24} chosen")
+    for name, (make, noise) in PROBLEMS.items():
+        for method in METHODS:
+            ends = np.array(
+                [
+                    [regrets(*make(seed, noise), method, seed, chosen) for chosen in (False, True)]
+                    for seed in seeds
+                ]
+            )
+            passive, active = (" ".join(f"{x:7.4f}" for x in way) for way in ends.mean(axis=0))
+            print(f"{name:20} {method:19} {passive:24} {active}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
