@@ -238,3 +238,10 @@ def test_noise_that_never_changes_is_not_taken_for_none():
     often = learn_scales(cg.Gaussian((1.0,)), [np.vstack([x, x[again]])], [np.append(y, y[again])])
     assert often.ridge == pytest.approx(once.ridge)
     assert often.ridge == pytest.approx(0.09, rel=0.5)
+
+
+def test_few_rows_in_bulk_are_learnt_from_as_well():
+    contexts = np.array([[0.0], [1000.0], [2000.0], [3000.0]])
+    learner = cg.Learner(["a", "b"]).fit(contexts, ["a", "b", "a", "b"], [1.0, 3.0, 1.1, 3.1])
+    assert learner.kernel != cg.Gaussian(1.0)
+    assert learner.recommend(contexts).tolist() == ["b"] * 4

@@ -16,7 +16,7 @@ from contextgap.arrays import IntArray
 from contextgap.belief import Decision
 from contextgap.contexts import ContextSchema, Intake, row_of
 from contextgap.explorers import Moment, any_context, explore
-from contextgap.kernels import Gaussian, Kernel
+from contextgap.kernels import Kernel
 from contextgap.labels import Label, check_label, label_array, read_labels
 from contextgap.methods import Method, read_method
 from contextgap.models import ExactModel
@@ -27,21 +27,18 @@ from contextgap.pending import Pending
 from contextgap.policy import Policy
 from contextgap.randomness import random_sources, seed_after
 from contextgap.scales import default_kernel, learn_scales
+from contextgap.settings import read_settings
 from contextgap.state import (
     Rules,
     describe_rules,
     describe_state,
-    read_prior_mean,
     read_seed,
     read_truth,
     restore_rules,
     restore_state,
 )
 from contextgap.stopping import ReferenceWatch, StoppingRule
-from contextgap.widths import PosteriorWidth, Width
-
-_RETUNE = ("doubling", "never")
-_FEW = 10  # rewards, of all arms together, from which scales are first learnt
+from contextgap.widths import Width
 
 
 class Learner:
@@ -102,23 +99,10 @@ class Learner:
         retune: str | None = None,
     ) -> None:
         labels = read_labels(arms)
-        burn_in = checks.whole("burn_in", burn_in, least=0)
-        if ridge is not None:
-            ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
-        if prior_mean is not None:
-            prior_mean = read_prior_mean(prior_mean)
-        self._unscaled = kernel is None
-        if kernel is None:
-            _check_left_out(ridge=ridge, prior_mean=prior_mean)
-            kernel, prior_mean = Gaussian(1.0), "auto"  # until they are learnt
-            burn_in = max(burn_in, 2, -(-_FEW // len(labels)))
-        checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
-        if width is None:
-            width = PosteriorWidth(2.0 if self._unscaled else 1.0)
-        checks.instance("width", width, Width, "PosteriorWidth(1.0)")
-        self._next_tune = _first_tune(retune, self._unscaled, burn_in * len(labels))
-        self._rules = Rules(read_method(method), width, burn_in)
-        self._model = ExactModel(kernel, ridge or 0.05, len(labels), prior_mean or 0.0)
+        start = read_settings(len(labels), kernel, ridge, prior_mean, width, burn_in, retune)
+        self._rules = Rules(read_method(method), start.width, start.burn_in)
+        self._model = ExactModel(start.kernel, start.ridge, len(labels), start.prior_mean)
+        self._unscaled, self._next_tune = start.unscaled, start.first_tune
         self._labels = labels
         self._active = tuple(range(len(labels)))
         self._places = {label: i for i, label in enumerate(labels)}
@@ -254,8 +238,10 @@ class Learner:
             self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
         else:
             self._model.observe_many(intake.rows, np.asarray(places), values)
-        if self._next_tune is not None and len(self._model) >= self._next_tune:
-            self.tune()
+        if self._next_tune is not None:
+            in_bulk = self._unscaled and len(values) > 1  # however few, all there may ever be
+            if in_bulk or len(self._model) >= self._next_tune:
+                self.tune()
 
     def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
         """Take in logged data in bulk; the posterior is that of telling it row by row.
@@ -510,25 +496,6 @@ class Learner:
             schema=self._schema,
             seed=seed_after(self._policy_seed, len(self._model)),
         )
-
-
-def _check_left_out(**settings: Any) -> None:
-    """Refuse settings that would be learnt anyway."""
-    for name, value in settings.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is learnt where no kernel is given, got {name}={value!r}; "
-                "give a kernel too, or leave it out"
-            )
-
-
-def _first_tune(retune: Any, unscaled: bool, burn_in_end: int) -> int | None:
-    """Return the number of rewards after which to tune first, if ever."""
-    if retune is None:
-        retune = "doubling" if unscaled else "never"
-    if retune not in _RETUNE:
-        raise ValueError(f"retune must be one of {_RETUNE}, got {retune!r}")
-    return max(_FEW, burn_in_end) if retune == "doubling" else None
 
 
 def _read_next_tune(value: Any) -> int | None:

@@ -75,7 +75,7 @@ def test_show_says_what_a_policy_holds(learnt):
     assert max(map(len, text.splitlines())) <= 80
     described = json.loads(call("show", learnt, "--json").stdout)
     assert sum(described["observations"].values()) == 60
-    assert described["kernel"]["type"] == "Gaussian"
+    assert described["kernel"]["left"]["kernel"]["type"] == "Gaussian"
 
 
 LEARN = ["learn", "{trials}", "--arm", "solver", "--reward", "score", "-o", "{folder}/x"]

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TextIO
 import numpy as np
 import typer
 
+from contextgap.arrays import FloatArray
 from contextgap.cli.problems import read_trials, split
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.kernels import Gaussian
@@ -38,10 +39,10 @@ def learn_command(
         str, typer.Option(help=f"Its deployment rule is used: {', '.join(METHODS)}.")
     ] = "contextual-gap",
     bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; from the contexts if left out.")
+        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
     ] = None,
-    ridge: Annotated[float, typer.Option(help="0.01 to 1 suits rewards of unit spread.")] = 0.05,
-    scale: Annotated[float, typer.Option(help="Width of the intervals.")] = 1.0,
+    ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
+    scale: Annotated[float, typer.Option(help="Width of the intervals, in deviations.")] = 2.0,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
     json: Json = False,
 ) -> None:
@@ -49,19 +50,13 @@ def learn_command(
     with complaints():
         sheet, columns, arms, rewards = read_trials(log, split(context), arm, reward)
         contexts = sheet.numbers(columns)
-        kernel = Gaussian.from_contexts(contexts) if bandwidth is None else Gaussian(bandwidth)
-        labels = sorted(set(arms))
-        learner = Learner(
-            labels,
-            kernel=kernel,
-            ridge=ridge,
-            method=method,
-            width=PosteriorWidth(scale),
-            prior_mean="auto",
-            seed=seed,
-        )
+        labels, how = sorted(set(arms)), _settings(contexts, bandwidth, ridge)
+        learner = Learner(labels, method=method, width=PosteriorWidth(scale), seed=seed, **how)
         table = study_import("pandas").DataFrame(contexts, columns=columns)
-        learner.fit(table, arms, rewards)
+        try:
+            learner.fit(table, arms, rewards)
+        except ValueError as error:
+            raise ValueError(f"{log}: {error}") from None
         policy = learner.freeze()
         policy.save(output)
     if json:
@@ -69,6 +64,14 @@ def learn_command(
         return
     _print_policy(f"learnt from {len(arms)} trials in {log.name}", policy)
     out.print(f"policy: {output}", soft_wrap=True)
+
+
+def _settings(contexts: FloatArray, bandwidth: float | None, ridge: float | None) -> dict[str, Any]:
+    """Return what the user gave, completed; nothing if nothing was given, to be learnt."""
+    if bandwidth is None and ridge is None:
+        return {}
+    kernel = Gaussian.from_contexts(contexts) if bandwidth is None else Gaussian(bandwidth)
+    return {"kernel": kernel, "ridge": ridge, "prior_mean": "auto"}
 
 
 def recommend_command(
