@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 # Rooms that need extras, or are rarely needed, load when first used.
-_LAZY = ("experiments", "plot", "problems", "report", "theory")
+_LAZY = ("compression", "experiments", "export", "plot", "problems", "report", "theory")
 
 
 def __getattr__(name: str) -> ModuleType:

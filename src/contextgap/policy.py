@@ -31,6 +31,7 @@ from contextgap.state import (
 from contextgap.widths import Width
 
 if TYPE_CHECKING:
+    from contextgap.compression import CompressionReport
     from contextgap.export.c import CExport
     from contextgap.export.onnx import OnnxFile
 
@@ -70,12 +71,14 @@ class Policy:
         rules: Rules,
         schema: ContextSchema,
         seed: int,
+        compression: CompressionReport | None = None,
     ) -> None:
         self._model = model
         self._labels = labels
         self._active = active
         self._rules = rules
         self._schema = schema
+        self._compression = compression
         self._seed = seed
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -143,6 +146,11 @@ class Policy:
         return self._schema.columns
 
     @property
+    def compression(self) -> CompressionReport | None:
+        """What compressing cost, for what ``compress`` returned; files do not keep it."""
+        return self._compression
+
+    @property
     def dimension(self) -> int | None:
         """How many numbers a context has; None if the policy never saw one."""
         return self._schema.dimension
@@ -196,6 +204,57 @@ class Policy:
         bound = np.maximum(self._choose(rows).gap, 0.0)
         bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
         return Certificate(frozen(bound), self.probability)
+
+    def compress(
+        self,
+        *,
+        points: int | None = None,
+        bytes: int | None = None,  # noqa: A002  # the word users know it by
+        agreement: float | None = None,
+        contexts: Any = None,
+        float32: bool = True,
+        seed: int = 0,
+    ) -> Policy:
+        """Return a policy that rests on fewer points and decides almost alike.
+
+        Give one of ``points``, ``bytes`` and ``agreement``. What it cost is in the result's
+        ``compression``; ``contextgap.compression.compress`` says what its beliefs still mean.
+
+        Parameters
+        ----------
+        points
+            Points that each arm may keep at most.
+        bytes
+            Bytes that the constants of the C export may take at most.
+        agreement
+            Share of decisions that must stay, such as 0.99.
+        contexts
+            A sample of contexts like those to be met; the observed ones by default.
+        float32
+            Whether bytes are counted for ``float`` or for ``double``.
+        seed
+            Makes everything random repeatable.
+        """
+        from contextgap.compression import compress
+
+        smaller, report = compress(
+            self,
+            points=points,
+            bytes=bytes,
+            agreement=agreement,
+            contexts=contexts,
+            float32=float32,
+            seed=seed,
+        )
+        return Policy(
+            model=smaller._model,
+            labels=smaller._labels,
+            active=smaller._active,
+            rules=smaller._rules,
+            schema=smaller._schema,
+            seed=smaller._seed,
+            compression=report,
+        )
 
     def to_onnx(
         self, path: str | os.PathLike[str], *, float32: bool = False, explain: bool = False

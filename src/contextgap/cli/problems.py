@@ -54,6 +54,13 @@ def read_problem(
     if rewards is not None:
         table = Table(path, context=split(context), rewards=split(rewards) or [], ordered=ordered)
         return table.sample(rows, seed=seed)
+    if noise is None and path.suffix != ".mat":
+        columns = read_sheet(path).columns
+        if not any(name.startswith("noise") for name in columns):
+            raise ValueError(
+                f"{path}: name the columns with every arm's reward by --rewards, or those with the "
+                f"sensors' noise by --noise; the columns are {', '.join(columns)}"
+            )
     return SensorLog(path, noise=split(noise), telemetry=split(context)).sample(rows)
 
 
