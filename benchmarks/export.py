@@ -172,6 +172,12 @@ def main(each: int) -> None:
     count = each * len(RULES) * len(KERNELS)
     print(f"{len(RULES) * len(KERNELS)} combinations, {each} random contexts each, {count} in all,")
     print_totals(totals, near[0])
+    for kind in ("ONNX float32", "C float"):
+        total = totals[kind]
+        print(
+            f"  {kind}: {100 * total.same / total.contexts:.4f} % agree, "
+            f"worst added regret {total.worst:.2g}"
+        )
     print("and contexts put on the boundary between two decisions,")
     print_totals(edges, near[1])
     print(f"Python's recommend, with its shortcuts, differs from the rule at {shortcuts} contexts")
@@ -184,12 +190,11 @@ def main(each: int) -> None:
 
 
 def print_totals(totals: dict[str, Total], near: int) -> None:
-    print(f"{near} of {totals['C double'].contexts} near ties of two arms:")
+    print(f"{near} of {totals['C double'].contexts} of them near ties of two arms:")
     for kind, total in totals.items():
         print(
             f"  {kind:13} same {total.same}, near ties decided otherwise {total.near_ties}, "
-            f"different {total.different} ({100 * total.same / total.contexts:.4f} % agree), "
-            f"worst added regret {total.worst:.2g}"
+            f"different {total.different}"
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import numpy as np
 from learner import BANDWIDTH, RIDGE, logged
@@ -20,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from timing import medians, row
 
 import contextgap as cg
+from contextgap.models.narrowing import NarrowingPosterior
 
 ARMS, POINTS, BATCH = 3, 1000, 1000
 RULES = (cg.SmallestGap(), cg.HighestMean())
@@ -104,6 +106,22 @@ def check_same(policy: cg.Policy, regressors: list[GaussianProcessRegressor], at
         np.testing.assert_allclose(ours.std[:, arm], std, atol=1e-6)
 
 
+def open_by_panel(policy: cg.Policy, contexts: np.ndarray) -> list[int]:
+    """Return how many contexts are undecided when each panel of the factors is taken in."""
+    left: list[int] = []
+
+    class Counting(NarrowingPosterior):
+        """Counts, and does all else as usual."""
+
+        def narrow(self) -> None:
+            left.append(len(self.mean))
+            super().narrow()
+
+    with patch("contextgap.shortcut.NarrowingPosterior", Counting):
+        policy.recommend(contexts)
+    return left
+
+
 def time_problem(problem: Problem, rounds: int) -> None:
     batch, one = problem.queries, problem.queries[0]
     regressors = problem.regressors()
@@ -130,6 +148,8 @@ def time_problem(problem: Problem, rounds: int) -> None:
             certificate=lambda policy=policy: policy.certificate(one),
         )
         print(f"{problem.name}, {ARMS} arms x {POINTS} points, {name}")
+        left = ", ".join(map(str, open_by_panel(policy, batch))) or "none"
+        print(f"  undecided at each panel of the factors, of {BATCH} contexts: {left}")
         report(f"  {BATCH} contexts", times, with_targets=True)
         report("  1 context", few, with_targets=False)
 
