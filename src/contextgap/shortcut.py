@@ -18,6 +18,9 @@ from contextgap.models.narrowing import NarrowingPosterior
 from contextgap.recommenders import Recommender
 from contextgap.widths import Width
 
+# If a panel leaves more than this share of contexts open, the next are not worth looking between.
+_MANY = 0.5
+
 
 def decided_arms(
     rule: Recommender, model: ExactModel, contexts: FloatArray, arms: Sequence[int], width: Width
@@ -54,7 +57,9 @@ def decided_arms(
         open_ = open_[left]
         if not (len(left) and posterior.panels_left):
             break
-        if len(left) < len(settled.certain):
-            posterior.keep(left)
-        posterior.narrow()
+        posterior.keep(left)
+        if posterior.panels_done and len(left) > _MANY * len(settled.certain):
+            posterior.finish()  # arms are close, in widths: bounds will not do
+        else:
+            posterior.narrow()
     return chosen, open_

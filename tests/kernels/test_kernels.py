@@ -449,3 +449,25 @@ def test_replace_checks_again():
     assert replace(cg.Gaussian(1.0), bandwidth=2) == cg.Gaussian(2.0)
     with pytest.raises(ValueError, match="bandwidth must be positive"):
         replace(cg.Gaussian(1.0), bandwidth=0)
+
+
+@pytest.mark.parametrize("bandwidth", [4.0, tuple(np.linspace(1.0, 9.0, 20))], ids=["one", "many"])
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_many_wide_contexts_give_the_same_values_by_a_matrix_product(bandwidth, shift, monkeypatch):
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(150, 20)) + shift, rng.normal(size=(160, 20)) + shift
+    left[:40] = right[:40]  # the same contexts are at distance 0
+    kernel = cg.Gaussian(bandwidth)
+    fast = kernel(left, right)
+    assert kernel._squared_by_product(left, right) is not None
+    monkeypatch.setattr("contextgap.kernels.stationary._MANY", 10**9)
+    assert kernel._squared_by_product(left, right) is None
+    np.testing.assert_allclose(fast, kernel(left, right), rtol=0, atol=1e-13)
+    assert fast.max() <= 1.0
+
+
+def test_contexts_far_from_their_centre_take_the_exact_way():
+    rng = np.random.default_rng(0)
+    contexts = rng.normal(size=(150, 20))
+    contexts[0] += 1e5
+    assert cg.Gaussian(1.0)._squared_by_product(contexts, contexts) is None

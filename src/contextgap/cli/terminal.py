@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -48,12 +49,13 @@ def _plain(value: Any) -> Any:
 
 def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table; numbers to three significant digits, flush right."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
         numeric = any(isinstance(row[place], int | float) for row in rows)
         table.add_column(header, justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(f"{x:.3g}" if isinstance(x, float) else str(x) for x in row))
+        # Escaped: units in brackets, as in "speed [rpm]", are not markup.
+        table.add_row(*(f"{x:.3g}" if isinstance(x, float) else escape(str(x)) for x in row))
     out.print(table)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from contextgap.arrays import FloatArray, IntArray
+from contextgap.models.arm import Arm
 from contextgap.models.exact import ExactModel
 from contextgap.models.factor import ROWS
 
@@ -62,6 +63,11 @@ class NarrowingPosterior:
         self._solved: list[list[FloatArray]] = [[] for _ in arms]  # panels of v, by arm
 
     @property
+    def panels_done(self) -> int:
+        """How many panels were taken in."""
+        return self._panel
+
+    @property
     def panels_left(self) -> bool:
         """Whether standard deviations can still be told more closely."""
         return any(self._panel * ROWS < len(state) for state in self._states)
@@ -86,7 +92,10 @@ class NarrowingPosterior:
         self._solved = [[v[:, which] for v in solved] for solved in self._solved]
 
     def narrow(self) -> None:
-        """Take in the next panel of every arm's factor."""
+        """Take in the next panel of every arm's factor; all of them for a single context."""
+        if len(self._open) == 1:
+            self.finish()
+            return
         first = self._panel * ROWS
         for column, (state, values) in enumerate(zip(self._states, self._values, strict=True)):
             if first < len(state):
@@ -95,3 +104,26 @@ class NarrowingPosterior:
                 self._solved[column].append(v)
                 self._most[:, column] -= np.einsum("ij,ij->j", v, v)
         self._panel += 1
+
+    def finish(self) -> None:
+        """Take in all panels that are left."""
+        first = self._panel * ROWS
+        for column, (state, values) in enumerate(zip(self._states, self._values, strict=True)):
+            if first < len(state):
+                v = self._finished(state, values, self._solved[column])
+                self._most[:, column] -= np.einsum("ij,ij->j", v, v)
+        self._panel = -(-max(len(state) for state in self._states) // ROWS)
+
+    def _finished(self, state: Arm, values: FloatArray, solved: Sequence[FloatArray]) -> FloatArray:
+        """The rows of v that were not solved yet."""
+        first = self._panel * ROWS
+        v = values.take(self._open, axis=1)
+        if v.shape[1] == 1 and not first:  # packed triangles do for a vector, without unpacking
+            state.factor.solve(v[:, 0])
+            return v
+        if first:
+            v[:first] = np.concatenate(solved)
+        for panel in range(self._panel, -(-len(v) // ROWS)):
+            start = panel * ROWS
+            state.factor.solve_panel(panel, v[start : start + ROWS], [v[:start]] if start else [])
+        return v[first:]
