@@ -357,7 +357,10 @@ class ExactModel:
         if not len(rows):
             return np.empty((0, len(contexts)))
         v = np.ascontiguousarray(self.kernel(rows, contexts))
-        state.factor.solve_many(v)
+        if len(contexts) == 1:
+            state.factor.solve(v[:, 0])  # without unpacking anything
+        else:
+            state.factor.solve_many(v)
         return v
 
     def _rows(self, state: Arm, dimension: int, assumed: bool) -> FloatArray:
