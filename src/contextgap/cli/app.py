@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 import contextgap
-from contextgap.cli import leaderboard, policies, reproduce, selection, studies, theory
+from contextgap.cli import (
+    export,
+    leaderboard,
+    policies,
+    reproduce,
+    selection,
+    studies,
+    theory,
+    verify,
+)
 
 app = typer.Typer(
     name="contextgap",
@@ -27,6 +36,8 @@ app.command("coverage")(theory.coverage_command)
 app.command("learn")(policies.learn_command)
 app.command("recommend")(policies.recommend_command)
 app.command("show")(policies.show_command)
+app.command("export")(export.export_command)
+app.command("verify")(verify.verify_command)
 
 
 def _version(wanted: bool) -> None:

@@ -24,6 +24,9 @@ from contextgap.problems.sheet import read_sheet
 from contextgap.widths import PosteriorWidth
 
 PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run wrote.")]
+ContextFile = Annotated[
+    Path | None, typer.Option(help="A .csv or .parquet file of contexts that will be met.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -172,3 +175,12 @@ def _print_policy(title: str, policy: Policy) -> None:
     print_table(title, ["", "value"], shown)
     counts = policy.counts
     print_table("arms", ["arm", "observations"], [[str(arm), n] for arm, n in counts.items()])
+
+
+def read_contexts(policy: Policy, path: Path) -> FloatArray:
+    """Return the contexts in a file, checked as the policy's own."""
+    sheet = read_sheet(path)
+    rows = sheet.numbers(list(policy.columns or sheet.columns))
+    if not len(rows):
+        raise ValueError(f"{path} holds no contexts")
+    return policy._read(rows)[0]

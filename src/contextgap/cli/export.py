@@ -1,0 +1,231 @@
+"""The command that takes a policy to where it decides."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from contextgap.arrays import FloatArray
+from contextgap.cli.policies import ContextFile, Json, PolicyFile, read_contexts
+from contextgap.cli.terminal import complaints, out, print_json, print_table
+from contextgap.compression import CompressionReport, compress
+from contextgap.export.c import CExport
+from contextgap.export.c.literals import label_text
+from contextgap.export.onnx import OnnxFile
+from contextgap.policy import Policy
+
+_SELF_TEST_CONTEXTS = 200
+_TRIES = 8  # sizes to try until an export has as many bytes as allowed
+_ENOUGH = 0.97  # or almost as many
+
+
+def export_command(
+    policy: PolicyFile,
+    onnx: Annotated[Path | None, typer.Option(help="ONNX file to write.")] = None,
+    c: Annotated[Path | None, typer.Option("--c", help="Folder to write C99 to.")] = None,
+    float32: Annotated[bool, typer.Option("--float32", help="Single precision.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Widths, gaps and certificates too.")
+    ] = False,
+    contexts: ContextFile = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(help="Compress first, to this ROM (C) or file size (ONNX).", min=1),
+    ] = None,
+    policy_out: Annotated[
+        Path | None, typer.Option(help="Policy file for what --max-bytes makes.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the compression.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Write a policy as an ONNX graph, as C99, or as both."""
+    with complaints():
+        if onnx is None and c is None:
+            raise ValueError("nothing to write: give --onnx FILE, --c DIR or both")
+        if policy_out is not None and max_bytes is None:
+            raise ValueError("--policy-out writes what --max-bytes makes; give --max-bytes too")
+        rule = Policy.load(policy)
+        rows = None if contexts is None else read_contexts(rule, contexts)
+        exports = _Exports(onnx, c, float32, explain, rows)
+        report = None
+        if max_bytes is not None:
+            rule, report = _compressed(rule, max_bytes, exports, seed)
+        if policy_out is not None:
+            rule.save(policy_out)
+        graph, code = exports.write(rule)
+    if json:
+        print_json(_described(rule, graph, code, report, policy_out))
+        return
+    if report is not None:
+        _print_compression(report)
+    if graph is not None:
+        _print_graph(rule, graph, float32)
+    if code is not None:
+        _print_code(rule, code, float32)
+    if policy_out is not None:
+        out.print(f"policy: {policy_out}", soft_wrap=True, markup=False)
+
+
+class _Exports:
+    """What to write, and where."""
+
+    def __init__(
+        self,
+        onnx: Path | None,
+        c: Path | None,
+        float32: bool,
+        explain: bool,
+        contexts: FloatArray | None,
+    ) -> None:
+        self.onnx, self.c = onnx, c
+        self.float32, self.explain = float32, explain
+        self.contexts = contexts
+
+    def write(self, policy: Policy) -> tuple[OnnxFile | None, CExport | None]:
+        graph, code = None, None
+        if self.onnx is not None:
+            graph = policy.to_onnx(self.onnx, float32=self.float32, explain=self.explain)
+        if self.c is not None:
+            code = policy.to_c(
+                self.c,
+                float32=self.float32,
+                certificates=self.explain,
+                contexts=_thinned(self.contexts),
+            )
+        return graph, code
+
+    def bytes(self, policy: Policy) -> int:
+        """Return what the larger of both takes."""
+        with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
+            trial = _Exports(
+                self.onnx and Path(folder) / "policy.onnx",
+                self.c and Path(folder) / "c",
+                self.float32,
+                self.explain,
+                self.contexts,
+            )
+            graph, code = trial.write(policy)
+        return max(graph.size if graph else 0, code.rom_bytes if code else 0)
+
+
+def _thinned(contexts: FloatArray | None) -> FloatArray | None:
+    """At most as many contexts as a self-test has room for, from all over the file."""
+    if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
+        return contexts
+    return contexts.take(np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int), axis=0)
+
+
+def _compressed(
+    policy: Policy, most: int, exports: _Exports, seed: int
+) -> tuple[Policy, CompressionReport]:
+    """Return a policy whose exports take at most ``most`` bytes.
+
+    Bytes of C without certificates are known beforehand; those of a graph, or of certificates, only
+    once written. So what was too much is taken off, and where that is not it, the middle between
+    too little and too much.
+    """
+
+    def attempt(limit: int) -> tuple[tuple[Policy, CompressionReport], int]:
+        made = compress(
+            policy, bytes=limit, contexts=exports.contexts, float32=exports.float32, seed=seed
+        )
+        return made, exports.bytes(made[0])
+
+    made, size = attempt(most)
+    fitting, low, high = (made, most, most) if size <= most else (None, 0, most)
+    smallest = size
+    for _ in range(_TRIES):
+        if high - low <= 1:
+            break
+        limit = made[1].bytes - (size - most)
+        if not low < limit < high:
+            limit = (low + high) // 2
+        try:
+            made, size = attempt(limit)
+        except ValueError:  # too little even for a policy without points
+            low = limit
+            continue
+        smallest = min(size, smallest)
+        if size > most:
+            high = limit
+            continue
+        fitting, low = made, limit
+        if size >= _ENOUGH * most:
+            break
+    if fitting is None:
+        raise ValueError(
+            f"--max-bytes {most} is too little for this export; the smallest found takes {smallest}"
+        )
+    return fitting
+
+
+def _described(
+    policy: Policy,
+    graph: OnnxFile | None,
+    code: CExport | None,
+    report: CompressionReport | None,
+    saved: Path | None,
+) -> dict[str, Any]:
+    compression = report and {**asdict(report), "curve": [row._asdict() for row in report.curve]}
+    return {
+        "rule": type(policy.method.recommender).__name__,
+        "points": list(policy.counts.values()),
+        "onnx": graph and asdict(graph),
+        "c": code and {**asdict(code), "multiply_adds": code.operations.multiply_adds},
+        "compression": compression,
+        "policy": saved and str(saved),
+    }
+
+
+def _print_compression(report: CompressionReport) -> None:
+    before, after = report.points_before, report.points
+    rows = [
+        ["points per arm, before", ", ".join(map(str, before))],
+        ["points per arm", ", ".join(map(str, after))],
+        ["constants in C, before", f"{report.bytes_before} bytes"],
+        ["constants in C", f"{report.bytes} bytes"],
+        ["deploys by", report.recommender],
+        ["decisions unchanged, held out", f"{100 * report.agreement:.2f} %"],
+        ["average regret added, as believed", f"{report.added_regret:.3g}"],
+        ["  at most, where intervals hold", f"{report.added_regret_bound:.3g}"],
+    ]
+    print_table("compressed" if before != after else "small enough as it was", ["", ""], rows)
+
+
+def _print_graph(policy: Policy, graph: OnnxFile, float32: bool) -> None:
+    rows = [
+        *_rule_rows(policy, "float32" if float32 else "float64"),
+        ["file", f"{graph.size} bytes"],
+        ["operators", f"opset {graph.opset}"],
+        ["outputs", ", ".join(graph.outputs)],
+    ]
+    print_table("ONNX", ["", ""], rows)
+    out.print(f"written to {graph.path}", soft_wrap=True, markup=False)
+
+
+def _print_code(policy: Policy, code: CExport, float32: bool) -> None:
+    count = code.operations
+    rows = [
+        *_rule_rows(policy, "float" if float32 else "double"),
+        ["ROM, constants", f"{code.rom_bytes} bytes"],
+        ["RAM, on the stack", f"{code.ram_bytes} bytes"],
+        ["multiply-adds per decision", count.multiply_adds],
+        ["divisions, exp, sqrt, sin", f"{count.divisions}, {count.exp}, {count.sqrt}, {count.sin}"],
+        ["fallback arm", f"{code.fallback}, {label_text(policy.arms[code.fallback])}"],
+        ["near ties in the self-test", code.near_ties],
+    ]
+    print_table("C99", ["", ""], [[name, str(value)] for name, value in rows])
+    out.print(f"written to {code.source.parent}", soft_wrap=True, markup=False)
+
+
+def _rule_rows(policy: Policy, numbers: str) -> list[list[Any]]:
+    return [
+        ["deploys by", type(policy.method.recommender).__name__],
+        ["points per arm", ", ".join(map(str, policy.counts.values()))],
+        ["numbers", numbers],
+    ]

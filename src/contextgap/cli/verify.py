@@ -1,0 +1,212 @@
+"""The command that compares an export with its policy."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+import typer
+
+from contextgap.arrays import FloatArray, IntArray
+from contextgap.cli.policies import ContextFile, Json, PolicyFile, read_contexts
+from contextgap.cli.terminal import complaints, out, print_json, print_table
+from contextgap.export import Parity, decision_rule, parity
+from contextgap.export.c.build import CompiledPolicy, CompilerError, find_compiler
+from contextgap.export.c.data import column_names
+from contextgap.export.c.files import HEADER, SELF_TEST, SOURCE
+from contextgap.export.c.literals import label_text
+from contextgap.export.onnx import GraphPolicy
+from contextgap.export.reference import comparison_contexts
+from contextgap.policy import Policy
+
+
+def verify_command(
+    policy: PolicyFile,
+    exported: Annotated[
+        Path, typer.Argument(help="A .onnx file or a folder that export wrote.", show_default=False)
+    ],
+    contexts: ContextFile = None,
+    count: Annotated[int, typer.Option(help="Random contexts to compare at.", min=1)] = 10_000,
+    seed: Annotated[int, typer.Option(help="Of the random contexts.", min=0)] = 0,
+    compiler: Annotated[
+        str | None, typer.Option(help="For C; $CC, cc, gcc or clang if left out.")
+    ] = None,
+    agreement: Annotated[
+        float, typer.Option(help="Least share of equal decisions in float32.", min=0, max=1)
+    ] = 0.99,
+    json: Json = False,
+) -> None:
+    """Compare an export's decisions with the policy's; exit status 1 if they differ.
+
+    Near ties, where rounding decides, are no difference.
+    """
+    with complaints(), _compiler_errors():
+        rule = Policy.load(policy)
+        export, notice = _open(exported, compiler)
+        _check_same_shape(rule, export, exported)
+        plain = decision_rule(rule)
+        sets = {"random": comparison_contexts(rule, plain, count, None, seed)}
+        if contexts is not None:
+            sets[contexts.name] = read_contexts(rule, contexts)
+        compared = {name: _Comparison(rule, export, rows) for name, rows in sets.items()}
+        self_test = _run_self_test(exported, compiler) if exported.is_dir() else None
+    single = export.dtype == np.float32
+    reasons = [
+        f"{name}: {result.different} of {result.contexts} decisions differ"
+        for name, result in ((name, each.parity) for name, each in compared.items())
+        if (result.agreement < agreement if single else result.different)
+    ]
+    if self_test is not None and not self_test[0]:
+        reasons.append("the self-test failed")
+    if json:
+        print_json(
+            {
+                "export": str(exported),
+                "float32": single,
+                "contexts": {name: each.described() for name, each in compared.items()},
+                "self_test": self_test and {"passed": self_test[0], "output": self_test[1]},
+                "passed": not reasons,
+            }
+        )
+    else:
+        _print_comparison(f"{notice}, {export.dtype}", compared)
+        if self_test is not None:
+            out.print(f"self-test: {self_test[1]}", markup=False)
+        different = sum(each.parity.different for each in compared.values())
+        out.print(_verdict(reasons, different), markup=False)
+    if reasons:
+        raise typer.Exit(1)
+
+
+def _verdict(reasons: list[str], different: int) -> str:
+    if reasons:
+        advice = "an export with --max-bytes decides as the policy that --policy-out wrote"
+        return f"FAILED: {'; '.join(reasons)}\n({advice})"
+    if different:
+        return f"passed: all but {different} decisions are the policy's"
+    return "passed: all decisions are the policy's, near ties apart"
+
+
+class _Exported(Protocol):
+    """What both kinds of export can be asked."""
+
+    dimension: int
+    dtype: np.dtype[Any]
+
+    @property
+    def labels(self) -> tuple[Any, ...]: ...
+
+    @property
+    def columns(self) -> tuple[str, ...] | None: ...
+
+    def recommend(self, contexts: Any) -> IntArray: ...
+
+
+def _open(path: Path, compiler: str | None) -> tuple[_Exported, str]:
+    """Return an export, ready to be asked, and what runs it."""
+    if path.is_dir():
+        missing = [name for name in (HEADER, SOURCE, SELF_TEST) if not (path / name).is_file()]
+        if missing:
+            raise ValueError(
+                f"{path} is no exported policy: it holds no {missing[0]}; "
+                "'contextgap export --c' writes one"
+            )
+        return CompiledPolicy(path, compiler), f"C by {Path(find_compiler(compiler)).name}"
+    if not path.exists():
+        raise ValueError(f"there is no {path}; 'contextgap export' writes a .onnx file or a folder")
+    if path.suffix != ".onnx":
+        raise ValueError(
+            f"{path} is no exported policy: a .onnx file, or the folder that --c wrote, is"
+        )
+    try:
+        return GraphPolicy(path, threads=1), "ONNX by onnxruntime"
+    except (ImportError, OSError, ValueError):
+        raise
+    except Exception as error:  # onnxruntime's own, which have no common base
+        raise ValueError(f"{path} cannot be read as ONNX: {error}") from None
+
+
+@contextmanager
+def _compiler_errors() -> Iterator[None]:
+    try:
+        yield
+    except CompilerError as error:
+        raise OSError(str(error)) from None
+
+
+def _check_same_shape(policy: Policy, export: _Exported, path: Path) -> None:
+    """Complain if the export cannot be of this policy."""
+    rule = decision_rule(policy)
+    names = list(column_names(rule))
+    pairs: dict[str, tuple[Any, Any]] = {
+        "numbers per context": (rule.dimension, export.dimension),
+        "arms": ([*map(label_text, rule.labels)], [*map(label_text, export.labels)]),
+        "columns": (names, list(export.columns or names)),
+    }
+    for what, (expected, got) in pairs.items():
+        if expected != got:
+            raise ValueError(
+                f"{path} is not of this policy: its {what} are {got}, the policy's {expected}"
+            )
+
+
+class _Comparison:
+    """An export's decisions at some contexts, compared and timed."""
+
+    def __init__(self, policy: Policy, export: _Exported, contexts: FloatArray) -> None:
+        self.exported_seconds, chosen = _timed(lambda: export.recommend(contexts))
+        self.python_seconds, _ = _timed(lambda: policy.recommend(contexts))
+        self.parity: Parity = parity(policy, chosen, contexts)
+
+    def described(self) -> dict[str, Any]:
+        return {
+            **asdict(self.parity),
+            "agreement": self.parity.agreement,
+            "microseconds": self._microseconds(self.exported_seconds),
+            "microseconds_in_python": self._microseconds(self.python_seconds),
+        }
+
+    def _microseconds(self, seconds: float) -> float:
+        return 1e6 * seconds / self.parity.contexts
+
+
+def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    answer = call()
+    return time.perf_counter() - start, answer
+
+
+def _run_self_test(folder: Path, compiler: str | None) -> tuple[bool, str]:
+    """Build the exported self-test as its header says; return whether it passed, and its words."""
+    with tempfile.TemporaryDirectory(prefix="contextgap-") as place:
+        program = Path(place) / "selftest"
+        command = [find_compiler(compiler), "-std=c99", "-O2", str(folder / SOURCE)]
+        command += [str(folder / SELF_TEST), "-o", str(program), "-lm"]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        if built.returncode:
+            raise CompilerError(f"{command[0]} refused {folder / SELF_TEST}:\n{built.stderr}")
+        done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    return done.returncode == 0, done.stdout.strip()
+
+
+def _print_comparison(title: str, compared: dict[str, _Comparison]) -> None:
+    names = {
+        "contexts": "contexts",
+        "same": "same decision",
+        "near_ties": "near ties decided otherwise",
+        "different": "different",
+        "worst_added_regret": "worst regret added",
+        "mean_added_regret": "mean regret added",
+        "microseconds": "µs per decision, export",
+        "microseconds_in_python": "µs per decision, Python, batch",
+    }
+    columns = [each.described() for each in compared.values()]
+    rows = [[shown, *(column[name] for column in columns)] for name, shown in names.items()]
+    print_table(title, ["", *compared], rows)
