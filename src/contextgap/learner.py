@@ -58,7 +58,8 @@ class Learner:
     ridge
         Regularisation: the variance of the noise. 0.05 for a kernel that is given.
     method
-        A name from ``METHODS``, or a ``Method``.
+        A name from ``METHODS``, or a ``Method``; ``"auto"`` for the one that did best on the
+        leaderboard, which is the knowledge gradient.
     width
         How standard deviations become confidence intervals: one of them by default, as in the
         paper; two where they are learnt and so have the rewards' unit.

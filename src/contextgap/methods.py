@@ -85,11 +85,18 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 
 
+# What "auto" stands for: the lowest average rank on the leaderboard (docs/leaderboard.md), at all
+# levels of noise and all budgets. Where another method wins in some situation, this is to ask.
+RECOMMENDED = "knowledge-gradient"
+
+
 def read_method(method: Any) -> Method:
-    """Return a method from its name or itself."""
+    """Return a method from its name, or "auto", or itself."""
     if isinstance(method, str):
+        if method == "auto":
+            return METHODS[RECOMMENDED]
         if method not in METHODS:
-            raise ValueError(f"method must be one of {sorted(METHODS)}, got {method!r}")
+            raise ValueError(f"method must be one of {['auto', *sorted(METHODS)]}, got {method!r}")
         return METHODS[method]
     checks.instance("method", method, Method, '"contextual-gap"')
     return method  # type: ignore[no-any-return]  # just checked
