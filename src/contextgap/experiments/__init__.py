@@ -13,6 +13,8 @@ from contextgap.experiments.fly import FlightTrace, fly
 from contextgap.experiments.pilot import pilot
 from contextgap.experiments.plan import Plan, plan
 from contextgap.experiments.run import Gram, Trace, run
+from contextgap.experiments.selection import select_algorithms
+from contextgap.experiments.selection_summary import summarise_selection
 from contextgap.experiments.study import Study
 from contextgap.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune
 
@@ -38,5 +40,7 @@ __all__ = [
     "pilot",
     "plan",
     "run",
+    "select_algorithms",
+    "summarise_selection",
     "tune",
 ]

@@ -2,23 +2,24 @@
 
 A selector is usually trained on the full table, in which every algorithm ran on every training
 instance. Here each training instance is visited ``budget`` times, one run per visit, and the
-learner says which algorithm runs.
+learner says which algorithm runs; if it may choose, also which instance is visited next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contextgap import checks
-from contextgap.arrays import IntArray
+from contextgap.arrays import FloatArray, IntArray
 from contextgap.experiments.compare import read_methods
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.learner import Learner
 from contextgap.methods import Method
+from contextgap.policy import Policy
 from contextgap.problems import Scenario
 from contextgap.problems.algorithm_selection import (
     closed_gap,
@@ -31,13 +32,18 @@ from contextgap.problems.extras import study_import
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+SELECTION_METHODS = ("contextual-gap", "knowledge-gradient", "elimination", "uniform")
+CANDIDATES = 100
+"""Instances to choose from per step; a knowledge gradient's time grows with their square."""
 
-def select(
+
+def select_algorithms(
     scenario: Scenario,
     *,
-    methods: Iterable[str] | Mapping[str, Method] = ("contextual-gap", "epsilon-greedy", "uniform"),
-    budget: int = 1,
+    methods: Iterable[str] | Mapping[str, Method] = SELECTION_METHODS,
+    budget: float | Sequence[float] = 1,
     seeds: Sequence[int] = (0, 1, 2),
+    choose: bool = False,
     executor: Executor | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -54,9 +60,15 @@ def select(
     methods
         Names from ``METHODS``, or methods by label.
     budget
-        Runs per training instance.
+        Visits per training instance, one run each; a fraction for a part of the instances.
+        Instances are visited pass by pass, all of them once before any of them twice. What is
+        visited for a run that was made before costs nothing and teaches nothing. Several numbers
+        for what was reached on the way to the largest.
     seeds
         One repetition each: the order of the instances, and all that is random about a method.
+    choose
+        Whether the learner chooses which of the instances left in a pass comes next, among 100
+        random ones; else they come in random order.
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     store
@@ -67,17 +79,18 @@ def select(
     Returns
     -------
     table
-        One row per method, seed and fold: the average simple regret in units of reward; the mean
-        performance of the selected algorithms, of the single best one (chosen on the training
-        part) and of the virtual best; the closed gap; the mean cost of the features, which none of
-        these includes; how many different runs were paid for, and how many the full table of the
-        training part has.
+        One row per method, seed, fold and budget: the average simple regret, and that of the single
+        best solver (chosen on the training part), in units of reward; the mean performance of the
+        selected algorithms, of the single best one and of the virtual best; the closed gap; the
+        mean cost of the features, which none of these includes; how many different runs were paid
+        for, and how many the full table of the training part has; the seconds that the whole
+        exploration took.
     """
-    budget = checks.whole("budget", budget, least=1)
+    budgets = _read_budgets(budget)
     chosen = read_methods(methods)
     parts = list(folds(scenario))
     places = [
-        ({"method": label, "seed": seed, "fold": number}, method, part)
+        ({"method": label, "choose": choose, "seed": seed, "fold": number}, method, part)
         for label, method in chosen.items()
         for seed in seeds
         for number, part in enumerate(parts, 1)
@@ -89,79 +102,99 @@ def select(
                 "train": train,
                 "test": test,
                 "method": method,
-                "budget": budget,
+                "budgets": budgets,
                 "seed": labels["seed"],
+                "choose": choose,
             },
         )
         for labels, method, (train, test) in places
     ]
     results = execute(tasks, executor=executor, store=store, progress=progress)
-    label = {"scenario": scenario.name, "budget": budget}
     rows = [
-        {**label, **labels, **result}
+        {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}
         for (labels, _, _), result in zip(places, results, strict=True)
+        for reached in result["reached"]
     ]
     return study_import("pandas").DataFrame(rows)
 
 
-def select_once(train: Scenario, test: Scenario, method: Method, budget: int, seed: int) -> Result:
-    """Return what one method selects on one fold, and how good that is."""
-    learner, tried = _explored(train, method, budget, seed)
-    picks = np.asarray(learner.freeze().recommend(test.contexts), dtype=np.intp)
-    single = selected_performance(test, single_best(train))
+def _read_budgets(budget: Any) -> tuple[float, ...]:
+    given = budget if isinstance(budget, Sequence | np.ndarray) else [budget]
+    hint = "1 for one run per training instance, 0.25 for one on every fourth"
+    read = sorted({checks.positive("budget", value, hint) for value in given})
+    if not read:
+        raise ValueError(f"budget must be a number or several, got none; {hint}")
+    return tuple(read)
+
+
+def select_once(
+    train: Scenario,
+    test: Scenario,
+    method: Method,
+    budgets: Sequence[float],
+    seed: int,
+    choose: bool,
+) -> Result:
+    """Return what one method selects on one fold after each budget, and how good that is."""
+    explored = _explored(train, method, budgets, seed, choose)
+    return {
+        "reached": [
+            {"budget": budget, **_evaluated(train, test, policy), "runs_paid": runs}
+            for budget, (policy, runs) in zip(budgets, explored, strict=True)
+        ]
+    }
+
+
+def _evaluated(train: Scenario, test: Scenario, policy: Policy) -> Result:
+    picks = np.asarray(policy.recommend(test.contexts), dtype=np.intp)
+    single = single_best(train)
     return {
         "instances": len(test),
         "average_regret": float(test.regret(picks).mean()),
+        "single_best_regret": float(test.regret(np.full(len(test), single)).mean()),
         "selected": float(selected_performance(test, picks).mean()),
-        "single_best": float(single.mean()),
+        "single_best": float(selected_performance(test, single).mean()),
         "virtual_best": float(test.performance.min(axis=1).mean()),
         "closed_gap": closed_gap(test, picks, train=train),
         "feature_cost": float(test.feature_cost.mean()),
-        "runs_paid": len(tried),
         "runs_in_table": train.rewards.size,
     }
 
 
 def _explored(
-    train: Scenario, method: Method, budget: int, seed: int
-) -> tuple[Learner, set[tuple[int, int]]]:
-    """Return a learner that has explored, and which algorithm it saw on which instances."""
+    train: Scenario, method: Method, budgets: Sequence[float], seed: int, choose: bool
+) -> Iterator[tuple[Policy, int]]:
+    """Yield the policy after each budget, and how many different runs it took."""
     learner = Learner(train.n_arms, method=method, seed=seed)
-    tried = set()
-    for row in _visits(len(train), budget, seed).tolist():
-        arm = learner.ask(train.contexts[row])
-        learner.tell(train.contexts[row], arm, train.observations[row, arm])
-        tried.add((row, arm))
-    return learner, tried
-
-
-def _visits(rows: int, budget: int, seed: int) -> IntArray:
-    """Return the rows in random order, ``budget`` times, each time in another order."""
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.permutation(rows) for _ in range(budget)])
+    ran = np.zeros(train.rewards.shape, dtype=np.bool_)
+    left = np.empty(0, dtype=np.intp)  # instances still to visit in this pass
+    visits = 0
+    for budget in budgets:
+        until = max(1, round(budget * len(train)))
+        for _ in range(visits, until):
+            left = left if left.size else rng.permutation(len(train))
+            place, arm = _visit(learner, train.contexts, left, rng if choose else None)
+            row = left[place]
+            if ran[row, arm]:
+                # Told again, a stored result would pass for a second, independent measurement.
+                learner.drop_pending()
+            else:
+                learner.tell(train.contexts[row], arm, train.observations[row, arm])
+                ran[row, arm] = True
+            left = np.delete(left, place)
+        visits = until
+        yield learner.freeze(), int(ran.sum())
 
 
-def summarise(table: DataFrame) -> DataFrame:
-    """Return a row per scenario, budget and method: means over all tested instances and seeds.
-
-    The closed gap is that of the mean performances. Averaging it over folds instead would let a
-    fold in which single and virtual best solver are nearly equal decide.
-
-    Parameters
-    ----------
-    table
-        What ``select`` returned.
-    """
-    by = ["scenario", "budget", "method"]
-    means = ["average_regret", "selected", "single_best", "virtual_best"]
-    weights = table["instances"]
-    totals: Any = table[by].assign(
-        instances=weights, **{name: table[name] * weights for name in means}
-    )
-    sums = totals.groupby(by, sort=False).sum()
-    summary = sums[means].div(sums["instances"], axis=0)
-    gap = summary["single_best"] - summary["virtual_best"]
-    summary["closed_gap"] = (summary["single_best"] - summary["selected"]) / gap
-    paid = table.groupby(by, sort=False)[["runs_paid", "runs_in_table"]].sum()
-    summary["share_of_runs"] = paid["runs_paid"] / paid["runs_in_table"]
-    return summary.reset_index()
+def _visit(
+    learner: Learner, contexts: FloatArray, left: IntArray, rng: np.random.Generator | None
+) -> tuple[int, int]:
+    """Return which of the rows left comes next, and the arm to try: the first, or a choice."""
+    if rng is None:
+        return 0, learner.ask(contexts[left[0]])
+    places: IntArray = rng.permutation(len(left))[:CANDIDATES]
+    pool = contexts[left[places]]
+    context, arm = learner.ask(pool=pool)
+    # Instances with the same features are the same to the learner.
+    return int(places[np.flatnonzero((pool == context).all(axis=1))[0]]), arm
