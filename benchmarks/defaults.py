@@ -72,10 +72,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=100)
+    parser.add_argument("--problems", default=",".join(PROBLEMS), help="comma-separated")
     options = parser.parse_args()
     print(f"average regret after {STEPS} steps of {METHOD}, mean of {options.seeds} ± its error")
     print(f"{'problem':14} {'no setting':>18} {'tuned on held-out':>20}")
-    for name, parts_of in PROBLEMS.items():
+    for name in options.problems.split(","):
+        parts_of = PROBLEMS[name]
         ends = []
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             parts = parts_of(seed)

@@ -245,3 +245,16 @@ def test_few_rows_in_bulk_are_learnt_from_as_well():
     learner = cg.Learner(["a", "b"]).fit(contexts, ["a", "b", "a", "b"], [1.0, 3.0, 1.1, 3.1])
     assert learner.kernel != cg.Gaussian(1.0)
     assert learner.recommend(contexts).tolist() == ["b"] * 4
+
+
+@pytest.mark.parametrize(
+    ("truth", "kind"), [(cg.Gaussian(0.6), "Gaussian"), (cg.Matern(0.6, 1.5), "Matern")]
+)
+def test_smooth_or_rough_is_told_from_the_rewards(truth, kind):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 6, (120, 1))
+    root = np.linalg.cholesky(truth(x, x) + 1e-8 * np.eye(120))
+    arms = np.arange(120) % 2
+    draws = (root @ rng.normal(size=(120, 2)))[np.arange(120), arms]
+    learner = cg.Learner(2).fit(x, arms, draws)
+    assert type(learner.kernel.left.kernel).__name__ == kind

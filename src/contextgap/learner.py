@@ -26,7 +26,7 @@ from contextgap.outlook import Outlook
 from contextgap.pending import Pending
 from contextgap.policy import Policy
 from contextgap.randomness import random_sources, seed_after
-from contextgap.scales import default_kernel, learn_scales
+from contextgap.scales import default_kernels, learn_scales
 from contextgap.settings import read_settings
 from contextgap.state import (
     Rules,
@@ -103,7 +103,7 @@ class Learner:
         start = read_settings(len(labels), kernel, ridge, prior_mean, width, burn_in, retune)
         self._rules = Rules(read_method(method), start.width, start.burn_in)
         self._model = ExactModel(start.kernel, start.ridge, len(labels), start.prior_mean)
-        self._unscaled, self._next_tune = start.unscaled, start.first_tune
+        self._kernel_given, self._next_tune = kernel is not None, start.first_tune
         self._labels = labels
         self._active = tuple(range(len(labels)))
         self._places = {label: i for i, label in enumerate(labels)}
@@ -240,8 +240,9 @@ class Learner:
         else:
             self._model.observe_many(intake.rows, np.asarray(places), values)
         if self._next_tune is not None:
-            in_bulk = self._unscaled and len(values) > 1  # however few, all there may ever be
-            if in_bulk or len(self._model) >= self._next_tune:
+            # However few, rewards that come in bulk may be all there will ever be.
+            at_once = len(values) > 1 and not (self._kernel_given or self._rules.hindsight)
+            if at_once or len(self._model) >= self._next_tune:
                 self.tune()
 
     def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
@@ -269,8 +270,9 @@ class Learner:
     def tune(self, criterion: str = "evidence") -> Self:
         """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
 
-        What was observed is kept, and believed anew with the settings found. Kernels without
-        bandwidths keep their shape and get a factor. Settings that follow the rewards take any
+        What was observed is kept, and believed anew with the settings found. A kernel that was
+        given keeps its kind, and one without bandwidths its shape; else a Gaussian or a Matérn
+        kernel is chosen, too. Settings that follow the rewards take any
         width's promise away: certificates are heuristic from then on.
 
         Parameters
@@ -287,10 +289,10 @@ class Learner:
         count = len(self._model)
         if count < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
-        kernel = default_kernel(self._schema.dimension or 1) if self._unscaled else self.kernel
-        found = learn_scales(kernel, *self._model.by_arm(), criterion)
+        kernels = [self.kernel] if self._kernel_given else default_kernels(self._model.dimension)
+        tried = [learn_scales(kernel, *self._model.by_arm(), criterion) for kernel in kernels]
+        found = min(tried, key=lambda scales: scales.loss)
         self._model = self._model.refitted(found.kernel, found.ridge, found.prior_mean)
-        self._unscaled = False
         self._rules = replace(self._rules, hindsight=True)
         while self._next_tune is not None and self._next_tune <= count:
             self._next_tune *= 2
@@ -417,7 +419,7 @@ class Learner:
             "policy_seed": self._policy_seed,
             "pending": [arm for arm, _ in waiting],
             "next_tune": self._next_tune,
-            "unscaled": self._unscaled,
+            "kernel_given": self._kernel_given,
         }
         contexts = np.array([x for _, x in waiting]).reshape(
             len(waiting), self._schema.dimension or 0
@@ -444,7 +446,7 @@ class Learner:
                 raise ValueError("the random state is not one")
             learner._policy_seed = read_seed(header["policy_seed"])
             learner._next_tune = _read_next_tune(header["next_tune"])
-            learner._unscaled = read_truth("unscaled", header["unscaled"])
+            learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
             waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
             check_floats(arrays["pending"], (len(waiting), schema.dimension or 0))
             if waiting and max(waiting) >= len(labels):

@@ -24,8 +24,6 @@ class Settings(NamedTuple):
         How standard deviations become intervals.
     burn_in
         Pulls per arm before the method takes over.
-    unscaled
-        Whether kernel, ridge and prior mean are still to be learnt.
     first_tune
         After how many rewards to learn scales first; None for never.
     """
@@ -35,7 +33,6 @@ class Settings(NamedTuple):
     prior_mean: float | str
     width: Width
     burn_in: int
-    unscaled: bool
     first_tune: int | None
 
 
@@ -67,7 +64,6 @@ def read_settings(
         prior_mean=0.0 if prior_mean is None else prior_mean,
         width=width,
         burn_in=burn_in,
-        unscaled=unscaled,
         first_tune=max(_FEW, burn_in * n_arms) if retune == "doubling" else None,
     )
 

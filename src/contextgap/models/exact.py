@@ -68,6 +68,11 @@ class ExactModel:
         return self._sequence.view
 
     @property
+    def dimension(self) -> int:
+        """Numbers per context."""
+        return int(self.contexts.shape[1])
+
+    @property
     def n_arms(self) -> int:
         """Number of arms, retired ones included."""
         return len(self._arms)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from contextgap.arrays import FloatArray, IntArray
-from contextgap.kernels import Constant, Gaussian, Kernel
+from contextgap.kernels import Constant, Gaussian, Kernel, Matern
 from contextgap.kernels.stationary import Stationary
 from contextgap.scales.criteria import CRITERIA, Score
 from contextgap.scales.shape import Shape
@@ -52,12 +52,14 @@ class Scales:
     loss: float
 
 
-def default_kernel(dimension: int) -> Kernel:
-    """Return the kernel whose scales are learnt where none is given.
+def default_kernels(dimension: int) -> list[Kernel]:
+    """Return the kernels of which one is chosen, and its scales learnt, where none is given.
 
-    A bandwidth for every dimension, since units differ; and a level of its own for every arm.
+    Smooth functions, or rougher ones, whichever explains the rewards better; a bandwidth for every
+    dimension, since units differ; and a level of its own for every arm.
     """
-    return Gaussian((1.0,) * dimension) + Constant()
+    each = (1.0,) * dimension
+    return [Gaussian(each) + Constant(), Matern(each, 2.5) + Constant()]
 
 
 def learn_scales(
