@@ -124,8 +124,8 @@ def test_rows_come_back_as_they_were_given():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({}, TypeError, "ask takes contexts, or else pool="),
-        ({"contexts": [0.0], "pool": POOL}, TypeError, "ask takes contexts, or else pool="),
+        ({}, TypeError, "contexts must be numbers, got None; or give pool="),
+        ({"contexts": [0.0], "pool": POOL}, TypeError, "contexts must be left out where pool="),
         ({"pool": [0.0]}, ValueError, "pool must be a table of contexts"),
         ({"pool": np.empty((0, 1))}, ValueError, "pool must be a table of contexts"),
         ({"pool": [[np.nan]]}, ValueError, "pool must be finite"),

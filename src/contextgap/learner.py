@@ -196,10 +196,12 @@ class Learner:
             A label for one context; an array of labels, one per row, for several. For a pool, the
             row chosen, as it was given, and a label.
         """
-        if (contexts is None) == (pool is None):
-            raise TypeError("ask takes contexts, or else pool=contexts to choose one from")
         if pool is not None:
+            if contexts is not None:
+                raise TypeError("contexts must be left out where pool= gives those to choose from")
             return self._ask_from(pool)
+        if contexts is None:
+            raise TypeError("contexts must be numbers, got None; or give pool= to choose one from")
         intake, outlook = self._read(contexts), self._outlook()
         picks = []
         for context in intake.rows:
