@@ -258,3 +258,10 @@ def test_smooth_or_rough_is_told_from_the_rewards(truth, kind):
     draws = (root @ rng.normal(size=(120, 2)))[np.arange(120), arms]
     learner = cg.Learner(2).fit(x, arms, draws)
     assert type(learner.kernel.left.kernel).__name__ == kind
+
+
+def test_rewards_as_large_as_are_allowed():
+    learner = cg.Learner(2)
+    for i in range(45):
+        learner.tell([1e40 * i], i % 2, 1e45 * np.sin(i))
+    assert np.isfinite(learner.decide([1e41]).std).all()

@@ -12,6 +12,7 @@ from contextgap.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
 
 _LARGEST = 1e100
+_LARGEST_REWARD = 1e45  # a kernel's factor may be learnt, and is then about a reward squared
 _ORDINARY = 1e4  # below it no kernel of a sane degree gets near the largest
 
 
@@ -36,10 +37,11 @@ def check_sizes(kernel: Kernel, contexts: FloatArray, rewards: FloatArray) -> No
         return
     with np.errstate(over="ignore", invalid="ignore"):
         prior_variance = kernel.diagonal(contexts)
-    for name, values in (("rewards", rewards), ("contexts", contexts)):
-        if not (np.abs(values) <= _LARGEST).all():
+    limits = (("rewards", rewards, _LARGEST_REWARD), ("contexts", contexts, _LARGEST))
+    for name, values, most in limits:
+        if not (np.abs(values) <= most).all():
             worst = values.flat[np.abs(values).argmax()]
-            raise ValueError(f"{name} must be at most {_LARGEST:g} in size, got {worst:g}")
+            raise ValueError(f"{name} must be at most {most:g} in size, got {worst:g}")
     if not (prior_variance <= _LARGEST).all():
         raise ValueError(
             "contexts must be smaller, or scaled: the kernel's value k(x, x) must be at most "
