@@ -14,7 +14,6 @@ BUNDLED = ("sinusoids", "spacecraft", "digits", "wine", "breast_cancer", "iris")
 
 def read_problem(
     name: str,
-    *,
     context: str | None = None,
     rewards: str | None = None,
     noise: str | None = None,

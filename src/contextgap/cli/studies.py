@@ -83,15 +83,7 @@ def run_command(
 
     start = time.perf_counter()
     with complaints(), phases() as watch, workers(jobs, None) as executor:
-        data = read_problem(
-            problem,
-            context=context,
-            rewards=rewards,
-            noise=noise,
-            ordered=ordered,
-            rows=rows,
-            seed=seed,
-        )
+        data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
         study = make_study(data, explore, evaluate, 1)
         chosen = read_methods(split(methods) or [])
         candidates = Grid.of(
@@ -204,15 +196,7 @@ def compare_command(
     start = time.perf_counter()
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
-        data = read_problem(
-            problem,
-            context=context,
-            rewards=rewards,
-            noise=noise,
-            ordered=ordered,
-            rows=rows,
-            seed=seed,
-        )
+        data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
         study = make_study(data, explore, evaluate, repetitions)
         if problem == "spacecraft":
             missions = [read_problem(problem, rows=rows, seed=seed + i) for i in range(repetitions)]
@@ -279,15 +263,7 @@ def tune_command(
     from contextgap.report import save, tuning_heat_map
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
-        data = read_problem(
-            problem,
-            context=context,
-            rewards=rewards,
-            noise=noise,
-            ordered=ordered,
-            rows=rows,
-            seed=seed,
-        )
+        data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
         study = make_study(data, explore, evaluate, 1)
         found = tune_all(
             study.hold_out,
