@@ -893,3 +893,23 @@ def test_fortran_order_is_read_right(folder, learner_file):
     contexts = np.asfortranarray(array_in(learner_file, "contexts"))
     path = repack(learner_file, folder / "learner-f.cgap", {"contexts.npy": as_npy(contexts)})
     assert journey(cg.Learner.load(path), 10) == journey(cg.Learner.load(learner_file), 10)
+
+
+@pytest.mark.parametrize("references", [None, ((0.1, 0.2), (0.7, -0.4))])
+def test_a_knowledge_gradient_goes_on_to_the_last_bit(references, tmp_path):
+    explorer = cg.explorers.KnowledgeGradient(most=20, references=references)
+    method = cg.Method(explorer=explorer, recommender=cg.HighestMean())
+    learner = cg.Learner(3, kernel=cg.Gaussian(0.5), ridge=1e-3, method=method, seed=0)
+    contexts = np.random.default_rng(2).uniform(-1, 1, (120, 2))
+    for step, x in enumerate(contexts):
+        if step == 60:
+            learner.ask(contexts[step : step + 3])  # picks may be pending
+            learner.save(tmp_path / "l.cgap")
+            twin = cg.Learner.load(tmp_path / "l.cgap")
+        both = [learner] if step < 60 else [learner, twin]
+        arms = [each.ask(x) for each in both]
+        for each in both:
+            each.tell(x, arms[0], float(np.sin(3 * x[0] * (arms[0] + 1))))
+        gains = [explorer.gain(each._outlook().moment(x)) for each in both]
+        assert arms[0] == arms[-1]
+        np.testing.assert_array_equal(gains[0], gains[-1])

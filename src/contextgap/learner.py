@@ -413,6 +413,8 @@ class Learner:
         path
             Where to write.
         """
+        # A loaded learner has no followed points; without them both go on alike, to the last bit.
+        self._model.forget_points()
         waiting = [(arm, x) for arm, xs in self._pending.by_arm.items() for x in xs]
         header = {
             **describe_rules(self._rules),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from contextgap.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
-from contextgap.models.arm import Arm, carried_over, check_floats, pivot, root
+from contextgap.models.arm import Arm, Followed, carried_over, check_floats, pivot, root
 from contextgap.models.base import Posterior
 
 
@@ -250,6 +250,12 @@ class ExactModel:
     def innovations(self, arm: int, place: int) -> tuple[float, float]:
         """Return the entries that it added to L⁻¹y and to L⁻¹1."""
         return float(self._arms[arm].z.view[place]), float(self._arms[arm].w.view[place])
+
+    def forget_points(self) -> None:
+        """Stop following reference points; ``look_ahead`` starts anew, from the factors alone."""
+        for arm in self._arms:
+            arm.followed = Followed()
+        self._reference, self._points = np.empty(0, dtype=np.intp), np.empty((0, 0))
 
     def by_arm(self) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return every arm's contexts and every arm's rewards."""
