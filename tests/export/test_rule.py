@@ -94,3 +94,19 @@ def test_what_cannot_be_expressed_is_refused():
         decision_rule(explored("kernel-ts"))
     with pytest.raises(ExportError, match="never saw a context"):
         decision_rule(cg.Learner(2, kernel=cg.Gaussian(1.0)).freeze())
+
+
+@pytest.mark.parametrize("option", ["float32", "certificates", "explain"])
+def test_options_are_true_or_false(option, tmp_path):
+    policy = explored("uniform")
+    write = policy.to_onnx if option == "explain" else policy.to_c
+    with pytest.raises(TypeError, match=f"{option} must be True or False, got 1"):
+        write(tmp_path / "export", **{option: 1})
+    assert not (tmp_path / "export").exists()
+
+
+def test_c_is_not_written_over_a_file(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(NotADirectoryError, match="taken is a file; name a folder"):
+        explored("uniform").to_c(tmp_path / "taken")
+    assert (tmp_path / "taken").read_text() == "mine"

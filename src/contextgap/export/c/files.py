@@ -22,6 +22,7 @@ from contextgap.export.c.source import EXPORT_ID, source
 from contextgap.export.reference import comparison_contexts, fallback_arm, reference
 from contextgap.export.rule import decision_rule
 from contextgap.policy import Policy
+from contextgap.state import read_truth
 
 HEADER, SOURCE, SELF_TEST = "contextgap_policy.h", "contextgap_policy.c", "contextgap_selftest.c"
 
@@ -94,6 +95,8 @@ def write_c(
     """
     checks.instance("policy", policy, Policy, "learner.freeze()")
     count = checks.whole("self_test", self_test, least=1)
+    for name, value in (("float32", float32), ("certificates", certificates)):
+        read_truth(name, value)
     from contextgap import __version__
 
     rule = decision_rule(policy)
@@ -142,6 +145,8 @@ def write_c(
 def _write(directory: Path, texts: dict[str, str]) -> dict[str, Path]:
     """Write all files or none; files of different exports refuse to be compiled together."""
     digest = hashlib.sha256("".join(texts.values()).encode("utf-8")).hexdigest()[:8]
+    if directory.is_file():
+        raise NotADirectoryError(f"{directory} is a file; name a folder to write three files to")
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix=".contextgap-") as unfinished:
         for name, text in texts.items():

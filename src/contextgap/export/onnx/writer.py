@@ -20,6 +20,7 @@ from contextgap.export.rule import DecisionRule, ExportError, decision_rule
 from contextgap.policy import Policy
 from contextgap.problems.extras import study_import
 from contextgap.recommenders import HighestMean, SmallestGapInHistory
+from contextgap.state import read_truth
 
 # The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index). All else
 # that is used here exists since 11, the first with CumSum and with Equal of float64.
@@ -90,6 +91,8 @@ def write_onnx(
     """
     onnx = study_import("onnx", extra="onnx")
     checks.whole("opset", opset, least=OLDEST_OPSET)
+    for name, value in (("float32", float32), ("explain", explain)):
+        read_truth(name, value)
     rule = decision_rule(policy)
     check_kernel(rule.kernel)
     _check_size(rule, 4 if float32 else 8, explain)
