@@ -6,9 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
+from contextgap import shortcut
+from contextgap.belief import Belief
 from contextgap.kernels import Constant
-from contextgap.models.narrowing import NarrowingPosterior
-from contextgap.shortcut import decided_arms
+from contextgap.models import Posterior
+from contextgap.models.narrowing import NarrowingPosterior, StillModel
+from contextgap.models.spectrum import STAGES, leading_spectrum
 
 RULES = [cg.SmallestGap(), cg.HighestMean(), cg.HighestUpper()]
 WIDTHS = [cg.PosteriorWidth(1.0), cg.RidgeWidth(0.1), cg.TheoremWidth(0.1, 1.0, 0.1)]
@@ -36,7 +39,14 @@ def policy_of(rule, sizes, kernel=KERNELS[0], ridge=0.01, width=WIDTHS[0], seed=
 
 
 def check(policy, contexts):
-    np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
+    """Compare with the rule, as a new policy decides and as one whose spectra were found."""
+    expected = policy._choose(contexts).arm
+    still = policy._shortcut
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(still, "pays", True)
+        np.testing.assert_array_equal(policy._pick(contexts), expected)
+        patch.setattr(still, "_spectra_at", 0)
+        np.testing.assert_array_equal(policy._pick(contexts), expected)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -77,45 +87,127 @@ def test_ties_go_to_the_lowest_index_as_ever(rule):
     assert set(policy.recommend(x).tolist()) == {0}
 
 
-def test_bounds_hold_and_close():
-    policy = policy_of(RULES[0], (300, 520, 40, 0))
+@settings(max_examples=60, deadline=None)
+@given(
+    kernel=st.sampled_from([*KERNELS, cg.Matern(0.4, 0.5), cg.Linear()]),
+    sizes=st.lists(st.integers(0, 300), min_size=1, max_size=3).filter(sum),
+    ridge=st.sampled_from([1e-8, 1e-4, 0.1, 10.0]),
+    repeats=st.integers(1, 40),
+    seed=st.integers(0, 100),
+)
+def test_bounds_hold_at_every_stage(kernel, sizes, ridge, repeats, seed):
+    rng = np.random.default_rng(seed)
+    learner = cg.Learner(len(sizes), kernel=kernel, ridge=ridge, method="uniform")
+    arms = np.repeat(np.arange(len(sizes)), sizes)
+    distinct = rng.uniform(-1, 1, (-(-len(arms) // repeats), 2))
+    contexts = distinct[rng.integers(len(distinct), size=len(arms))]
+    policy = learner.fit(contexts, arms, rng.normal(size=len(arms))).freeze()
+    contexts = np.vstack([rng.uniform(-1.5, 1.5, (30, 2)), contexts[:20], np.zeros((1, 2))])
+    exact = policy._model.posterior(contexts, policy._active)
+    still = StillModel(policy._model, policy._active)
+    still.find_spectra()
+    for _ in range(2):
+        narrowing = NarrowingPosterior(still, contexts)
+        assert (np.abs(narrowing.mean - exact.mean).max(axis=1) <= narrowing.slack).all()
+        while True:
+            assert (narrowing.least <= exact.std).all()
+            assert (narrowing.most >= exact.std).all()
+            if not narrowing.can_narrow:
+                break
+            narrowing.narrow()
+        still.spectra = []  # and without them
+
+
+def test_bounds_close():
+    policy = policy_of(RULES[0], (300, 520, 40, 0), cg.Gaussian(0.15))
     contexts = np.random.default_rng(1).uniform(-1.5, 1.5, (50, 2))
     exact = policy._model.posterior(contexts, policy._active)
-    narrowing = NarrowingPosterior(policy._model, contexts, policy._active)
-    np.testing.assert_allclose(narrowing.mean, exact.mean, atol=narrowing.slack.max())
-    widths = []
-    while narrowing.panels_left:
-        assert (narrowing.least <= exact.std + 1e-12).all()
-        assert (narrowing.most >= exact.std - 1e-12).all()
-        widths.append((narrowing.most - narrowing.least).sum())
+    still = StillModel(policy._model, policy._active)
+    still.find_spectra()
+    narrowing = NarrowingPosterior(still, contexts)
+    apart = [(narrowing.most - narrowing.least).sum()]
+    while narrowing.can_narrow:
         narrowing.narrow()
-    np.testing.assert_allclose(narrowing.most, exact.std, atol=1e-9)
-    np.testing.assert_array_equal(narrowing.least, narrowing.most)
-    assert len(widths) == 3
-    assert widths == sorted(widths, reverse=True)
+        apart.append((narrowing.most - narrowing.least).sum())
+    assert len(apart) == 1 + len(STAGES)
+    assert apart == sorted(apart, reverse=True)
+    np.testing.assert_allclose(narrowing.most, exact.std, atol=2e-3)
+    np.testing.assert_allclose(narrowing.least, exact.std, atol=2e-3)
 
 
-def test_far_fewer_rows_are_solved_where_arms_are_far_apart(monkeypatch):
-    policy = policy_of(RULES[0], (1000, 1000, 1000), cg.Gaussian(0.5))
-    solved = []
-    narrow = NarrowingPosterior.narrow
-
-    def counted(self):
-        solved.append(len(self.mean))
-        narrow(self)
-
-    monkeypatch.setattr(NarrowingPosterior, "narrow", counted)
-    policy.recommend(np.random.default_rng(1).uniform(-1, 1, (200, 2)))
-    assert sum(solved) < 0.5 * 4 * 200
+def test_a_spectrum_is_that_of_the_matrix():
+    x = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    gram = cg.Gaussian(0.15)(x, x)
+    spectrum = leading_spectrum(gram, 0.01)
+    assert spectrum.vectors.shape == (300, STAGES[-1]) or spectrum.values[-1] > 1e-3
+    vectors, values = spectrum.vectors, spectrum.values
+    np.testing.assert_allclose(gram @ vectors, vectors * values, atol=1e-12)
+    rest = gram - (vectors * values) @ vectors.T
+    assert np.linalg.norm(rest, 2) <= spectrum.next_value
+    assert spectrum.tolerance < 1e-8
 
 
-def test_rules_that_cannot_tell_go_the_long_way():
-    policy = policy_of(cg.SmallestGapInHistory(), (30, 30))
+@settings(max_examples=200, deadline=None)
+@given(n_arms=st.integers(1, 5), seed=st.integers(0, 10**6), slack=st.sampled_from([0.0, 0.01]))
+def test_what_smallest_gap_calls_certain_holds_for_all_widths(n_arms, seed, slack):
+    rng = np.random.default_rng(seed)
+    mean = rng.normal(size=(40, n_arms))
+    low = rng.exponential(0.5, (40, n_arms))
+    high = low + rng.exponential(0.3, (40, n_arms))
+
+    def belief(mean, std):
+        return Belief(Posterior(mean, std, np.zeros(n_arms), 1.0, n_arms), cg.PosteriorWidth(1.0))
+
+    settled = cg.SmallestGap().decided(belief(mean, low), belief(mean, high), np.full(40, slack))
+    for trial in range(60):
+        # Corners are where it is hardest to be right.
+        share = rng.integers(0, 2, low.shape) if trial % 2 else rng.uniform(size=low.shape)
+        wrong = slack * rng.integers(-1, 2, low.shape)
+        leader = belief(mean + wrong, low + share * (high - low)).leader
+        assert (leader == settled.arm)[settled.certain].all()
+    if n_arms == 2 and not slack:
+        assert settled.certain.all()  # widths cancel out
+
+
+def test_bounds_decide_most_contexts():
+    policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5))
+    contexts = np.random.default_rng(1).uniform(-1, 1, (500, 2))
+    _, cold = policy._shortcut.decided(contexts)
+    assert len(cold) < 0.5 * 500
+    policy._shortcut._spectra_at = 0
+    _, warm = policy._shortcut.decided(contexts)
+    assert len(warm) < 0.01 * 500
+
+
+def test_spectra_are_found_when_they_would_have_paid():
+    policy = policy_of(RULES[0], (270, 280, 260), cg.Gaussian(0.1))
+    contexts = np.random.default_rng(1).uniform(-1, 1, (400, 2))
+    calls = 0
+    while not policy._shortcut._still or not policy._shortcut._still.spectra:
+        policy.recommend(contexts)
+        calls += 1
+        assert calls < 100
+    assert calls > 1
+
+
+def test_spectra_that_rounding_spoils_are_not_used():
+    policy = policy_of(RULES[0], (300, 300), ridge=1e-13)
+    still = StillModel(policy._model, policy._active)
+    still.find_spectra()
+    assert still.spectra == []
+
+
+def test_small_arms_and_rules_that_cannot_tell_go_the_long_way(monkeypatch):
+    monkeypatch.setattr(shortcut.Shortcut, "decided", None)
     contexts = np.random.default_rng(1).uniform(-1, 1, (20, 2))
-    rule = policy.method.recommender
-    _, left = decided_arms(rule, policy._model, contexts, policy._active, policy.width)
-    assert len(left) == 20
-    check(policy, contexts)
+    for rule in (cg.SmallestGapInHistory(), cg.PosteriorSample(), cg.SmallestGap()):
+        policy = policy_of(rule, (30, 30))
+        np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
+
+
+def test_no_contexts_no_arms():
+    for rule in RULES:
+        assert len(policy_of(rule, (300, 300)).recommend(np.empty((0, 2)))) == 0
 
 
 def test_recommending_while_picks_are_pending():

@@ -54,13 +54,18 @@ def gaps(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return every arm's gap (the paper's B, section 4.2) from intervals, arms last."""
     if upper.shape[-1] == 1:
         return np.zeros_like(upper)
-    ordered = upper.copy()
-    ordered.partition(-2, axis=-1)
-    second, highest = ordered[..., -2:-1], ordered[..., -1:]
-    # Where two arms share the highest upper, second equals highest and either is right.
-    rival = np.where(upper == highest, second, highest)
+    rival = highest_other(upper)
     rival -= lower
     return rival
+
+
+def highest_other(values: FloatArray) -> FloatArray:
+    """Return, for each of two or more arms, the highest value of the other arms."""
+    ordered = values.copy()
+    ordered.partition(-2, axis=-1)
+    second, highest = ordered[..., -2:-1], ordered[..., -1:]
+    # Where two arms share the highest value, second equals highest and either is right.
+    return np.where(values == highest, second, highest)
 
 
 @dataclass(frozen=True)

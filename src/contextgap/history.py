@@ -139,8 +139,11 @@ def _intervals(
     lower, upper = [], []
     for posterior in model.paths(contexts, arms, since):
         half = width.half_width(posterior)
-        lower.append(posterior.mean - half)
-        upper.append(np.add(posterior.mean, half, out=half))
+        if np.may_share_memory(half, posterior.std):
+            half = half.copy()
+        # In place: these arrays are large, and nobody else's.
+        upper.append(np.add(posterior.mean, half, out=posterior.std))
+        lower.append(np.subtract(posterior.mean, half, out=posterior.mean))
     pulled = model.sequence[since:, None] == np.asarray(arms)
     states = np.vstack([np.zeros((1, len(arms)), dtype=np.intp), pulled.cumsum(axis=0)])
     return _Intervals(lower, upper, states)

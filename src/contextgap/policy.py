@@ -18,8 +18,8 @@ from contextgap.kernels import Kernel
 from contextgap.labels import Label, label_array
 from contextgap.methods import Method
 from contextgap.models import ExactModel
-from contextgap.recommenders import ModelEvidence
-from contextgap.shortcut import decided_arms
+from contextgap.recommenders import BoundedRule, ModelEvidence
+from contextgap.shortcut import Shortcut
 from contextgap.state import (
     Rules,
     describe_rules,
@@ -79,6 +79,9 @@ class Policy:
         self._rules = rules
         self._schema = schema
         self._compression = compression
+        self._shortcut: Shortcut | None = None
+        if isinstance(rule := rules.method.recommender, BoundedRule):
+            self._shortcut = Shortcut(rule, model, active, rules.width)
         self._seed = seed
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -358,13 +361,15 @@ class Policy:
 
     def _pick(self, rows: FloatArray) -> IntArray:
         """The arms that ``_choose`` chooses, without their gaps, which take longer."""
-        rule, width = self._rules.method.recommender, self._rules.width
+        if self._shortcut is None or not self._shortcut.pays:
+            return self._choose(rows).arm
         picks = np.empty(len(rows), dtype=np.intp)
+        undecided: list[IntArray] = []
         for block in self._blocks(len(rows)):
-            arm, left = decided_arms(rule, self._model, rows[block], self._active, width)
-            if len(left):
-                arm[left] = rule.choose(self._evidence(rows[block][left])).arm
-            picks[block] = arm
+            picks[block], left = self._shortcut.decided(rows[block])
+            undecided.append(block.start + left)
+        if len(left := np.concatenate([*undecided, np.empty(0, dtype=np.intp)])):
+            picks[left] = self._choose(rows[left]).arm
         return picks
 
     def _choose(self, rows: FloatArray) -> Choice:

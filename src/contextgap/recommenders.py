@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contextgap import checks
 from contextgap.arrays import FloatArray, IntArray
-from contextgap.belief import Belief
+from contextgap.belief import Belief, gaps, highest_other
 from contextgap.history import Choice, smallest_gap_in_history
 from contextgap.models import ExactModel
 from contextgap.parts import Part
@@ -96,14 +96,6 @@ class Recommender(Part, ABC):
     def choose(self, evidence: Evidence) -> Choice:
         """Return the chosen arms and their gaps."""
 
-    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled | None:
-        """Return what is chosen for any half widths between two beliefs' with the same means.
-
-        None for rules that cannot tell. ``slack`` is by how much each context's means may be wrong.
-        """
-        del least, most, slack
-        return None
-
 
 class Settled(NamedTuple):
     """Choices that may not need exact widths.
@@ -142,21 +134,55 @@ class _ByBelief(Recommender):
     def _pick(self, evidence: Evidence) -> IntArray: ...
 
 
+class BoundedRule(_ByBelief):
+    """A rule that can often tell its choice from bounds on the half widths."""
+
+    needs_widths: ClassVar[bool] = True  # or only means
+
+    @abstractmethod
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+        """Return what is chosen for any half widths between two beliefs' with the same means.
+
+        ``slack`` is by how much each context's means may be wrong.
+        """
+
+
 @dataclass(frozen=True)
-class SmallestGap(_ByBelief):
+class SmallestGap(BoundedRule):
     """Deploy the leader after the last step: the paper's practical rule."""
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return evidence.belief.leader
 
     def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
-        """Return the leader where its largest gap is below all others' smallest."""
-        return _clearly_highest(-most.gap, -least.gap, slack)
+        """Return the leader where it is the same for all widths.
+
+        With m means, w half widths and M the highest upper among arms other than a and b, the gap
+        of b exceeds that of a by s_a − s_b, where s_i = m_i + max(m_i, M − w_i): mostly their
+        widths cancel out. So this tells more than bounds on the gaps would.
+        """
+        mean, rows = least.mean, np.arange(len(least.mean))
+        if mean.shape[1] == 1:
+            return Settled(np.zeros(len(rows), dtype=np.intp), np.ones(len(rows), dtype=bool))
+        middle = (least.half_width + most.half_width) / 2
+        leader = gaps(mean - middle, mean + middle).argmin(axis=-1)
+        uppers = [belief.upper.copy() for belief in (least, most)]
+        for upper in uppers:
+            upper[rows, leader] = -np.inf
+        low, high = map(highest_other, uppers)
+        own, width = mean[rows, leader, None], most.half_width[rows, leader, None]
+        ours = own + np.maximum(own, low - width)
+        theirs = mean + np.maximum(mean, high - least.half_width)
+        theirs[rows, leader] = -np.inf
+        certain = (ours > theirs + 4 * slack[:, None]).all(axis=-1)
+        return Settled(leader, np.asarray(certain))
 
 
 @dataclass(frozen=True)
-class HighestMean(_ByBelief):
+class HighestMean(BoundedRule):
     """Deploy the arm with the highest posterior mean."""
+
+    needs_widths: ClassVar[bool] = False
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return np.asarray(evidence.belief.mean.argmax(axis=-1))
@@ -168,7 +194,7 @@ class HighestMean(_ByBelief):
 
 
 @dataclass(frozen=True)
-class HighestUpper(_ByBelief):
+class HighestUpper(BoundedRule):
     """Deploy the arm with the highest upper bound, as Kernel-UCB does."""
 
     def _pick(self, evidence: Evidence) -> IntArray:

@@ -1,12 +1,13 @@
 """Decisions without all of the work: which arm, where its gap is not asked for.
 
 Widths are followed only until the decision is the same whatever they turn out to be; see
-``NarrowingPosterior``. The few contexts where rounding could decide go the long way, so that the
-answer is always that of the rule itself.
+``NarrowingPosterior``. The few contexts where rounding could decide, or where bounds stay too wide,
+go the long way, so that the answer is always that of the rule itself.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,18 +15,22 @@ import numpy as np
 from contextgap.arrays import FloatArray, IntArray
 from contextgap.belief import Belief
 from contextgap.models import ExactModel, Posterior
-from contextgap.models.narrowing import NarrowingPosterior
-from contextgap.recommenders import Recommender
+from contextgap.models.narrowing import NarrowingPosterior, StillModel
+from contextgap.recommenders import BoundedRule
 from contextgap.widths import Width
 
-# If a panel leaves more than this share of contexts open, the next are not worth looking between.
-_MANY = 0.5
+# Arms with fewer points than this are so cheap to solve for that bounds do not pay.
+_FEW = 256
+# Finding the spectrum of an arm costs as much as solving for some six contexts per point.
+_CONTEXTS_PER_POINT = 6
+# The kernel matrix of so many points, which is needed for it, is 128 MB.
+_MANY = 4096
+# If a stage leaves more than this share of contexts open, the next will not do much better.
+_HOPELESS = 0.9
 
 
-def decided_arms(
-    rule: Recommender, model: ExactModel, contexts: FloatArray, arms: Sequence[int], width: Width
-) -> tuple[IntArray, IntArray]:
-    """Return the arms chosen, and the rows where this way cannot tell.
+class Shortcut:
+    """Decides for a model that does not change any more; prepares as far as use makes it pay.
 
     Parameters
     ----------
@@ -33,33 +38,67 @@ def decided_arms(
         Chooses among the arms.
     model
         The posterior.
-    contexts
-        Shape (m, d).
     arms
         The model's indices of the arms to choose from.
     width
         How standard deviations become intervals; wider for larger ones.
     """
-    chosen = np.zeros(len(contexts), dtype=np.intp)
-    open_ = np.arange(len(contexts))
-    posterior = NarrowingPosterior(model, contexts, arms)
-    gain = model.information_gain(arms)
 
-    def belief(std: FloatArray) -> Belief:
-        return Belief(Posterior(posterior.mean, std, gain, model.ridge, model.n_arms), width)
+    def __init__(
+        self, rule: BoundedRule, model: ExactModel, arms: Sequence[int], width: Width
+    ) -> None:
+        self._rule = rule
+        self._model = model
+        self._arms = arms
+        self._width = width
+        self._still: StillModel | None = None
+        self._undecided = 0  # contexts so far that needed more than the first look
+        largest = max(model.count(arm) for arm in arms)
+        self.pays = largest >= _FEW or not rule.needs_widths
+        worth = rule.needs_widths and largest <= _MANY
+        self._spectra_at = _CONTEXTS_PER_POINT * largest if worth else math.inf
 
-    while len(open_):
-        settled = rule.decided(belief(posterior.least), belief(posterior.most), posterior.slack)
-        if settled is None:
-            break
-        chosen[open_[settled.certain]] = settled.arm[settled.certain]
-        left = np.flatnonzero(~settled.certain)
-        open_ = open_[left]
-        if not (len(left) and posterior.panels_left):
-            break
-        posterior.keep(left)
-        if posterior.panels_done and len(left) > _MANY * len(settled.certain):
-            posterior.finish()  # arms are close, in widths: bounds will not do
-        else:
+    def decided(self, contexts: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return the arms chosen, and the rows where this way cannot tell.
+
+        Parameters
+        ----------
+        contexts
+            Shape (m, d).
+        """
+        chosen = np.zeros(len(contexts), dtype=np.intp)
+        left = np.arange(len(contexts))
+        if self._still is None:
+            self._still = StillModel(self._model, self._arms)
+        posterior = NarrowingPosterior(self._still, contexts)
+        open_ = self._settle(posterior, chosen, left)
+        self._prepare(self._still, len(open_))
+        while len(open_) and posterior.can_narrow:
+            left = left[open_]
+            posterior.keep(open_)
             posterior.narrow()
-    return chosen, open_
+            open_ = self._settle(posterior, chosen, left)
+            if len(open_) > _HOPELESS * len(left):
+                break
+        return chosen, left[open_]
+
+    def _settle(self, posterior: NarrowingPosterior, chosen: IntArray, left: IntArray) -> IntArray:
+        """Write down what is certain; return which of ``left`` are not."""
+        least = self._belief(posterior, posterior.least)
+        most = self._belief(posterior, posterior.most)
+        settled = self._rule.decided(least, most, posterior.slack)
+        chosen[left[settled.certain]] = settled.arm[settled.certain]
+        return np.flatnonzero(~settled.certain)
+
+    def _belief(self, posterior: NarrowingPosterior, std: FloatArray) -> Belief:
+        model = self._model
+        gain = model.information_gain(self._arms)
+        return Belief(Posterior(posterior.mean, std, gain, model.ridge, model.n_arms), self._width)
+
+    def _prepare(self, still: StillModel, undecided: int) -> None:
+        """Find the spectra once they would have paid for themselves."""
+        # Threads may come here at once: the worst that can happen is that both find them.
+        self._undecided += undecided
+        if self._undecided >= self._spectra_at:
+            self._spectra_at = math.inf
+            still.find_spectra()

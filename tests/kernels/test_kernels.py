@@ -451,24 +451,29 @@ def test_replace_checks_again():
         replace(cg.Gaussian(1.0), bandwidth=0)
 
 
-@pytest.mark.parametrize("bandwidth", [4.0, tuple(np.linspace(1.0, 9.0, 20))], ids=["one", "many"])
+@pytest.mark.parametrize("dimension", [1, 3, 20])
+@pytest.mark.parametrize("each", [False, True], ids=["one", "many"])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
-def test_many_wide_contexts_give_the_same_values_by_a_matrix_product(bandwidth, shift, monkeypatch):
+def test_many_contexts_give_the_same_values_by_a_matrix_product(
+    dimension, each, shift, monkeypatch
+):
     rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(150, 20)) + shift, rng.normal(size=(160, 20)) + shift
+    left, right = (rng.normal(size=(n, dimension)) + shift for n in (150, 160))
     left[:40] = right[:40]  # the same contexts are at distance 0
-    kernel = cg.Gaussian(bandwidth)
+    kernel = cg.Gaussian(tuple(np.linspace(1.0, 9.0, dimension)) if each else 1.0)
     fast = kernel(left, right)
-    assert kernel._squared_by_product(left, right) is not None
+    assert kernel._exponent_by_product(left, right) is not None
     monkeypatch.setattr("contextgap.kernels.stationary._MANY", 10**9)
-    assert kernel._squared_by_product(left, right) is None
+    assert kernel._exponent_by_product(left, right) is None
     # Far from zero, dividing by bandwidths rounds by some 1e-16 of the shift.
     np.testing.assert_allclose(fast, kernel(left, right), rtol=0, atol=1e-13 + 1e-15 * shift)
     assert fast.max() <= 1.0
 
 
-def test_contexts_far_from_their_centre_take_the_exact_way():
+@pytest.mark.parametrize(("dimension", "far"), [(1, 20.0), (20, 1e5)])
+def test_contexts_far_from_their_centre_take_the_exact_way(dimension, far):
     rng = np.random.default_rng(0)
-    contexts = rng.normal(size=(150, 20))
-    contexts[0] += 1e5
-    assert cg.Gaussian(1.0)._squared_by_product(contexts, contexts) is None
+    contexts = rng.normal(size=(150, dimension))
+    assert cg.Gaussian(1.0)._exponent_by_product(contexts, contexts) is not None
+    contexts[0] += far
+    assert cg.Gaussian(1.0)._exponent_by_product(contexts, contexts) is None

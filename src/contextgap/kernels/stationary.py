@@ -19,7 +19,11 @@ from contextgap.kernels.base import Kernel, check_count, per_dimension
 
 _HINT = "about the distance over which rewards change"
 _TINY = 1e-20
-_WIDE, _MANY = 12, 2**14  # numbers per context, and pairs, from which a matrix product pays
+# exp is much slower where it underflows, and subnormal numbers slow down everything computed from
+# them, so a value below 1e-130 is not told apart from 1e-130.
+_LOWEST = -300.0
+_MANY = 2**14  # pairs from which a matrix product pays
+_WIDE = 12  # numbers per context from which it pays so much that a loss of some digits is in order
 
 
 def _ones(count: int) -> FloatArray:
@@ -41,15 +45,10 @@ def _scipy_cdist() -> Callable[..., FloatArray]:
     return cdist
 
 
-def _decay(squared: FloatArray) -> FloatArray:
-    """exp(−squared/2), overwriting ``squared``.
-
-    Below 1e-130 the value is not told apart from 1e-130: exp is much slower where
-    it underflows, and subnormal numbers slow down everything computed from them.
-    """
-    squared *= -0.5
-    np.maximum(squared, -300.0, out=squared)
-    return np.exp(squared, out=squared)
+def _exponential(exponent: FloatArray) -> FloatArray:
+    """exp(exponent), overwriting it."""
+    np.maximum(exponent, _LOWEST, out=exponent)
+    return np.exp(exponent, out=exponent)
 
 
 @dataclass(frozen=True)
@@ -80,19 +79,23 @@ class Stationary(Kernel):
         The latter times (x_j − y_j)²/bandwidth_j² is the derivative with respect to ln bandwidth_j.
         """
 
-    def _squared_distance(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """|left - right|² in units of the bandwidth."""
+    def _squared_distance(
+        self, left: FloatArray, right: FloatArray, times: float = 1.0
+    ) -> FloatArray:
+        """Times · |left − right|² in units of the bandwidth."""
         if isinstance(self.bandwidth, float):
             squared = _cdist(left, right)
             if self.bandwidth > _TINY:
-                squared *= self.bandwidth**-2
+                squared *= times * self.bandwidth**-2
                 return squared
             with np.errstate(over="ignore"):  # infinitely far apart is fine
                 squared /= self.bandwidth
                 squared /= self.bandwidth  # twice: the square of so little is zero
-            return squared
-        scale = np.asarray(self.bandwidth)
-        return _cdist(left / scale, right / scale)
+        else:
+            scale = np.asarray(self.bandwidth)
+            squared = _cdist(left / scale, right / scale)
+        squared *= times
+        return squared
 
 
 @dataclass(frozen=True)
@@ -137,26 +140,29 @@ class Gaussian(Stationary):
         return cls(tuple((spread * math.sqrt(rows.shape[1]) * deviation).tolist()))
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        squared = self._squared_by_product(left, right)
-        return _decay(self._squared_distance(left, right) if squared is None else squared)
+        exponent = self._exponent_by_product(left, right)
+        if exponent is None:
+            return _exponential(self._squared_distance(left, right, -0.5))
+        np.clip(exponent, _LOWEST, 0.0, out=exponent)  # rounding may have left it above 0
+        return np.exp(exponent, out=exponent)
 
-    def _squared_by_product(self, left: FloatArray, right: FloatArray) -> FloatArray | None:
-        """|x − y|² as |x|² + |y|² − 2x·y, a matrix product; None where that pays or works ill.
+    def _exponent_by_product(self, left: FloatArray, right: FloatArray) -> FloatArray | None:
+        """−|x − y|²/2 as x·y − |x|²/2 − |y|²/2, one matrix product; None where that works ill.
 
         It is wrong by some 1e-16·|x|², which a Gaussian passes on as it is (a Matérn kernel takes
-        the root), so contexts must be within 100 bandwidths of their centre.
+        the root), so contexts must be near their centre.
         """
-        if left.shape[1] < _WIDE or len(left) * len(right) < _MANY:
+        if len(left) * len(right) < _MANY:
             return None
         scale, centre = np.asarray(self.bandwidth), right.mean(axis=0)
         x, y = (left - centre) / scale, (right - centre) / scale
         x_squared, y_squared = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
-        if not max(x_squared.max(), y_squared.max()) <= 1e4:
+        nearest = 1e4 if left.shape[1] >= _WIDE else 200.0
+        if not max(x_squared.max(), y_squared.max()) <= nearest:
             return None
-        squared = (-2.0 * x) @ y.T
-        squared += x_squared[:, None]
-        squared += y_squared
-        return np.asarray(np.maximum(squared, 0.0, out=squared))
+        x = np.column_stack([x, -0.5 * x_squared, _ones(len(x))])
+        y = np.column_stack([y, _ones(len(y)), -0.5 * y_squared])
+        return np.asarray(x @ y.T)
 
     def with_slopes(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
         values = self(contexts, contexts)
@@ -232,7 +238,8 @@ class Periodic(Kernel):
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
         # sin²(u − v) = |(cos 2u, sin 2u) − (cos 2v, sin 2v)|² / 4: a Gaussian on the circle.
-        return _decay(_cdist(self._on_circles(left), self._on_circles(right)))
+        squared = _cdist(self._on_circles(left), self._on_circles(right))
+        return _exponential(np.multiply(squared, -0.5, out=squared))
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return _ones(len(contexts))

@@ -93,25 +93,31 @@ class Arm:
         return self._dual[1]
 
     def path(
-        self, v: FloatArray, prior: float, prior_variance: FloatArray, start: int
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return mean, std and gain after ``start`` observations, one more, ..., all; spoils v.
+        self,
+        v: FloatArray,
+        prior: float,
+        prior_variance: FloatArray,
+        start: int,
+        out: tuple[FloatArray, FloatArray],
+    ) -> FloatArray:
+        """Write to ``out`` mean and std after ``start`` observations, one more, ..., all; spoils v.
 
         L of an earlier step is a leading block of L, so prefixes of v give earlier posteriors.
+        Returns the gain after each.
         """
         weights = self.weights(prior)
-        mean = np.empty((len(self) - start + 1, v.shape[1]))
+        mean, variance = out
         mean[0] = weights[:start] @ v[:start] + prior
         np.multiply(v[start:], weights[start:, None], out=mean[1:])
         _accumulate(mean)
         np.square(v, out=v)
-        variance = np.empty_like(mean)
         variance[0] = prior_variance - v[:start].sum(axis=0)
         np.negative(v[start:], out=variance[1:])
         _accumulate(variance)
+        root(variance)
         gains = np.log(self.factor.diagonal[: len(self)]) - 0.5 * math.log(self.ridge)
         gain = gains[:start].sum() + np.concatenate([[0.0], gains[start:].cumsum()])
-        return mean, root(variance), gain[:, None]
+        return np.asarray(gain[:, None])
 
     def snapshot(self) -> Arm:
         """Return an arm that stays as this one is now; the factor is shared, not copied."""

@@ -235,11 +235,17 @@ class ExactModel:
         state i observations of its own after that step.
         """
         prior, prior_variance = self.prior(), self.kernel.diagonal(contexts)
-        paths = []
-        for arm in arms:
-            start = int(np.searchsorted(self._arms[arm].places.view, since))
+        starts = [int(np.searchsorted(self._arms[arm].places.view, since)) for arm in arms]
+        sizes = [self.count(arm) - start + 1 for arm, start in zip(arms, starts, strict=True)]
+        # One array for all arms: large ones come in huge pages, and touching fresh small pages
+        # takes longer than what is computed in them.
+        table = np.empty((2, sum(sizes), len(contexts)))
+        paths, first = [], 0
+        for arm, start, size in zip(arms, starts, sizes, strict=True):
+            mean, std = table[:, first : first + size]
+            first += size
             v = self._solved(contexts, arm)
-            mean, std, gain = self._arms[arm].path(v, prior, prior_variance, start)
+            gain = self._arms[arm].path(v, prior, prior_variance, start, (mean, std))
             paths.append(Posterior(mean, std, gain, self.ridge, len(self._arms)))
         return paths
 
