@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.belief import Belief, Decision
+from contextgap.belief import Belief, Decision, leader_and_challenger
 from contextgap.explorers import ContextualGap, KernelUCB, Moment
 from contextgap.models import Posterior
 
@@ -105,3 +105,17 @@ def test_a_decision_cannot_be_altered():
         decided.mean[0] = 3
     with pytest.raises(AttributeError):
         decided.arm = "b"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.sampled_from([0.0, 0.5, 1.5])),
+        min_size=1,
+        max_size=6,
+    )
+    | intervals
+)
+def test_leader_and_challenger_in_plain_python_are_those_of_a_belief(table):
+    ours = belief(*np.array(table).T)
+    expected = int(ours.leader), int(ours.challenger)
+    assert leader_and_challenger(ours.lower, ours.upper) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -66,6 +67,23 @@ def highest_other(values: FloatArray) -> FloatArray:
     second, highest = ordered[..., -2:-1], ordered[..., -1:]
     # Where two arms share the highest value, second equals highest and either is right.
     return np.where(values == highest, second, highest)
+
+
+def leader_and_challenger(lower: FloatArray, upper: FloatArray) -> tuple[int, int]:
+    """Return the leader and the challenger at one context, as ``Belief`` has them.
+
+    In plain Python: for as few numbers as there are arms it takes a fraction of the time.
+    """
+    lowers, uppers = lower.tolist(), upper.tolist()
+    if len(uppers) == 1:
+        return 0, 0
+    highest = max(uppers)
+    top = uppers.index(highest)
+    second = max(uppers[:top] + uppers[top + 1 :])
+    gap = [(second if u == highest else highest) - w for w, u in zip(lowers, uppers, strict=True)]
+    leader = gap.index(min(gap))
+    uppers[leader] = -math.inf
+    return leader, uppers.index(max(uppers))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from contextgap.belief import leader_and_challenger
 from contextgap.explorers.base import Explorer, Moment, Pool, largest_gap
 
 
@@ -17,8 +18,8 @@ class ContextualGap(Explorer):
     def pick(self, moment: Moment) -> int:
         """Return argmax of width over {leader, challenger}."""
         belief = moment.belief
-        leader, challenger = int(belief.leader), int(belief.challenger)
-        first, second = sorted((leader, challenger))  # a tie goes to the lower index
+        # A tie goes to the lower index.
+        first, second = sorted(leader_and_challenger(belief.lower, belief.upper))
         return second if belief.half_width[second] > belief.half_width[first] else first
 
     def choose(self, pool: Pool) -> int:

@@ -34,6 +34,10 @@ def _ones(count: int) -> FloatArray:
 
 def _cdist(left: FloatArray, right: FloatArray) -> FloatArray:
     """|left − right|² for all pairs."""
+    if left.shape[1] == 1:  # twice as fast, and what a live loop in one dimension does most
+        with np.errstate(over="ignore"):  # infinitely far apart is fine
+            difference = left - right.T
+            return np.square(difference, out=difference)
     return _scipy_cdist()(left, right, "sqeuclidean")
 
 

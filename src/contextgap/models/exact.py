@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
@@ -156,22 +157,21 @@ class ExactModel:
         An assumed reward equals its expectation, so it leaves the mean and shrinks the variance.
         """
         kernel_row, prior = self._kernel_row(context), self.prior()
-        mean, variance = np.empty((2, len(arms)))
+        prior_variance = self._prior_variance(context)
+        mean, std = [], []  # floats: for as few as there are arms, arrays take longer
         solved = {}
-        for i, arm in enumerate(arms):
+        for arm in arms:
             v = self._solved_at(context, arm, kernel_row)
             state = self._arms[arm]
             solved[arm] = v
             known = v[: len(state)] if state.assumed else v
-            mean[i] = known.dot(state.z.view)
+            mean.append(known.dot(state.z.view))
             if prior != 0:
-                mean[i] += prior * (1.0 - known.dot(state.w.view))
-            variance[i] = v.dot(v)
-        prior_variance = self._prior_variance(context)
+                mean[-1] += prior * (1.0 - known.dot(state.w.view))
+            std.append(math.sqrt(max(prior_variance - v.dot(v), 0.0)))
         self._asked = _Asked(context.tobytes(), solved, prior_variance)
-        np.subtract(prior_variance, variance, out=variance)
         gain = self.information_gain(arms)
-        return Posterior(mean, root(variance), gain, self.ridge, len(self._arms))
+        return Posterior(np.array(mean), np.array(std), gain, self.ridge, len(self._arms))
 
     def look_ahead(
         self, context: FloatArray, arms: Sequence[int], reference: IntArray | FloatArray
