@@ -141,7 +141,7 @@ def open_by_stage(policy: cg.Policy, contexts: np.ndarray) -> list[int]:
 
 
 def time_problem(problem: Problem, rounds: int) -> None:
-    batch, one = problem.queries, problem.queries[0]
+    batch, some = problem.queries, problem.queries[::20]
     regressors = problem.regressors()
     solves, solve = triangular_solves(problem)
 
@@ -162,20 +162,21 @@ def time_problem(problem: Problem, rounds: int) -> None:
             certificate=lambda policy=policy: policy.certificate(batch),
         )
         few = medians(
-            5 * rounds,
-            ours=lambda policy=policy: policy.recommend(one),
-            new=lambda new=new: new.recommend(one),
-            theirs=lambda: predict(one[None]),
-            solves=solve,
-            certificate=lambda policy=policy: policy.certificate(one),
+            rounds,
+            ours=lambda policy=policy: [policy.recommend(x) for x in some],
+            new=lambda new=new: [new.recommend(x) for x in some],
+            theirs=lambda: [predict(x[None]) for x in some],
+            solves=lambda: [solve() for _ in some],
+            certificate=lambda policy=policy: [policy.certificate(x) for x in some],
         )
+        one = {name: seconds / len(some) for name, seconds in few.items()}
         print(f"{problem.name}, {ARMS} arms x {POINTS} points, {type(rule).__name__}")
         if contexts:
             print(f"  prepared itself after {contexts} contexts, which took {seconds:.2f} s")
         left = ", then ".join(map(str, open_by_stage(policy, batch)))
         print(f"  undecided by the first bounds{' and later ones' if contexts else ''}: {left}")
         report(f"  {BATCH} contexts", times, with_targets=True)
-        report("  1 context", few, with_targets=False)
+        report(f"  1 context, {len(some)} times", one, with_targets=False)
 
 
 def report(what: str, times: dict[str, float], with_targets: bool) -> None:

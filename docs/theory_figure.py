@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import contextgap as cg
-from contextgap.experiments.coverage import draw_functions
+from contextgap.experiments.coverage_cell import draw_functions
 from contextgap.experiments.pilot import pilot
 from contextgap.experiments.plan import plan
 from contextgap.theory import (

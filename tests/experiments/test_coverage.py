@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.experiments.coverage import (
+from contextgap.experiments.coverage import binomial_limits, coverage, coverage_run, coverage_table
+from contextgap.experiments.coverage_cell import (
     KERNELS,
     CoverageCell,
-    _random_source,
-    binomial_limits,
-    coverage,
     coverage_cells,
-    coverage_run,
-    coverage_table,
     draw_contexts,
     draw_functions,
+    random_source,
     theorem_widths,
 )
 from contextgap.widths import TheoremWidth
@@ -92,9 +89,9 @@ def test_widths_share_problems_and_kinds_of_problems_do_not():
     # At one width, no two kinds of problem may give the same number.
     for _, group in last.groupby("width"):
         assert group["certificate"].nunique() == len(KERNELS) * 2
-    same = _random_source(cells[0], 3).random(), _random_source(cells[1], 3).random()
+    same = random_source(cells[0], 3).random(), random_source(cells[1], 3).random()
     assert same[0] == same[1]
-    assert same[0] != _random_source(cells[-1], 3).random()
+    assert same[0] != random_source(cells[-1], 3).random()
 
 
 def test_limits_are_clopper_and_pearsons():

@@ -11,12 +11,8 @@ from contextgap.cli.options import CORES, Jobs, Json, Methods, Seed
 from contextgap.cli.problems import split
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
-from contextgap.experiments.coverage import (
-    coverage,
-    coverage_cells,
-    coverage_table,
-    theorem_widths,
-)
+from contextgap.experiments.coverage import coverage, coverage_table
+from contextgap.experiments.coverage_cell import coverage_cells, theorem_widths
 from contextgap.experiments.plan import Plan, plan
 from contextgap.experiments.stopping_trial import stopping_trial
 from contextgap.experiments.tasks import Store

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.experiments.coverage import CoverageCell, draw_functions
+from contextgap.experiments.coverage_cell import CoverageCell, draw_functions
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
