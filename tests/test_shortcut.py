@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import LinAlgError
 
 import contextgap as cg
 from contextgap import shortcut
@@ -195,6 +196,14 @@ def test_spectra_that_rounding_spoils_are_not_used():
     still = StillModel(policy._model, policy._active)
     still.find_spectra()
     assert still.spectra == []
+
+
+def test_a_spectrum_that_cannot_be_found_is_done_without(monkeypatch):
+    def fails(*args, **more):
+        raise LinAlgError("did not converge")
+
+    monkeypatch.setattr("contextgap.models.spectrum.eigh", fails)
+    check(policy_of(RULES[0], (300, 280, 270)), np.random.default_rng(1).uniform(-1, 1, (50, 2)))
 
 
 def test_small_arms_and_rules_that_cannot_tell_go_the_long_way(monkeypatch):

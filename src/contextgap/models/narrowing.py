@@ -24,6 +24,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from contextgap.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
@@ -74,10 +75,13 @@ class StillModel:
     def find_spectra(self) -> None:
         """Compute every arm's spectrum, which takes time in n³; keep them if rounding allows."""
         own = [self.points[columns] for columns in self.columns]
-        found = [
-            leading_spectrum(self.kernel(x, x) if len(x) else np.empty((0, 0)), self.ridge)
-            for x in own
-        ]
+        try:
+            found = [
+                leading_spectrum(self.kernel(x, x) if len(x) else np.empty((0, 0)), self.ridge)
+                for x in own
+            ]
+        except LinAlgError:  # it did not converge; decisions can do without
+            return
         if max(spectrum.tolerance for spectrum in found) <= _TOLERABLE:
             self.spectra = found
 
