@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from contextgap.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
-from contextgap.models.arm import Arm, Followed, carried_over, check_floats, pivot, root
+from contextgap.models.arm import Arm, check_floats, pivot, root
 from contextgap.models.base import Posterior
+from contextgap.models.followed import Followed, carried_over
 
 
 class _Asked(NamedTuple):

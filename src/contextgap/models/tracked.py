@@ -20,8 +20,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from contextgap.arrays import FloatArray, IntArray
-from contextgap.models.arm import Followed, carried_over, pivot, root
+from contextgap.models.arm import pivot, root
 from contextgap.models.base import Posterior
+from contextgap.models.followed import Followed, carried_over
 
 
 @dataclass
