@@ -141,7 +141,7 @@ if __name__ == "__main__":
     # One BLAS thread for all contestants: ratios then do not depend on how idle other cores are.
     with threadpool_limits(1):
         against_explicit_inverse(20, 100, rounds=30, target=20)
-        against_explicit_inverse(3, 1000, rounds=15, target=10)
+        against_explicit_inverse(3, 1000, rounds=40, target=10)
         against_refits(rounds=3)
         against_a_memory_read(rounds=20)
         look_back(rounds=6)
