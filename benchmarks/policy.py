@@ -136,7 +136,7 @@ def open_by_stage(policy: cg.Policy, contexts: np.ndarray) -> list[int]:
             super().narrow()
 
     with patch("contextgap.shortcut.NarrowingPosterior", Counting):
-        _, undecided = policy._shortcut.decided(contexts)
+        _, undecided = policy._shortcut.decided(contexts, len(contexts))
     return [*left, len(undecided)]
 
 

@@ -47,6 +47,7 @@ def check(policy, contexts):
         patch.setattr(still, "pays", True)
         np.testing.assert_array_equal(policy._pick(contexts), expected)
         patch.setattr(still, "_spectra_at", 0)
+        patch.setattr(still, "_largest", 0)
         np.testing.assert_array_equal(policy._pick(contexts), expected)
 
 
@@ -173,22 +174,29 @@ def test_what_smallest_gap_calls_certain_holds_for_all_widths(n_arms, seed, slac
 def test_bounds_decide_most_contexts():
     policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5))
     contexts = np.random.default_rng(1).uniform(-1, 1, (500, 2))
-    _, cold = policy._shortcut.decided(contexts)
+    _, cold = policy._shortcut.decided(contexts, 10**6)
     assert len(cold) < 0.5 * 500
     policy._shortcut._spectra_at = 0
-    _, warm = policy._shortcut.decided(contexts)
+    _, warm = policy._shortcut.decided(contexts, 10**6)
     assert len(warm) < 0.01 * 500
 
 
 def test_spectra_are_found_when_they_would_have_paid():
     policy = policy_of(RULES[0], (270, 280, 260), cg.Gaussian(0.1))
     contexts = np.random.default_rng(1).uniform(-1, 1, (400, 2))
-    calls = 0
-    while not policy._shortcut._still or not policy._shortcut._still.spectra:
-        policy.recommend(contexts)
-        calls += 1
-        assert calls < 100
-    assert calls > 1
+
+    def prepared():
+        return policy._shortcut._still is not None and bool(policy._shortcut._still.spectra)
+
+    while policy._shortcut._undecided < 6 * 280:
+        for context in contexts:
+            policy.recommend(context)
+    assert not prepared()  # who waits for one decision is not made to wait for that
+    policy.recommend(contexts)
+    assert prepared()
+    new = policy_of(RULES[0], (270, 280, 260), cg.Gaussian(0.1))
+    new.recommend(contexts)
+    assert not new._shortcut._still.spectra
 
 
 def test_spectra_that_rounding_spoils_are_not_used():

@@ -366,7 +366,7 @@ class Policy:
         picks = np.empty(len(rows), dtype=np.intp)
         undecided: list[IntArray] = []
         for block in self._blocks(len(rows)):
-            picks[block], left = self._shortcut.decided(rows[block])
+            picks[block], left = self._shortcut.decided(rows[block], len(rows))
             undecided.append(block.start + left)
         if len(left := np.concatenate([*undecided, np.empty(0, dtype=np.intp)])):
             picks[left] = self._choose(rows[left]).arm

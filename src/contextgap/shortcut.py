@@ -53,18 +53,20 @@ class Shortcut:
         self._width = width
         self._still: StillModel | None = None
         self._undecided = 0  # contexts so far that needed more than the first look
-        largest = max(model.count(arm) for arm in arms)
-        self.pays = largest >= _FEW or not rule.needs_widths
-        worth = rule.needs_widths and largest <= _MANY
-        self._spectra_at = _CONTEXTS_PER_POINT * largest if worth else math.inf
+        self._largest = max(model.count(arm) for arm in arms)
+        self.pays = self._largest >= _FEW or not rule.needs_widths
+        worth = rule.needs_widths and self._largest <= _MANY
+        self._spectra_at = _CONTEXTS_PER_POINT * self._largest if worth else math.inf
 
-    def decided(self, contexts: FloatArray) -> tuple[IntArray, IntArray]:
+    def decided(self, contexts: FloatArray, asked: int) -> tuple[IntArray, IntArray]:
         """Return the arms chosen, and the rows where this way cannot tell.
 
         Parameters
         ----------
         contexts
             Shape (m, d).
+        asked
+            For how many contexts the caller waits, if these are a part of them only.
         """
         chosen = np.zeros(len(contexts), dtype=np.intp)
         left = np.arange(len(contexts))
@@ -72,7 +74,7 @@ class Shortcut:
             self._still = StillModel(self._model, self._arms)
         posterior = NarrowingPosterior(self._still, contexts)
         open_ = self._settle(posterior, chosen, left)
-        self._prepare(self._still, len(open_))
+        self._prepare(self._still, len(open_), asked)
         while len(open_) and posterior.can_narrow:
             left = left[open_]
             posterior.keep(open_)
@@ -95,10 +97,13 @@ class Shortcut:
         gain = model.information_gain(self._arms)
         return Belief(Posterior(posterior.mean, std, gain, model.ridge, model.n_arms), self._width)
 
-    def _prepare(self, still: StillModel, undecided: int) -> None:
-        """Find the spectra once they would have paid for themselves."""
+    def _prepare(self, still: StillModel, undecided: int, asked: int) -> None:
+        """Find the spectra once they would have paid for themselves.
+
+        Not while someone waits for a few decisions only, who would wait many times as long.
+        """
         # Threads may come here at once: the worst that can happen is that both find them.
         self._undecided += undecided
-        if self._undecided >= self._spectra_at:
+        if self._undecided >= self._spectra_at and asked >= self._largest:
             self._spectra_at = math.inf
             still.find_spectra()
