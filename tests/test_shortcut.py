@@ -222,6 +222,11 @@ def test_small_arms_and_rules_that_cannot_tell_go_the_long_way(monkeypatch):
         np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
 
 
+def test_contexts_where_squares_would_overflow():
+    policy = policy_of(RULES[0], (300, 280, 270), cg.Polynomial(3, 1.0))
+    check(policy, np.array([[1e50, 1e50], [-1e50, 0.0], [0.0, 0.0]]))
+
+
 def test_no_contexts_no_arms():
     for rule in RULES:
         assert len(policy_of(rule, (300, 300)).recommend(np.empty((0, 2)))) == 0

@@ -25,7 +25,8 @@ from contextgap.arrays import FloatArray, IntArray, Rows
 from contextgap.models.factor import PanelFactor
 from contextgap.models.followed import Followed
 
-_EPSILON = float(np.finfo(np.float64).eps)
+# Each row of a factor may spoil a variance by this, relative to the prior variance.
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
 class Arm:
@@ -177,7 +178,7 @@ def pivot(variance: float, ridge: float, prior_variance: float, size: int) -> fl
     Rounding leaves std² = k(x, x) − v·v wrong by some n·ε·k(x, x); a ridge below that would let
     the errors grow from row to row, so the entry never goes below it.
     """
-    return math.sqrt(max(max(variance, 0.0) + ridge, _rounding(prior_variance, size)))
+    return math.sqrt(max(max(variance, 0.0) + ridge, ROUNDING * (size + 1) * prior_variance))
 
 
 def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
@@ -186,7 +187,7 @@ def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
     rows = np.zeros((new, old + new))
     rows[:, :old] = v.T
     schur = gram - v.T @ v
-    floor = max(ridge * (1 - 1e-6), _rounding(gram.diagonal().max(), old + new))
+    floor = max(ridge * (1 - 1e-6), ROUNDING * (old + new + 1) * gram.diagonal().max())
     try:
         corner = cholesky(schur + ridge * np.eye(new), lower=True)
         if (corner.diagonal() ** 2 >= floor).all():
@@ -211,10 +212,6 @@ def check_floats(values: NDArray[Any], shape: tuple[int, ...]) -> None:
     if values.dtype != np.float64 or values.shape != shape or not np.isfinite(values).all():
         found = f"{values.dtype} {values.shape}"
         raise ValueError(f"expected finite floats of shape {shape}, got {found}")
-
-
-def _rounding(prior_variance: float, size: int) -> float:
-    return 8 * (size + 1) * _EPSILON * float(prior_variance)
 
 
 def _accumulate(rows: FloatArray) -> None:

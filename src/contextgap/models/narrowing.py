@@ -28,12 +28,13 @@ from scipy.linalg import LinAlgError
 
 from contextgap.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
+from contextgap.models.arm import ROUNDING
 from contextgap.models.exact import ExactModel
 from contextgap.models.spectrum import STAGES, Spectrum, leading_spectrum
 
-_EPSILON, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+_TINY = float(np.finfo(np.float64).tiny)
 # Rounding in a mean, in units of the sum of its terms' sizes.
-_ROUNDING = 1e-13
+_MEAN_ROUNDING = 1e-13
 # Relative errors of variances beyond which bounds are of no use.
 _TOLERABLE = 1e-3
 
@@ -103,7 +104,7 @@ class NarrowingPosterior:
         shape = (len(contexts), len(model.weights))
         prior_variance = model.kernel.diagonal(contexts)
         self.mean = np.full(shape, model.prior)
-        self.slack = _ROUNDING * (abs(model.prior) + model.reach * np.sqrt(prior_variance))
+        self.slack = _MEAN_ROUNDING * (abs(model.prior) + model.reach * np.sqrt(prior_variance))
         self._prior_variance = prior_variance[:, None]
         self._values = model.values(contexts)
         self._told = np.zeros(shape)  # the sum over the first m eigenvectors
@@ -115,7 +116,8 @@ class NarrowingPosterior:
                 values = self._values[:, columns]
                 self.mean[:, arm] += values @ weights
                 self._rest[:, arm] = np.einsum("ij,ij->i", values, values)
-                self._nearest[:, arm] = values.max(axis=1) ** 2 / (model.largest + model.ridge)
+                told = values.max(axis=1) / math.sqrt(model.largest + model.ridge)
+                self._nearest[:, arm] = told**2
 
     @property
     def can_narrow(self) -> bool:
@@ -126,7 +128,7 @@ class NarrowingPosterior:
     def least(self) -> FloatArray:
         """Lower bounds of the standard deviations."""
         ridge, h = self._model.ridge, self._unexplained
-        bound = self._told + ridge * h**2 / np.maximum(self._rest + ridge * h, _TINY)
+        bound = self._told + h * (ridge * h / np.maximum(self._rest + ridge * h, _TINY))
         bound -= self._spoilt()
         return np.sqrt(np.maximum(bound, 0.0, out=bound), out=bound)
 
@@ -169,7 +171,7 @@ class NarrowingPosterior:
 
     def _spoilt(self) -> FloatArray:
         """How wrong rounding may make a variance, here and where it is computed in full."""
-        relative = 8 * (self._model.sizes + 1) * _EPSILON
+        relative = ROUNDING * (self._model.sizes + 1)
         if self._model.spectra:
             relative = relative + [spectrum.tolerance for spectrum in self._model.spectra]
         return np.asarray(relative * self._prior_variance)
