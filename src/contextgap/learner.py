@@ -14,6 +14,7 @@ import numpy as np
 from contextgap import checks, files
 from contextgap.arrays import IntArray
 from contextgap.belief import Decision
+from contextgap.card import Card
 from contextgap.contexts import ContextSchema, Intake, row_of
 from contextgap.explorers import Moment, any_context, explore
 from contextgap.kernels import Kernel
@@ -26,7 +27,6 @@ from contextgap.outlook import Outlook
 from contextgap.pending import Pending
 from contextgap.policy import Policy
 from contextgap.randomness import random_sources, seed_after
-from contextgap.scales import default_kernels, learn_scales
 from contextgap.settings import read_settings
 from contextgap.state import (
     Rules,
@@ -38,6 +38,7 @@ from contextgap.state import (
     restore_state,
 )
 from contextgap.stopping import ReferenceWatch, StoppingRule
+from contextgap.tuning import Tuning, learn
 from contextgap.widths import Width
 
 
@@ -104,6 +105,7 @@ class Learner:
         self._rules = Rules(read_method(method), start.width, start.burn_in)
         self._model = ExactModel(start.kernel, start.ridge, len(labels), start.prior_mean)
         self._kernel_given, self._next_tune = kernel is not None, start.first_tune
+        self._tuning: Tuning | None = None
         self._labels = labels
         self._active = tuple(range(len(labels)))
         self._places = {label: i for i, label in enumerate(labels)}
@@ -174,6 +176,11 @@ class Learner:
         """½ ln det(I + K/ridge) of each arm: how much its rewards have told."""
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
+
+    @property
+    def tuning(self) -> Tuning | None:
+        """What learning the scales tried, what it chose, and why; None before the first time."""
+        return self._tuning
 
     def ask(self, contexts: Any = None, *, pool: Any = None) -> Any:
         """Return the arm to try; from a pool, also the context to try it at.
@@ -273,9 +280,12 @@ class Learner:
         """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
 
         What was observed is kept, and believed anew with the settings found. A kernel that was
-        given keeps its kind, and one without bandwidths its shape; else a Gaussian or a Matérn
-        kernel is chosen, too. Settings that follow the rewards take any
-        width's promise away: certificates are heuristic from then on.
+        given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a Matérn
+        kernel, with a linear trend or without, a linear model, or a constant for each arm if
+        contexts are not seen to make a difference. ``tuning`` says what was chosen and why.
+
+        Tuning looks at the rewards, so bounds are no longer guaranteed: certificates are heuristic
+        from then on.
 
         Parameters
         ----------
@@ -291,9 +301,8 @@ class Learner:
         count = len(self._model)
         if count < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
-        kernels = [self.kernel] if self._kernel_given else default_kernels(self._model.dimension)
-        tried = [learn_scales(kernel, *self._model.by_arm(), criterion) for kernel in kernels]
-        found = min(tried, key=lambda scales: scales.loss)
+        kernel = self.kernel if self._kernel_given else None
+        found, self._tuning = learn(*self._model.by_arm(), kernel, criterion)
         self._model = self._model.refitted(found.kernel, found.ridge, found.prior_mean)
         self._rules = replace(self._rules, hindsight=True)
         while self._next_tune is not None and self._next_tune <= count:
@@ -331,9 +340,32 @@ class Learner:
         """
         return self._policy(self._model).recommend(contexts)
 
-    def freeze(self) -> Policy:
-        """Return the decision rule as it is now; the learner may go on learning."""
-        return self._policy(self._model.snapshot())
+    def score(self, propensities: Any = None) -> Card:
+        """Return how good deploying now would be, as far as the rewards told so far can tell.
+
+        Every reward is left out, in turn, of what predicts it and decides at its context; ``Card``
+        says what is reported.
+
+        Parameters
+        ----------
+        propensities
+            With which probability each logged arm was chosen where it was, in the order in which
+            the rewards were told. With them the estimate of the policy's value does not depend on
+            the model being right.
+        """
+        return self._policy(self._model)._score(propensities)
+
+    def freeze(self, card: Card | None = None) -> Policy:
+        """Return the decision rule as it is now; the learner may go on learning.
+
+        Parameters
+        ----------
+        card
+            A card that ``score`` returned, for the policy to carry; by default it makes its own.
+        """
+        if card is not None:
+            checks.instance("card", card, Card, "learner.score()")
+        return self._policy(self._model.snapshot(), card)
 
     def settled(self, rule: StoppingRule) -> float:
         """Return the share of a rule's reference contexts that is certified within its tolerance.
@@ -424,6 +456,7 @@ class Learner:
             "pending": [arm for arm, _ in waiting],
             "next_tune": self._next_tune,
             "kernel_given": self._kernel_given,
+            "tuning": None if self._tuning is None else self._tuning.describe(),
         }
         contexts = np.array([x for _, x in waiting]).reshape(
             len(waiting), self._schema.dimension or 0
@@ -451,6 +484,8 @@ class Learner:
             learner._policy_seed = read_seed(header["policy_seed"])
             learner._next_tune = _read_next_tune(header["next_tune"])
             learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
+            tuning = header.get("tuning")  # files of 0.1 have none
+            learner._tuning = None if tuning is None else Tuning.restored(tuning)
             waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
             check_floats(arrays["pending"], (len(waiting), schema.dimension or 0))
             if waiting and max(waiting) >= len(labels):
@@ -494,7 +529,7 @@ class Learner:
     def _pick(self, moment: Moment) -> tuple[int, str]:
         return explore(moment, self._rules.method.explorer, self._rules.burn_in)
 
-    def _policy(self, model: ExactModel) -> Policy:
+    def _policy(self, model: ExactModel, card: Card | None = None) -> Policy:
         return Policy(
             model=model,
             labels=self._labels,
@@ -502,6 +537,7 @@ class Learner:
             rules=self._rules,
             schema=self._schema,
             seed=seed_after(self._policy_seed, len(self._model)),
+            card=card,
         )
 
 

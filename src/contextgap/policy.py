@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from contextgap import files
 from contextgap.arrays import FloatArray, IntArray, frozen
 from contextgap.belief import Belief, Decision
+from contextgap.card import Card
 from contextgap.contexts import ContextSchema
 from contextgap.history import Choice
 from contextgap.kernels import Kernel
@@ -19,6 +21,7 @@ from contextgap.labels import Label, label_array
 from contextgap.methods import Method
 from contextgap.models import ExactModel
 from contextgap.recommenders import BoundedRule, ModelEvidence
+from contextgap.scoring import score
 from contextgap.shortcut import Shortcut
 from contextgap.state import (
     Rules,
@@ -72,7 +75,10 @@ class Policy:
         schema: ContextSchema,
         seed: int,
         compression: CompressionReport | None = None,
+        card: Card | None = None,
     ) -> None:
+        if card is not None:
+            vars(self)["card"] = card  # in place of what the property would compute
         self._model = model
         self._labels = labels
         self._active = active
@@ -105,7 +111,7 @@ class Policy:
 
     @property
     def method(self) -> Method:
-        """How was explored and how is deployed."""
+        """The exploration and deployment rules."""
         return self._rules.method
 
     @property
@@ -132,8 +138,8 @@ class Policy:
     def probability(self) -> float | None:
         """With which probability all certificates hold at once; None if they are heuristic.
 
-        A prior mean that follows the rewards (``"auto"``) takes any width's promise away, and so do
-        scales learnt from them.
+        Scales learnt from the rewards, and a prior mean that follows them (``"auto"``), void the
+        guarantee of any width.
         """
         after_the_fact = self._rules.hindsight or self._model.prior_mean == "auto"
         return None if after_the_fact else self._rules.width.probability
@@ -142,6 +148,15 @@ class Policy:
     def counts(self) -> dict[Label, int]:
         """How many rewards of each arm the policy rests on."""
         return {self._labels[i]: self._model.count(i) for i in self._active}
+
+    @cached_property
+    def card(self) -> Card:
+        """How good the policy is, as far as the rewards it was learnt from can tell.
+
+        Computed when first asked for, which takes a moment, and kept in the file if it was. A
+        compressed policy has the card of the one it was made from.
+        """
+        return self._score(None)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -240,6 +255,7 @@ class Policy:
         """
         from contextgap.compression import compress
 
+        card = self.card if len(self._model) > 1 else None  # fewer points cannot tell any more
         smaller, report = compress(
             self,
             points=points,
@@ -257,6 +273,7 @@ class Policy:
             schema=smaller._schema,
             seed=smaller._seed,
             compression=report,
+            card=card,
         )
 
     def to_onnx(
@@ -316,6 +333,7 @@ class Policy:
             **describe_rules(self._rules),
             **describe_state(self._model, self._labels, self._active, self._schema),
             "seed": self._seed,
+            "card": self.card.describe() if "card" in vars(self) else None,
         }
         files.write(path, "policy", header, self._model.arrays())
 
@@ -331,6 +349,7 @@ class Policy:
         header, arrays = files.read(path, "policy")
         try:
             model, labels, active, schema = restore_state(header, arrays)
+            card = header.get("card")  # files of 0.1 have none
             return cls(
                 model=model,
                 labels=labels,
@@ -338,6 +357,7 @@ class Policy:
                 rules=restore_rules(header),
                 schema=schema,
                 seed=read_seed(header["seed"]),
+                card=None if card is None else Card.restored(card),
             )
         except ImportError:  # scikit-learn, for its kernels
             raise
@@ -348,6 +368,17 @@ class Policy:
         intake = self._schema.read(contexts)
         self.kernel.check_dimension(intake.rows.shape[1])
         return intake.rows, intake.single
+
+    def _score(self, propensities: Any) -> Card:
+        return score(
+            self._model,
+            self._labels,
+            self._active,
+            self._rules,
+            self._seed,
+            self.probability,
+            propensities,
+        )
 
     def _evidence(self, rows: FloatArray) -> ModelEvidence:
         return ModelEvidence(

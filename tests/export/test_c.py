@@ -44,6 +44,7 @@ KERNELS = {
     "matern 3/2": cg.Matern((0.8, 1.1), 1.5),
     "matern 5/2": cg.Matern(0.8, 2.5),
     "linear": cg.Linear() + 0.2 * cg.Gaussian(1.0),
+    "trend": 0.4 * cg.Linear(unit=(0.5, 2.0), centre=(0.3, -1.0)) + 0.2 * cg.Gaussian(1.0),
     "polynomial": cg.Polynomial(5, 0.7),
     "periodic": cg.Periodic((1.5, 2.0), 0.9),
     "nested": 0.5 * (cg.Gaussian(0.7) * cg.Periodic(2.0, (1.0, 1.3)) + 0.3 * cg.Linear())

@@ -22,6 +22,7 @@ KERNELS = {
     "matern 1.5": cg.Matern((0.8, 0.5), smoothness=1.5),
     "matern 2.5": cg.Matern(0.8),
     "linear": cg.Linear(),
+    "trend": 0.4 * cg.Linear(unit=(0.5, 2.0), centre=(0.3, -1.0)) + 0.2 * cg.Gaussian(1.0),
     "polynomial": cg.Polynomial(5, 0.7),
     "periodic": cg.Periodic(1.3, 0.8),
     "constant": cg.Gaussian(0.8) + 2.0 * Constant(),

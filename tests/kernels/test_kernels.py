@@ -61,6 +61,7 @@ KERNELS = {
     "matern 3/2 per dimension": cg.Matern(WIDTHS, smoothness=1.5),
     "matern 5/2 per dimension": cg.Matern(WIDTHS),
     "linear": cg.Linear(),
+    "trend": cg.Linear(unit=2.0, centre=0.3),
     "constant": Constant(),
     "polynomial": cg.Polynomial(3, 0.5),
     "polynomial without offset": cg.Polynomial(2, 0),

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from contextgap.arrays import FloatArray
+from contextgap.card import Card
 from contextgap.cli.problems import read_trials, split
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.kernels import Gaussian
@@ -21,6 +22,7 @@ from contextgap.parts import Part
 from contextgap.policy import Policy
 from contextgap.problems.extras import study_import
 from contextgap.problems.sheet import read_sheet
+from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
 
 PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run wrote.")]
@@ -46,26 +48,34 @@ def learn_command(
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
     scale: Annotated[float, typer.Option(help="Width of the intervals, in deviations.")] = 2.0,
+    propensity: Annotated[
+        str | None,
+        typer.Option(help="Column with the probability with which the logged arm was chosen."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
     json: Json = False,
 ) -> None:
     """Make a policy from logged trials."""
     with complaints():
-        sheet, columns, arms, rewards = read_trials(log, split(context), arm, reward)
+        sheet, columns, arms, rewards = read_trials(log, split(context), arm, reward, propensity)
         contexts = sheet.numbers(columns)
+        chances = None if propensity is None else sheet.numbers([propensity])[:, 0]
         labels, how = sorted(set(arms)), _settings(contexts, bandwidth, ridge)
         learner = Learner(labels, method=method, width=PosteriorWidth(scale), seed=seed, **how)
         table = study_import("pandas").DataFrame(contexts, columns=columns)
         try:
             learner.fit(table, arms, rewards)
+            policy = learner.freeze(learner.score(chances) if len(arms) > 1 else None)
         except ValueError as error:
             raise ValueError(f"{log}: {error}") from None
-        policy = learner.freeze()
         policy.save(output)
     if json:
-        print_json({**_describe(policy), "policy": str(output)})
+        tuning = None if learner.tuning is None else learner.tuning.describe()
+        print_json({**_describe(policy), "tuning": tuning, "policy": str(output)})
         return
     _print_policy(f"learnt from {len(arms)} trials in {log.name}", policy)
+    if learner.tuning is not None:
+        _print_tuning(learner.tuning)
     out.print(f"policy: {output}", soft_wrap=True)
 
 
@@ -152,6 +162,7 @@ def _describe(policy: Policy) -> dict[str, Any]:
         "dimension": policy.dimension,
         "columns": policy.columns,
         "bounds": _kind(policy.probability),
+        "card": policy.card.describe() if _has_card(policy) else None,
     }
 
 
@@ -175,6 +186,30 @@ def _print_policy(title: str, policy: Policy) -> None:
     print_table(title, ["", "value"], shown)
     counts = policy.counts
     print_table("arms", ["arm", "observations"], [[str(arm), n] for arm, n in counts.items()])
+    if _has_card(policy):
+        _print_card(policy.card)
+
+
+def _has_card(policy: Policy) -> bool:
+    return sum(policy.counts.values()) > 1
+
+
+def _print_card(card: Card) -> None:
+    title = f"how good it is: {card.looked_at} of {card.rewards} rewards, each left out in turn"
+    print_table(title, ["", "value"], card.rows())
+    for warning in card.warnings:
+        out.print("[yellow]warning:[/yellow]", end=" ")
+        out.print(warning, markup=False)
+
+
+def _print_tuning(tuning: Tuning) -> None:
+    rows = [
+        [each.name, each.advantage, f"{100 * each.explained:.1f} %", each.name == tuning.chosen]
+        for each in tuning.candidates
+    ]
+    shown = [[*row[:3], "chosen" if row[3] else ""] for row in rows]
+    print_table("models tried", ["model", "nats", "explained", ""], shown)
+    out.print(f"{tuning.chosen}: {tuning.reason}", markup=False)
 
 
 def read_contexts(policy: Policy, path: Path) -> FloatArray:

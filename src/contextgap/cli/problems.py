@@ -69,12 +69,13 @@ def split(names: str | None) -> list[str] | None:
 
 
 def read_trials(
-    path: Path, context: list[str] | None, arm: str, reward: str
+    path: Path, context: list[str] | None, arm: str, reward: str, propensity: str | None = None
 ) -> tuple[Sheet, list[str], list[str], np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """Return a log's table, its context columns, the arm tried and the reward of every row."""
     sheet = read_sheet(path)
-    columns = context or list(sheet.others([arm, reward]))
-    both = [name for name in columns if name in (arm, reward)]
+    outcome = [arm, reward] if propensity is None else [arm, reward, propensity]
+    columns = context or list(sheet.others(outcome))
+    both = [name for name in columns if name in outcome]
     if both:
         raise ValueError(f"column {both[0]!r} cannot be context and outcome at once")
     arms = [str(cell).strip() for cell in sheet.cells_of(arm)]

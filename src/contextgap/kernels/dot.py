@@ -2,27 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from contextgap import checks
 from contextgap.arrays import FloatArray
-from contextgap.kernels.base import Kernel
+from contextgap.kernels.base import Kernel, check_count, per_dimension
 
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """The linear kernel x·y: rewards linear in the context, with no constant term.
+    """The linear kernel Σ_j (x_j − centre_j)(y_j − centre_j) / unit_j²: rewards linear in x.
 
-    Add a constant column to the contexts, or use ``Polynomial(1, offset)``, for one.
+    There is no constant term; add ``Constant()`` for one.
+
+    Parameters
+    ----------
+    unit
+        By what each number of a context is divided: one number, or one per dimension.
+    centre
+        What is subtracted first: one number, or one per dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linear(unit=10.0, centre=300.0)(np.array([[310.0]]), np.array([[320.0]]))
+    array([[2.]])
     """
 
+    unit: float | Sequence[float] = 1.0
+    centre: float | Sequence[float] = 0.0
+
+    def __post_init__(self) -> None:
+        unit = per_dimension("unit", self.unit, "about the standard deviation of the column")
+        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "centre", _finite_per_dimension("centre", self.centre))
+
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        return left @ right.T
+        return self.standardised(left) @ self.standardised(right).T
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("ij,ij->i", contexts, contexts))
+        rows = self.standardised(contexts)
+        return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+    def check_dimension(self, dimension: int) -> None:
+        check_count("unit", self.unit, dimension)
+        check_count("centre", self.centre, dimension)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the kernel is x·y, without unit and centre."""
+        return self.unit == 1.0 and self.centre == 0.0
+
+    def standardised(self, contexts: FloatArray) -> FloatArray:
+        """Return (contexts − centre) / unit."""
+        if self.plain:
+            return contexts
+        return np.asarray((contexts - np.asarray(self.centre)) / np.asarray(self.unit))
 
 
 @dataclass(frozen=True)
@@ -50,3 +89,10 @@ class Polynomial(Kernel):
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         squared_norm = Linear().diagonal(contexts)
         return (squared_norm + self.offset) ** self.degree
+
+
+def _finite_per_dimension(name: str, value: Any) -> float | tuple[float, ...]:
+    """Return a finite number, or a tuple of them, one per context dimension."""
+    if np.ndim(value) == 0:
+        return checks.real(name, value)
+    return tuple(checks.finite_vector(name, value).tolist())

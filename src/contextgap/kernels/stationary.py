@@ -198,21 +198,25 @@ class Matern(Stationary):
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
         r = self._stretched(left, right)
-        if self.smoothness == 0.5:
-            return np.exp(-r)
-        if self.smoothness == 1.5:
-            return (1 + r) * np.exp(-r)
-        return (1 + r + r**2 / 3) * np.exp(-r)
+        return self._values(r, np.exp(-r))
 
     def with_slopes(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
         r = self._stretched(contexts, contexts)
-        values, decay = self(contexts, contexts), np.exp(-r)
+        decay = np.exp(-r)
+        values = self._values(r, decay)
         if self.smoothness == 0.5:
             # Infinite where r = 0, but there it multiplies a difference of 0.
             return values, np.divide(decay, r, out=np.zeros_like(r), where=r > 0)
         if self.smoothness == 1.5:
             return values, 3 * decay
         return values, (5 / 3) * (1 + r) * decay
+
+    def _values(self, r: FloatArray, decay: FloatArray) -> FloatArray:
+        if self.smoothness == 0.5:
+            return decay
+        if self.smoothness == 1.5:
+            return (1 + r) * decay
+        return (1 + r + r**2 / 3) * decay
 
     def _stretched(self, left: FloatArray, right: FloatArray) -> FloatArray:
         # exp(−700) is next to the smallest float; the distance itself may be infinite.

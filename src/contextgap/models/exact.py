@@ -14,6 +14,7 @@ from contextgap.kernels import Kernel
 from contextgap.models.arm import Arm, check_floats, pivot, root
 from contextgap.models.base import Posterior
 from contextgap.models.followed import Followed, carried_over
+from contextgap.models.left_out import LeftOut, left_out
 
 
 class _Asked(NamedTuple):
@@ -249,6 +250,31 @@ class ExactModel:
             gain = self._arms[arm].path(v, prior, prior_variance, start, (mean, std))
             paths.append(Posterior(mean, std, gain, self.ridge, len(self._arms)))
         return paths
+
+    def left_out(self, arm: int, places: IntArray, visits: IntArray) -> LeftOut:
+        """Return what is believed of an arm at observed contexts without what was heard there.
+
+        ``places`` are places of the arm's observations among all; ``visits`` says how many of the
+        arm's observations to leave out with each.
+        """
+        state = self._arms[arm]
+        own = np.searchsorted(state.places.view, places)
+        return left_out(state, self.prior(), own, visits)
+
+    def variance_of_sums(
+        self, arm: int, contexts: FloatArray, weights: FloatArray, gram: FloatArray
+    ) -> FloatArray:
+        """Return the posterior variance of Σ weight · f(context), for each column of weights.
+
+        ``gram`` holds the kernel between all the contexts.
+        """
+        variance = np.einsum("ik,ik->k", weights, gram @ weights)
+        rows = self._rows(self._arms[arm], contexts.shape[1], assumed=False)
+        if len(rows):
+            v = np.ascontiguousarray(self.kernel(rows, contexts) @ weights)
+            self._arms[arm].factor.solve_many(v)
+            variance -= np.einsum("ik,ik->k", v, v)
+        return np.asarray(np.maximum(variance, 0.0))
 
     def factor_row(self, arm: int, place: int) -> FloatArray:
         """Return the row that an arm's observation number ``place`` added to its factor."""

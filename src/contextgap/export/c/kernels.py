@@ -191,13 +191,18 @@ class _Writer:
 
     def _dot(self, kernel: Kernel) -> _Node:
         d = self._dimension
+        addend, cost = "x[i] * y[i]", Operations(d, d)
+        if isinstance(kernel, Linear) and not kernel.plain:
+            scale = self._table("scale", 1 / self._each(kernel.unit))
+            centre = self._table("centre", self._each(kernel.centre))
+            sides = (f"({side}[i] - {centre}[i]) * {scale}[i]" for side in "xy")
+            addend, cost = " * ".join(f"({side})" for side in sides), Operations(3 * d, 3 * d)
         body = (
             "    contextgap_real sum = 0;\n"
             "    for (size_t i = 0; i < CONTEXTGAP_DIMENSION; i++) {\n"
-            "        sum += x[i] * y[i];\n"
+            f"        sum += {addend};\n"
             "    }\n"
         )
-        cost = Operations(d, d)
         if isinstance(kernel, Polynomial):
             body += f"    sum += {self._real.literal(kernel.offset, 'offset')};\n"
             body += "    contextgap_real power = sum;\n"

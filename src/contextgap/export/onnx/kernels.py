@@ -122,8 +122,21 @@ def _periodic(graph: GraphBuilder, kernel: Periodic, sides: Sides) -> str:
     return _decay(graph, _squared_distance(graph, support, circles))
 
 
-def _linear(graph: GraphBuilder, _: Linear, sides: Sides) -> str:
-    return graph.node("MatMul", graph.real(sides.support), sides.contexts)
+def _linear(graph: GraphBuilder, kernel: Linear, sides: Sides) -> str:
+    support = graph.real(kernel.standardised(sides.support))
+    return graph.node("MatMul", support, _standardised(graph, kernel, sides))
+
+
+def _standardised(graph: GraphBuilder, kernel: Linear, sides: Sides) -> str:
+    """The contexts minus a linear kernel's centre, over its unit."""
+    if kernel.plain:
+        return sides.contexts
+    d = sides.support.shape[1]
+    centre, unit = (
+        graph.real(np.broadcast_to(np.asarray(value, dtype=np.float64), d)[:, None], called)
+        for value, called in ((kernel.centre, "the centre"), (kernel.unit, "the unit"))
+    )
+    return graph.node("Div", graph.node("Sub", sides.contexts, centre), unit)
 
 
 def _polynomial(graph: GraphBuilder, kernel: Polynomial, sides: Sides) -> str:
@@ -153,8 +166,8 @@ def _constant(graph: GraphBuilder, _: Constant, sides: Sides) -> str:
     return graph.node("MatMul", graph.real(np.ones((len(sides.support), 1))), sides.ones)
 
 
-def _linear_diagonal(graph: GraphBuilder, _: Linear, sides: Sides) -> str:
-    return graph.reduce("ReduceSumSquare", sides.contexts, axis=0)
+def _linear_diagonal(graph: GraphBuilder, kernel: Linear, sides: Sides) -> str:
+    return graph.reduce("ReduceSumSquare", _standardised(graph, kernel, sides), axis=0)
 
 
 def _polynomial_diagonal(graph: GraphBuilder, kernel: Polynomial, sides: Sides) -> str:

@@ -38,12 +38,15 @@ class Score(NamedTuple):
         The best s² for these settings.
     slopes
         Per arm the matrix whose inner product with dC is the change of the loss.
+    errors
+        Per arm, what its other rewards leave unexplained of each (leave-one-out residuals).
     """
 
     loss: float
     prior_mean: float
     reward_scale: float
     slopes: list[FloatArray]
+    errors: list[FloatArray]
 
 
 Criterion = Callable[[Sequence[FloatArray], Sequence[FloatArray], float, float], Score | None]
@@ -82,7 +85,8 @@ def evidence(
         0.5 * (inverse - np.outer(a, a) / scale)
         for (inverse, _), a in zip(inverses, solved, strict=True)
     ]
-    return Score(loss, float(prior_mean), float(scale), slopes)
+    errors = [a / inverse.diagonal() for (inverse, _), a in zip(inverses, solved, strict=True)]
+    return Score(loss, float(prior_mean), float(scale), slopes, errors)
 
 
 def leave_one_out(
@@ -117,13 +121,13 @@ def leave_one_out(
     count = sum(map(len, rewards)) + trust
     scale = (total + trust * guess) / count
     loss = -0.5 * sum(np.log(c).sum() for c in precisions) + 0.5 * count * math.log(scale)
+    errors = [a / c for a, c in zip(solved, precisions, strict=True)]
     slopes = []
-    for inverse, a, c in zip(matrices, solved, precisions, strict=True):
-        error = a / c
+    for inverse, a, c, error in zip(matrices, solved, precisions, errors, strict=True):
         spread = 0.5 / c + 0.5 * error**2 / scale
         crossed = np.outer(inverse @ error, a)
         slopes.append((inverse * spread) @ inverse - (crossed + crossed.T) / (2 * scale))
-    return Score(loss, float(prior_mean), float(scale), slopes)
+    return Score(loss, float(prior_mean), float(scale), slopes, errors)
 
 
 CRITERIA: dict[str, Criterion] = {"evidence": evidence, "loo": leave_one_out}
@@ -137,7 +141,8 @@ def _inverses(covariances: Sequence[FloatArray]) -> list[tuple[FloatArray, float
             factor = cholesky(covariance, lower=True, check_finite=False)
         except LinAlgError:
             return None
-        triangle, _ = dpotri(factor, lower=1)
-        inverse = np.tril(triangle) + np.tril(triangle, -1).T
-        found.append((inverse, 2.0 * float(np.log(factor.diagonal()).sum())))
+        log_det = 2.0 * float(np.log(factor.diagonal()).sum())
+        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # zero above the diagonal, as factor is
+        inverse += np.tril(inverse, -1).T
+        found.append((inverse, log_det))
     return found

@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.spatial import cKDTree
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 import contextgap as cg
 from contextgap.kernels import Constant
-from contextgap.scales import learn_scales
-from contextgap.scales.criteria import evidence, leave_one_out
-from contextgap.scales.search import _Search
-from contextgap.scales.shape import Shape
+from contextgap.tuning import learn
+from contextgap.tuning.criteria import evidence, leave_one_out
+from contextgap.tuning.sample import _most_each, looked_at
+from contextgap.tuning.search import Search
+from contextgap.tuning.terms import Terms
 
 
 def data(seed=0, sizes=(20, 15), dimension=3, units=(1.0, 10.0, 0.1)):
@@ -29,6 +31,9 @@ KERNELS = [
     cg.Matern((1.0, 2.0, 1.0), 2.5) + Constant(),
     2.0 * cg.Gaussian((1.0, 1.0, 1.0)) + 0.5 * Constant(),
     cg.Linear() + Constant(),
+    cg.Gaussian((1.0, 2.0, 1.0)) + 0.3 * cg.Linear((1.0, 9.0, 1.0), (5.0, 5.0, 5.0)) + Constant(),
+    cg.Matern(1.0) + cg.Linear(),
+    Constant(),
     cg.Gaussian(1.0) * cg.Linear(),
 ]
 
@@ -36,8 +41,8 @@ KERNELS = [
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
 def test_slopes_are_those_of_finite_differences(kernel, criterion):
-    search = _Search(Shape.of(kernel), *data(), criterion)
-    start = search._start(-0.5)
+    search = Search(Terms.of(kernel), *data(), criterion)
+    start = search.start(-0.5, 0.01)
     theta = start + 0.1 * np.random.default_rng(1).normal(size=len(start))
     slope = search.loss_and_slope(theta)[1]
     numeric = approx_fprime(theta, lambda x: search.loss_and_slope(x)[0], 1e-6)
@@ -95,7 +100,7 @@ def test_known_scales_are_found_again(criterion, make):
     for x in contexts:
         draw = np.linalg.cholesky(truth(x, x) + 1e-9 * np.eye(len(x))) @ rng.normal(size=len(x))
         rewards.append(100 + draw + noise * rng.normal(size=len(x)))
-    found = learn_scales(make((1.0, 1.0)), contexts, rewards, criterion)
+    found, _ = learn(contexts, rewards, make((1.0, 1.0)), criterion)
     np.testing.assert_allclose(found.kernel.kernel.bandwidth, [0.5, 40.0], rtol=0.35)
     assert found.kernel.factor == pytest.approx(9.0, rel=0.6)
     assert found.ridge == pytest.approx(noise**2, rel=0.6)
@@ -234,8 +239,8 @@ def test_noise_that_never_changes_is_not_taken_for_none():
     x = rng.uniform(0, 6, (60, 1))
     y = np.sin(x[:, 0]) + 0.3 * rng.normal(size=60)
     again = rng.integers(60, size=300)  # every visit hears the same noise
-    once = learn_scales(cg.Gaussian((1.0,)), [x], [y])
-    often = learn_scales(cg.Gaussian((1.0,)), [np.vstack([x, x[again]])], [np.append(y, y[again])])
+    once, _ = learn([x], [y], cg.Gaussian((1.0,)))
+    often, _ = learn([np.vstack([x, x[again]])], [np.append(y, y[again])], cg.Gaussian((1.0,)))
     assert often.ridge == pytest.approx(once.ridge)
     assert often.ridge == pytest.approx(0.09, rel=0.5)
 
@@ -248,7 +253,7 @@ def test_few_rows_in_bulk_are_learnt_from_as_well():
 
 
 @pytest.mark.parametrize(
-    ("truth", "kind"), [(cg.Gaussian(0.6), "Gaussian"), (cg.Matern(0.6, 1.5), "Matern")]
+    ("truth", "kind"), [(cg.Gaussian(0.6), "gaussian"), (cg.Matern(0.6, 1.5), "matern")]
 )
 def test_smooth_or_rough_is_told_from_the_rewards(truth, kind):
     rng = np.random.default_rng(1)
@@ -257,7 +262,7 @@ def test_smooth_or_rough_is_told_from_the_rewards(truth, kind):
     arms = np.arange(120) % 2
     draws = (root @ rng.normal(size=(120, 2)))[np.arange(120), arms]
     learner = cg.Learner(2).fit(x, arms, draws)
-    assert type(learner.kernel.left.kernel).__name__ == kind
+    assert learner.tuning.chosen == kind
 
 
 def test_rewards_as_large_as_are_allowed():
@@ -265,3 +270,142 @@ def test_rewards_as_large_as_are_allowed():
     for i in range(45):
         learner.tell([1e40 * i], i % 2, 1e45 * np.sin(i))
     assert np.isfinite(learner.decide([1e41]).std).all()
+
+
+def noisy_log(noise, seed=0, rows=400, dimension=6, slope=0.0, levels=(0.0, 0.3, 0.6)):
+    """Three arms; only the first number matters, along a wave or a slope."""
+    rng = np.random.default_rng(seed)
+    contexts = rng.normal(size=(rows, dimension))
+    arms = rng.integers(3, size=rows)
+
+    def expected(x):
+        wave = np.sin(2 * x[:, :1] + np.arange(3)) if not slope else slope * x[:, :1] * [-1, 0, 1]
+        return wave + levels
+
+    rewards = expected(contexts)[np.arange(rows), arms] + noise * rng.normal(size=rows)
+    return contexts, arms, rewards, expected
+
+
+def regret(learner, expected, dimension=6):
+    new = np.random.default_rng(99).normal(size=(1000, dimension))
+    rewards = expected(new)
+    return (rewards.max(axis=1) - rewards[np.arange(1000), learner.recommend(new)]).mean()
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0, 2.0])
+def test_noise_is_not_taken_for_a_rough_function(noise):
+    for seed in range(3):
+        contexts, arms, rewards, expected = noisy_log(noise, seed, rows=600)
+        learner = cg.Learner(3, seed=0).fit(contexts, arms, rewards)
+        assert learner.ridge == pytest.approx(noise**2, rel=0.5)
+        best_single = expected(contexts).mean(axis=0).argmax()
+        single = (expected(contexts).max(axis=1) - expected(contexts)[:, best_single]).mean()
+        assert regret(learner, expected) < 0.8 * single
+
+
+def test_binary_rewards_at_few_distinct_contexts_are_all_counted():
+    # Deduplicated, every cell would have one 0 and one 1, and nothing could be learnt.
+    rng = np.random.default_rng(0)
+    cells, arms = rng.integers(4, size=1200), rng.integers(2, size=1200)
+    chance = np.array([[0.7, 0.3], [0.3, 0.7], [0.6, 0.2], [0.2, 0.6]])
+    rewards = (rng.uniform(size=1200) < chance[cells, arms]).astype(float)
+    learner = cg.Learner(2, seed=0).fit(np.eye(4)[cells], arms, rewards)
+    assert learner.recommend(np.eye(4)).tolist() == [0, 1, 0, 1]
+    assert learner.tuning.looked_at > 1190
+    assert learner.ridge == pytest.approx(0.2, rel=0.3)
+
+
+def test_without_any_influence_of_the_context_the_best_single_arm_is_deployed():
+    chosen = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        contexts, arms = rng.normal(size=(300, 5)), rng.integers(3, size=300)
+        rewards = np.array([0.0, 0.5, 1.0])[arms] + rng.normal(size=300)
+        learner = cg.Learner(3, seed=0).fit(contexts, arms, rewards)
+        chosen.append(learner.tuning.chosen)
+        picks = learner.recommend(rng.normal(size=(500, 5)))
+        assert (picks == 2).mean() > 0.9
+        if chosen[-1] == "constant":
+            assert (picks == 2).all()
+            assert "best single arm" in learner.tuning.reason
+        else:  # by chance it predicted better than averages; the card knows better
+            assert any("told apart" in warning for warning in learner.score().warnings)
+    assert "constant" in chosen
+
+
+def test_a_linear_trend_is_found_under_noise():
+    contexts, arms, rewards, expected = noisy_log(2.0, rows=500, slope=1.0)
+    learner = cg.Learner(3, seed=0).fit(contexts, arms, rewards)
+    best = {each.name: each.advantage for each in learner.tuning.candidates}
+    assert best["linear"] > 20
+    assert regret(learner, expected) < 0.1
+
+
+def test_what_predicts_worse_than_averages_is_not_deployed():
+    """Over noisy logs of all kinds, a contextual model in use always predicts better."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        contexts, arms = rng.normal(size=(150, 4)), rng.integers(3, size=150)
+        rewards = np.exp(1.5 * rng.normal(size=150)) * (rng.uniform(size=150) < 0.2)
+        tuning = cg.Learner(3, seed=0).fit(contexts, arms, rewards).tuning
+        if tuning.chosen != "constant":
+            assert tuning.explained > 0
+
+
+def test_bandwidths_stay_above_the_distance_to_neighbours():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(200, 5))
+    found, _ = learn([x], [rng.normal(size=200)], cg.Gaussian((1.0,) * 5))
+    unit = np.asarray(cg.Gaussian.from_contexts(x).bandwidth)
+    nearest = np.median(cKDTree(x / unit).query(x / unit, k=2)[0][:, 1])
+    assert (np.array(found.kernel.kernel.bandwidth) / unit > 0.49 * nearest).all()
+
+
+def test_the_report_says_what_was_tried_and_survives_a_file(tmp_path):
+    contexts, arms, rewards, _ = noisy_log(0.5)
+    learner = cg.Learner(3, seed=0)
+    assert learner.tuning is None
+    learner.fit(contexts, arms, rewards)
+    report = learner.tuning
+    assert [each.name for each in report.candidates][:4] == [
+        "constant",
+        "linear",
+        "gaussian",
+        "matern",
+    ]
+    assert report.rewards == report.looked_at == 400
+    assert 0.3 < report.explained < 1
+    assert report.reason in str(report)
+    assert all(each.name in str(report) for each in report.candidates)
+    learner.save(tmp_path / "l.cgap")
+    assert cg.Learner.load(tmp_path / "l.cgap").tuning == report
+    given = cg.Learner(3, kernel=cg.Gaussian(1.0)).fit(contexts, arms, rewards).tune()
+    assert given.tuning.chosen == "given"
+
+
+def test_large_logs_are_thinned_by_what_they_cost():
+    assert _most_each([300, 200], 2 * 600**3) == 300
+    assert _most_each([5000, 5000], 2 * 600**3) == 600
+    assert _most_each([5000, 10], 2 * 600**3) == int(np.cbrt(2 * 600**3 - 1000))
+    sizes = [len(own) for own in looked_at([np.arange(9000.0)[:, None]], [np.arange(9000.0)])]
+    assert sizes == [int(np.cbrt(2 * 600**3))]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "terms"),
+    [
+        (2.0 * cg.Gaussian(1.0), Terms(cg.Gaussian(1.0))),
+        (
+            2.0 * (cg.Gaussian(1.0) + 0.5 * cg.Linear()) + Constant(),
+            Terms(cg.Gaussian(1.0), cg.Linear(), 0.5, 0.5),
+        ),
+        (cg.Linear() + 3.0 * Constant(), Terms(cg.Linear(), offset=3.0)),
+        (5.0 * Constant(), Terms(Constant())),
+        (cg.Linear() * cg.Gaussian(1.0), Terms(cg.Linear() * cg.Gaussian(1.0))),
+    ],
+)
+def test_terms_of_a_kernel(kernel, terms):
+    assert Terms.of(kernel) == terms
+    x = np.linspace(0, 1, 4)[:, None]
+    whole, part = kernel(x, x), terms.scaled(1.0)(x, x)
+    np.testing.assert_allclose(whole, part * (whole[1, 1] / part[1, 1]))

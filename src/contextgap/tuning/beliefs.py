@@ -1,0 +1,44 @@
+"""What is believed of scales before any reward was heard: normal distributions of logarithms.
+
+A handful of rewards, or many that are mostly noise, cannot tell a rough function from noise.
+Beliefs decide then, and are overruled by rewards that say something. Bandwidths are counted in
+units of √d standard deviations of their column, as ``Gaussian.from_contexts`` has them: in those
+units the distance between two contexts does not depend on how many numbers a context has.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+
+LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
+APART, TAIL = 0.3, 1.0  # of single bandwidths around the others'
+SLOPE, SLOPE_SPREAD = -2.0, 2.0  # of a linear trend's weight
+OFFSET_SPREAD = 1.0  # of the constant part's weight, around 1
+RATIO, RATIO_SPREAD = math.log(0.1), 3.0  # of the ridge over the reward scale
+TRUST = 1.0  # observations that the first guess of the reward scale is worth
+
+
+def bandwidth_beliefs(bandwidths: FloatArray) -> tuple[float, FloatArray]:
+    """Return minus the log density of log bandwidths, up to a constant, and its slope."""
+    level = float(bandwidths.mean())
+    apart = bandwidths - level
+    stretched = 1.0 + (apart / APART) ** 2 / TAIL
+    loss = 0.5 * (level / LEVEL_SPREAD) ** 2 + 0.5 * (TAIL + 1) * float(np.log(stretched).sum())
+    pull = (TAIL + 1) / TAIL * apart / (APART**2 * stretched)
+    return loss, level / (len(bandwidths) * LEVEL_SPREAD**2) + pull - pull.mean()
+
+
+def weight_beliefs(weights: FloatArray, *, trend: bool, offset: bool) -> tuple[float, FloatArray]:
+    """Return the same for the logarithms of slope and offset, where there are, and of the ratio."""
+    believed = [(RATIO, RATIO_SPREAD)]
+    if offset:
+        believed.insert(0, (0.0, OFFSET_SPREAD))
+    if trend:
+        believed.insert(0, (SLOPE, SLOPE_SPREAD))
+    centre, spread = np.array(believed).T
+    away = (weights - centre) / spread
+    return 0.5 * float(away @ away), away / spread

@@ -1,0 +1,223 @@
+"""Which kind of model explains the rewards: a constant per arm, a linear one, or a smooth one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
+from contextgap.tuning.criteria import CRITERIA
+from contextgap.tuning.report import Candidate, Tuning
+from contextgap.tuning.sample import MOST_OPERATIONS, looked_at
+from contextgap.tuning.search import Scales, Search
+from contextgap.tuning.terms import Terms
+
+# Starts are tried out on as many observations as cost this much; the best is followed on all.
+_ROUGH = 3 * 100**3
+_ROUGH_STEPS, _STEPS = 12, 40
+# By how many nats a model with a trend must be better than the same without.
+_MARGIN = 1.0
+# Ratios of noise and weights of the arms' levels that the cautious model chooses from.
+_CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
+# Rewards per arm, and in all, from which it may be concluded that contexts do not matter. An
+# explorer that believes so looks at two arms only.
+_PER_ARM, _IN_ALL = 10, 40
+
+_SMOOTH = ("gaussian", "matern")
+_CONTEXTUAL = ("linear", *_SMOOTH)
+
+Data = tuple[list[FloatArray], list[FloatArray]]
+
+
+def learn(
+    contexts: Sequence[FloatArray],
+    rewards: Sequence[FloatArray],
+    kernel: Kernel | None = None,
+    criterion: str = "evidence",
+) -> tuple[Scales, Tuning]:
+    """Return the scales that explain the observations best, and a report of the search.
+
+    Parameters
+    ----------
+    contexts, rewards
+        One array of each per arm; empty for arms without observations.
+    kernel
+        Keeps its kind: only bandwidths and weights of its terms are learnt. None to have the kind
+        chosen, too.
+    criterion
+        "evidence" or "loo".
+    """
+    if criterion not in CRITERIA:
+        raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
+    heard = [(x, y) for x, y in zip(contexts, rewards, strict=True) if len(y)]
+    everything = [x for x, _ in heard], [y for _, y in heard]
+    fit = _Fit(_part(everything, MOST_OPERATIONS), _part(everything, _ROUGH), criterion)
+    found = {"constant": fit.best(Terms(Constant()))}
+    found |= _contextual(fit) if kernel is None else {"given": fit.best(Terms.of(kernel))}
+    scales = {name: each.search.scales(each.theta) for name, each in found.items()}
+    looked = fit.data[1]
+    count, used = (sum(map(len, each)) for each in (rewards, looked))
+    enough = count >= max(_IN_ALL, _PER_ARM * len(rewards))
+    if kernel is None and enough and not _predicts(_compared(scales, looked), *_CONTEXTUAL):
+        scales["cautious"] = _cautious(fit)
+    candidates = _compared(scales, looked)
+    chosen, reason = _chosen(candidates, enough)
+    return scales[chosen], Tuning(
+        criterion, count, used, tuple(candidates.values()), chosen, reason
+    )
+
+
+def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
+    """Return the share of the arms' averages' squared error that a model does away with.
+
+    Every reward is predicted from its arm's others, by the model and by their average.
+
+    Parameters
+    ----------
+    errors
+        What the model's predictions miss, one array per arm.
+    rewards
+        The rewards.
+    """
+    overall = float(np.concatenate(rewards).mean())
+    plain = sum(float(np.square(errors_of_averages(y, overall)).sum()) for y in rewards)
+    left = sum(float(np.square(error).sum()) for error in errors)
+    return 1.0 - left / plain if plain > 0 else 0.0
+
+
+def errors_of_averages(rewards: FloatArray, overall: float) -> FloatArray:
+    """Return what the average of an arm's other rewards misses of each; of an only one, overall."""
+    count = len(rewards)
+    if count == 1:
+        return rewards - overall
+    return np.asarray((rewards - rewards.mean()) * (count / (count - 1)))
+
+
+def _part(data: Data, operations: float) -> Data:
+    """Return as many observations of each arm as may be looked at."""
+    contexts, rewards = data
+    places = looked_at(contexts, rewards, operations)
+    return (
+        [x[own] for x, own in zip(contexts, places, strict=True)],
+        [y[own] for y, own in zip(rewards, places, strict=True)],
+    )
+
+
+class _Found(NamedTuple):
+    """Where a search ended."""
+
+    search: Search
+    theta: FloatArray
+    loss: float
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Fits kernels to the same observations.
+
+    Parameters
+    ----------
+    data
+        Contexts and rewards of every arm.
+    rough
+        A part of them, to try out starts on.
+    criterion
+        A name from ``CRITERIA``.
+    """
+
+    data: Data
+    rough: Data
+    criterion: str
+
+    def best(self, terms: Terms) -> _Found:
+        """Return a kernel's best scales, sought from several starts."""
+        search = self.search(terms)
+        starts = search.starts()
+        if len(terms.bandwidths):
+            rough = Search(terms, *self.rough, self.criterion)
+            rough.shortest = search.shortest
+            starts += [rough.descend(start, _ROUGH_STEPS)[1] for start in rough.starts()]
+        return self.follow(terms, min(starts, key=lambda start: search.loss_and_slope(start)[0]))
+
+    def follow(self, terms: Terms, start: FloatArray) -> _Found:
+        """Return the best scales that one start leads to."""
+        search = self.search(terms)
+        loss, theta = search.descend(start, _STEPS)
+        return _Found(search, theta, loss)
+
+    def search(self, terms: Terms) -> Search:
+        """Return the search for a kernel's scales."""
+        return Search(terms, *self.data, self.criterion)
+
+
+def _contextual(fit: _Fit) -> dict[str, _Found]:
+    """Return the best linear, Gaussian and Matérn models, the last two with a trend if it pays."""
+    sample = np.vstack(fit.data[0])
+    spread = Gaussian.from_contexts(sample).bandwidth
+    trend = Linear(unit=spread, centre=tuple(sample.mean(axis=0).tolist()))
+    linear = fit.best(Terms(trend, offset=1.0))
+    gaussian = fit.best(Terms(Gaussian(spread), trend, offset=1.0))
+    simpler = replace(gaussian.search.terms, trend=None)
+    start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last
+    if fit.search(simpler).loss_and_slope(start)[0] < gaussian.loss + _MARGIN:
+        gaussian = fit.follow(simpler, start)
+    rougher = replace(gaussian.search.terms, main=Matern(spread, 2.5))
+    matern = fit.follow(rougher, gaussian.theta)
+    return {"linear": linear, "gaussian": gaussian, "matern": matern}
+
+
+def _cautious(fit: _Fit) -> Scales:
+    """Return a Gaussian model with the bandwidths believed beforehand, its noise by leave-one-out.
+
+    More noise comes with more weight of the arms' levels, so that contexts matter less and levels
+    as much as before; at the end of the scan hardly anything but the levels is left.
+    """
+    spread = Gaussian.from_contexts(np.vstack(fit.data[0])).bandwidth
+    search = fit.search(Terms(Gaussian(spread), offset=1.0))
+    thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
+    tried = [search.scales(theta) for theta in thetas]
+    return max(tried, key=lambda scales: explained(scales.errors, fit.data[1]))
+
+
+def _compared(scales: dict[str, Scales], rewards: Sequence[FloatArray]) -> dict[str, Candidate]:
+    constant = scales["constant"].loss
+    return {
+        name: Candidate(name, constant - each.loss, explained(each.errors, rewards))
+        for name, each in scales.items()
+    }
+
+
+def _most_probable(candidates: dict[str, Candidate], *names: str) -> Candidate:
+    return max((candidates[name] for name in names), key=lambda each: each.advantage)
+
+
+def _predicts(candidates: dict[str, Candidate], *names: str) -> bool:
+    """Whether the most probable of some models predicts held-out rewards better than averages."""
+    best = _most_probable(candidates, *names)
+    # Averages drawn together, as the constant model has them, may be a little better than averages.
+    return best.explained > max(0.0, candidates["constant"].explained)
+
+
+def _chosen(candidates: dict[str, Candidate], enough: bool) -> tuple[str, str]:
+    """Return the name of the candidate to use, and why."""
+    if "given" in candidates:
+        return "given", "only the scales of the kernel given were learnt"
+    if not enough:
+        name = _most_probable(candidates, *_SMOOTH).name
+        return name, "there are too few rewards yet to do without a smooth model"
+    best = _most_probable(candidates, *_CONTEXTUAL)
+    if _predicts(candidates, *_CONTEXTUAL):
+        return best.name, "the most probable; it predicts held-out rewards better than averages do"
+    if best.advantage > _MARGIN and _predicts(candidates, "cautious"):
+        return "cautious", (
+            f"the {best.name} model is more probable, but predicts held-out rewards worse than the "
+            "arms' averages do; with bandwidths as believed beforehand and more noise it does not"
+        )
+    return "constant", (
+        "contexts do not help to predict held-out rewards, so the best single arm is deployed"
+    )

@@ -1,0 +1,104 @@
+"""What learning the scales tried, what it chose, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from contextgap import checks
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One kind of model that was tried.
+
+    Parameters
+    ----------
+    name
+        "constant" (every arm a constant), "linear", "gaussian" or "matern"; "given" for a kernel of
+        the user's.
+    advantage
+        By how many nats the criterion prefers it to the constant model: its log odds, beliefs
+        included.
+    explained
+        Share of the squared error of the arms' averages that it explains, every reward predicted
+        from its arm's others. At most 1; below 0 where the averages predict better.
+    """
+
+    name: str
+    advantage: float
+    explained: float
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A report of how the scales in use were learnt; print it.
+
+    Parameters
+    ----------
+    criterion
+        "evidence" or "loo".
+    rewards
+        How many rewards had been told.
+    looked_at
+        How many of them were looked at.
+    candidates
+        What was tried.
+    chosen
+        The name of the candidate in use.
+    reason
+        Why, in words.
+    """
+
+    criterion: str
+    rewards: int
+    looked_at: int
+    candidates: tuple[Candidate, ...]
+    chosen: str
+    reason: str
+
+    @property
+    def explained(self) -> float:
+        """Share of the arms' averages' squared error that the chosen model explains."""
+        return next(x.explained for x in self.candidates if x.name == self.chosen)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.chosen}: {self.reason}",
+            f"  {'model':10} {'nats':>10} {'explained':>10}   "
+            f"{self.looked_at} of {self.rewards} rewards, by {self.criterion}",
+        ]
+        for each in self.candidates:
+            mark = ">" if each.name == self.chosen else " "
+            lines.append(
+                f"{mark} {each.name:10} {each.advantage:10.2f} {100 * each.explained:8.1f} %"
+            )
+        return "\n".join(lines)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the report as plain values; ``restored`` reverses it."""
+        return asdict(self)
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any]) -> Self:
+        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is no report."""
+        candidates = tuple(
+            Candidate(
+                str(each["name"]),
+                checks.real("advantage", each["advantage"]),
+                checks.real("explained", each["explained"]),
+            )
+            for each in values["candidates"]
+        )
+        chosen = str(values["chosen"])
+        if chosen not in [each.name for each in candidates]:
+            raise ValueError("the tuning report chose what it did not try")
+        return cls(
+            criterion=str(values["criterion"]),
+            rewards=checks.whole("rewards", values["rewards"], least=0),
+            looked_at=checks.whole("looked_at", values["looked_at"], least=0),
+            candidates=candidates,
+            chosen=chosen,
+            reason=str(values["reason"]),
+        )

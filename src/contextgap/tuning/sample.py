@@ -1,0 +1,85 @@
+"""Which of the observations are looked at when scales are learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from contextgap.arrays import FloatArray, IntArray
+
+# A criterion costs as much as factorising every arm's covariance; this many operations, those of
+# two arms with 600 observations each, are some seconds for a whole search.
+MOST_OPERATIONS = 2 * 600**3
+
+
+def looked_at(
+    contexts: Sequence[FloatArray],
+    rewards: Sequence[FloatArray],
+    operations: float = MOST_OPERATIONS,
+) -> list[IntArray]:
+    """Return, for every arm, the places of the observations to look at, evenly over time.
+
+    An observation made again at the same context counts once where such repetitions always agree to
+    the last digit: their noise does not change from one visit to the next, so it would pass for
+    none, and the function for noise. Where any two disagree, every visit has noise of its own and
+    counts.
+    """
+    places = [np.arange(len(y)) for y in rewards]
+    firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
+    if all(first is not None for first in firsts):
+        places = [first for first in firsts if first is not None]
+    most = _most_each([len(own) for own in places], operations)
+    return [evenly(own, most) for own in places]
+
+
+def repetitions(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:
+    """Return how often each observation's context was visited; None if any two visits disagree."""
+    if not len(rewards):
+        return np.empty(0, dtype=np.intp)
+    _, group, counts = np.unique(contexts, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    highest, lowest = np.full(len(counts), -np.inf), np.full(len(counts), np.inf)
+    np.maximum.at(highest, group, rewards)
+    np.minimum.at(lowest, group, rewards)
+    if (highest != lowest).any():
+        return None
+    return np.asarray(counts[group])
+
+
+def _first_visits(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:
+    """Return the places of every context's first visit; None if any two visits disagree."""
+    if repetitions(contexts, rewards) is None:
+        return None
+    if not len(rewards):
+        return np.empty(0, dtype=np.intp)
+    return np.asarray(np.sort(np.unique(contexts, axis=0, return_index=True)[1]))
+
+
+def _most_each(counts: Sequence[int], operations: float) -> int:
+    """Return how many observations every arm may have, a factor of n costing n³ operations."""
+    ordered = np.sort(np.asarray(counts, dtype=np.float64))
+    below = np.concatenate([[0.0], np.cumsum(ordered**3)[:-1]])
+    left = np.arange(len(ordered), 0, -1)
+    allowed = np.cbrt(np.maximum(operations - below, 0.0) / left)
+    fits = np.flatnonzero(allowed < ordered)
+    return int(allowed[fits[0]]) if len(fits) else int(ordered[-1])
+
+
+def evenly(places: IntArray, most: int) -> IntArray:
+    """Return at most so many of the places, evenly spread."""
+    if len(places) <= most:
+        return places
+    return np.asarray(places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)])
+
+
+def nearest_distance(contexts: FloatArray, most: int = 1500) -> float:
+    """Return the median distance from a context to the nearest other one; 0 if there is none."""
+    from scipy.spatial import cKDTree  # slow to load
+
+    distinct = np.unique(contexts, axis=0)
+    distinct = distinct[evenly(np.arange(len(distinct)), most)]
+    if len(distinct) < 2:
+        return 0.0
+    distances = np.asarray(cKDTree(distinct).query(distinct, k=2)[0])
+    return float(np.median(distances[:, 1]))

@@ -1,0 +1,85 @@
+"""A kernel as what can be learnt about it: bandwidths, a linear trend, and the arms' levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from contextgap.arrays import FloatArray
+from contextgap.kernels import Constant, Kernel, Linear
+from contextgap.kernels.base import Scaled, Sum
+from contextgap.kernels.stationary import Stationary
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A kernel without its overall factor: main + slope · trend + offset · 1.
+
+    Parameters
+    ----------
+    main
+        The part whose weight is 1.
+    trend
+        A linear part beside a main part with bandwidths; None if there is none.
+    slope
+        The weight of the trend.
+    offset
+        The weight of the constant part; None if the kernel has none.
+    """
+
+    main: Kernel
+    trend: Linear | None = None
+    slope: float = 1.0
+    offset: float | None = None
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> Terms:
+        """Return a kernel's terms."""
+        parts = _addends(kernel)
+        levels = [factor for part, factor in parts if isinstance(part, Constant)]
+        others = [(part, factor) for part, factor in parts if not isinstance(part, Constant)]
+        if not others:
+            return cls(Constant())
+        main, weight = others[0]
+        trend, slope = None, 1.0
+        if len(others) == 2 and isinstance(main, Stationary) and isinstance(others[1][0], Linear):
+            trend, slope = others[1][0], others[1][1] / weight
+        elif len(others) > 1:
+            main, weight = others[0][1] * others[0][0], 1.0
+            for part, factor in others[1:]:
+                main = main + factor * part
+        return cls(main, trend, slope, sum(levels) / weight if levels else None)
+
+    def scaled(self, factor: float) -> Kernel:
+        """Return factor · (main + slope · trend + offset · 1)."""
+        kernel: Kernel = factor * self.main
+        if self.trend is not None:
+            kernel = kernel + (factor * self.slope) * self.trend
+        if self.offset is not None:
+            kernel = kernel + (factor * self.offset) * Constant()
+        return kernel
+
+    @property
+    def bandwidths(self) -> FloatArray:
+        """The bandwidths that can be learnt; none if the main part is not one of distances."""
+        if not isinstance(self.main, Stationary):
+            return np.empty(0)
+        return np.atleast_1d(np.asarray(self.main.bandwidth, dtype=np.float64))
+
+    def with_bandwidths(self, bandwidths: FloatArray) -> Terms:
+        """Return the terms with other bandwidths; a single one stays a single one."""
+        if not isinstance(self.main, Stationary):
+            return self
+        values = tuple(bandwidths.tolist())
+        single = isinstance(self.main.bandwidth, float)
+        return replace(self, main=replace(self.main, bandwidth=values[0] if single else values))
+
+
+def _addends(kernel: Kernel, factor: float = 1.0) -> list[tuple[Kernel, float]]:
+    """Return the kernels that a kernel is the sum of, each with its factor."""
+    if isinstance(kernel, Scaled):
+        return _addends(kernel.kernel, factor * kernel.factor)
+    if isinstance(kernel, Sum):
+        return [*_addends(kernel.left, factor), *_addends(kernel.right, factor)]
+    return [(kernel, factor)]
