@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from mabwiser.mab import MAB, LearningPolicy
@@ -169,20 +169,21 @@ class MabWiser:
 class Vowpal:
     """Vowpal Wabbit with action-dependent features: indicators times contexts and their products.
 
-    Contexts are standardised by the rows to explore. Three things are more than its defaults, and
-    were chosen on seeds 0 to 4 because they lowered its regret: the products of two context
-    numbers, the constant that the reward is subtracted from, and that what is deployed was learnt
-    in three passes over the rounds, without importance weights.
+    Contexts are standardised by the rows to explore; the cost is 0.5 − reward. What is deployed is
+    learnt in three passes over the rounds explored, without importance weights, and picks the
+    lowest predicted cost. The products of two context numbers, the 0.5, the 5 % of uniform
+    exploration, --greedify and the passes are not its defaults: each lowered its mean regret over
+    these problems on seeds 0 to 4.
     """
 
     FEATURES = "--quiet --quadratic ax --cubic axx"
     PASSES = 3
 
-    def __init__(self, explore: str, top: float, n_arms: int, train: np.ndarray, seed: int) -> None:
-        self.scaler, self.top = StandardScaler().fit(train), top
+    def __init__(self, explore: str, n_arms: int, train: np.ndarray, seed: int) -> None:
+        self.scaler = StandardScaler().fit(train)
         self.actions = [f"|a arm{arm}" for arm in range(n_arms)]
-        options = f"{self.FEATURES} --cb_explore_adf {explore} --random_seed {seed + 1}"
-        self.bandit = Workspace(options)
+        options = f"--cb_explore_adf {explore} --epsilon 0.05 --random_seed {seed + 1}"
+        self.bandit = Workspace(f"{self.FEATURES} {options}")
         self.rng = np.random.default_rng([seed, 4])
         self.told: list[list[str]] = []
 
@@ -220,12 +221,17 @@ class Vowpal:
 
     def _labelled(self, arm: int, reward: float, chance: float) -> list[str]:
         lines = self.asked.copy()
-        lines[1 + arm] = f"0:{self.top - reward:.6g}:{chance:.6g} {lines[1 + arm]}"
+        lines[1 + arm] = f"0:{0.5 - reward:.6g}:{chance:.6g} {lines[1 + arm]}"
         return lines
 
 
 class Forests:
-    """Uniform exploration, then a random forest per arm."""
+    """Uniform exploration, then a random forest per arm.
+
+    Splits look at a random √d of the d context numbers, which lowered the regret on seeds 0 to 4.
+    """
+
+    SETTINGS: ClassVar = {"n_estimators": 100, "min_samples_leaf": 3, "max_features": "sqrt"}
 
     def __init__(self, n_arms: int, train: np.ndarray, seed: int) -> None:
         del train
@@ -244,7 +250,7 @@ class Forests:
         rows, arms, rewards = map(np.array, zip(*self.told, strict=True))
         means = np.full((self.n_arms, len(contexts)), -np.inf)  # an arm never tried is not deployed
         for arm in np.unique(arms):
-            forest = RandomForestRegressor(100, min_samples_leaf=3, random_state=self.seed)
+            forest = RandomForestRegressor(**self.SETTINGS, random_state=self.seed)
             means[arm] = forest.fit(rows[arms == arm], rewards[arms == arm]).predict(contexts)
         return means.argmax(axis=0)
 
@@ -253,8 +259,8 @@ CONTESTANTS: dict[str, Callable[[int, np.ndarray, int], Contestant]] = {
     "ours": Untouched,
     "LinUCB": partial(MabWiser, LearningPolicy.LinUCB(alpha=1.0)),
     "LinTS": partial(MabWiser, LearningPolicy.LinTS(alpha=1.0)),
-    "VW sq": partial(Vowpal, "--squarecb", 0.0),
-    "VW bag": partial(Vowpal, "--bag 5 --greedify --epsilon 0.05", 1.0),
+    "VW sq": partial(Vowpal, "--squarecb"),
+    "VW bag": partial(Vowpal, "--bag 5 --greedify"),
     "forests": Forests,
 }
 

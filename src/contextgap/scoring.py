@@ -38,22 +38,30 @@ class _Rows:
 
     Parameters
     ----------
+    places
+        Which of all observations.
     contexts, arms, rewards
         What was logged; arms are the model's indices.
     posterior
         Of the active arms, shape (rows, active arms).
     error
         What the prediction of each reward missed.
-    independent
-        How many rows with noise of their own these are worth.
+    visits
+        How often each observation was made; 1 where every visit had noise of its own.
     """
 
+    places: IntArray
     contexts: FloatArray
     arms: IntArray
     rewards: FloatArray
     posterior: Posterior
     error: FloatArray
-    independent: float
+    visits: IntArray
+
+    @property
+    def independent(self) -> float:
+        """How many rows with noise of their own these are worth."""
+        return float((1.0 / self.visits).sum())
 
 
 @dataclass
@@ -101,24 +109,25 @@ def score(
     rows = _left_out(model, active, places)
     choice = _decide(model, active, rules, seed, rows)
     picked = np.eye(len(active))[choice.arm]
-    mean = rows.posterior.mean
-    if chances is None:
-        own = np.zeros_like(mean)
-    else:
-        same = rows.arms[:, None] == np.asarray(active)
-        own = same * (rows.error / chances[places])[:, None]
-    earned = mean + own  # an unbiased guess of every arm's expected reward, where chances are known
+    own = rows.arms[:, None] == np.asarray(active)
+    earned = rows.posterior.mean
+    if chances is not None:
+        earned = earned + own * (rows.error / chances[places])[:, None]
     single = int(earned.mean(axis=0).argmax())
-    shares = np.stack([picked, np.eye(len(active))[np.full(len(rows.arms), single)]])
-    shares = np.concatenate(
-        [shares, shares[:1] - shares[1:]]
-    )  # policy, single arm, their difference
+    always = np.eye(len(active))[np.full(len(places), single)]
+    shares = np.stack([picked, always, picked - always])
     values = np.einsum("kij,ij->ki", shares, earned)
-    unknown = _model_variance(model, active, rows, shares) if chances is None else np.zeros(3)
-    spread = values.var(axis=1, ddof=1) / rows.independent
+    variance = values.var(axis=1, ddof=1) / rows.independent
+    if chances is None:
+        variance += np.square([_missed(rows.error, share, own) for share in shares])
+    else:
+        variance = np.maximum(variance, _pooled_variance(rows, shares, own, chances[places]))
+    # All rows share one model: it predicts for the direct method and decides for the other, so that
+    # errors of different rows go together.
+    variance += _model_variance(model, active, rows, shares)
     value, best_single, gain = (
-        Estimate(float(average), math.sqrt(variance))
-        for average, variance in zip(values.mean(axis=1), unknown + spread, strict=True)
+        Estimate(float(average), math.sqrt(each))
+        for average, each in zip(values.mean(axis=1), variance, strict=True)
     )
     logged = Estimate(
         float(rows.rewards.mean()), math.sqrt(rows.rewards.var(ddof=1) / rows.independent)
@@ -169,8 +178,7 @@ def _left_out(model: ExactModel, active: Sequence[int], places: IntArray) -> _Ro
         if arm in columns:
             posterior.mean[rows, columns[arm]] = rewards[rows] - alone.error
             posterior.std[rows, columns[arm]] = np.sqrt(alone.variance)
-    independent = float((1.0 / visits[places]).sum())
-    return _Rows(contexts, arms, rewards, posterior, error, independent)
+    return _Rows(places, contexts, arms, rewards, posterior, error, visits[places])
 
 
 def _visits(model: ExactModel) -> IntArray:
@@ -199,17 +207,53 @@ def _decide(
     return rules.method.recommender.choose(evidence)
 
 
+def _missed(error: FloatArray, shares: FloatArray, own: FloatArray) -> float:
+    """Return by how much an average is wrong if predictions miss everywhere what they miss on rows.
+
+    These are the rows whose logged arm has a share. Noise apart, it is how wrong the model is where
+    it matters.
+    """
+    weights = (shares * own).sum(axis=1)
+    size = np.abs(weights).sum()
+    return float(weights @ error / size * np.abs(shares).sum(axis=1).mean()) if size > 0 else 0.0
+
+
+def _pooled_variance(
+    rows: _Rows, shares: FloatArray, own: FloatArray, chances: FloatArray
+) -> FloatArray:
+    """Return the variance of doubly robust averages if all predictions were equally wrong.
+
+    Few rows count, those whose arm is the policy's. That none of them happened to hear one of the
+    rare large rewards must not pass for certainty.
+    """
+    values = np.einsum("kij,ij->ki", shares, rows.posterior.mean)
+    counted = np.square((shares * own).sum(axis=2) / chances)
+    noise = counted.mean(axis=1) * np.square(rows.error).mean()
+    return np.asarray((values.var(axis=1, ddof=1) + noise) / rows.independent)
+
+
 def _model_variance(
     model: ExactModel, active: Sequence[int], rows: _Rows, shares: FloatArray
 ) -> FloatArray:
-    """Return the posterior variance of each average of expected rewards, weighted by shares."""
+    """Return the variance of each average of expected rewards, weighted by shares.
+
+    A posterior variance counts every reward's noise as the ridge. Rewards may be noisier where the
+    policy goes, as clicks are where they are likely; so each reward's own squared error is put in
+    the place of the ridge, as in sandwich estimators.
+    """
     gram = model.kernel(rows.contexts, rows.contexts)
     weights = shares / len(rows.arms)
-    each = [
-        model.variance_of_sums(arm, rows.contexts, weights[:, :, column].T, gram)
-        for column, arm in enumerate(active)
-    ]
-    return np.asarray(np.sum(each, axis=0))
+    total = np.zeros(len(shares))
+    for column, arm in enumerate(active):
+        variance, moves = model.sums(arm, rows.contexts, weights[:, :, column].T, gram)
+        own = np.flatnonzero(rows.arms == arm)
+        seen = np.square(moves[np.searchsorted(model.places(arm), rows.places[own])])
+        power = seen.sum(axis=0)
+        # Visits that share their noise add up before they are squared.
+        noise = (rows.visits[own] * np.square(rows.error[own])) @ seen
+        noise = np.divide(noise, power, out=np.full(len(shares), model.ridge), where=power > 0)
+        total += np.maximum(variance + (noise - model.ridge) * np.square(moves).sum(axis=0), 0.0)
+    return total
 
 
 def _read_propensities(propensities: Any, count: int) -> FloatArray | None:

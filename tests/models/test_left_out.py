@@ -60,13 +60,15 @@ def test_the_variance_of_a_sum_is_that_of_the_dense_posterior():
     inverse = np.linalg.inv(KERNEL(own, own) + 0.2 * np.eye(len(own)))
     cross = KERNEL(own, points)
     covariance = KERNEL(points, points) - cross.T @ inverse @ cross
-    found = whole.variance_of_sums(2, points, weights, KERNEL(points, points))
-    np.testing.assert_allclose(found, np.diagonal(weights.T @ covariance @ weights))
+    variance, moves = whole.sums(2, points, weights, KERNEL(points, points))
+    np.testing.assert_allclose(variance, np.diagonal(weights.T @ covariance @ weights))
+    np.testing.assert_allclose(moves, inverse @ cross @ weights)
 
 
 def test_an_arm_without_rewards_has_its_prior_variance():
     contexts, arms, rewards = data()
     whole = model(contexts[arms != 2], arms[arms != 2], rewards[arms != 2])
     points = np.zeros((1, 2))
-    found = whole.variance_of_sums(2, points, np.ones((1, 1)), KERNEL(points, points))
-    np.testing.assert_allclose(found, KERNEL.diagonal(points))
+    variance, moves = whole.sums(2, points, np.ones((1, 1)), KERNEL(points, points))
+    np.testing.assert_allclose(variance, KERNEL.diagonal(points))
+    assert moves.shape == (0, 1)

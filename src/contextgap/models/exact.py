@@ -87,6 +87,10 @@ class ExactModel:
         """Return the number of observations of an arm."""
         return len(self._arms[arm].z.view)
 
+    def places(self, arm: int) -> IntArray:
+        """Return the places of an arm's observations among all."""
+        return self._arms[arm].places.view
+
     def arm(self, arm: int) -> Arm:
         """Return one arm's state; to look at, not to change."""
         return self._arms[arm]
@@ -261,20 +265,27 @@ class ExactModel:
         own = np.searchsorted(state.places.view, places)
         return left_out(state, self.prior(), own, visits)
 
-    def variance_of_sums(
+    def sums(
         self, arm: int, contexts: FloatArray, weights: FloatArray, gram: FloatArray
-    ) -> FloatArray:
-        """Return the posterior variance of Σ weight · f(context), for each column of weights.
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what is known of Σ weight · f(context), for each column of weights.
 
-        ``gram`` holds the kernel between all the contexts.
+        The first result is its posterior variance; the second, with a row for each of the arm's
+        rewards, by how much its mean moves with that reward. ``gram`` holds the kernel between all
+        the contexts.
         """
         variance = np.einsum("ik,ik->k", weights, gram @ weights)
-        rows = self._rows(self._arms[arm], contexts.shape[1], assumed=False)
-        if len(rows):
-            v = np.ascontiguousarray(self.kernel(rows, contexts) @ weights)
-            self._arms[arm].factor.solve_many(v)
-            variance -= np.einsum("ik,ik->k", v, v)
-        return np.asarray(np.maximum(variance, 0.0))
+        state = self._arms[arm]
+        rows = self._rows(state, contexts.shape[1], assumed=False)
+        if not len(rows):
+            return variance, np.empty((0, weights.shape[1]))
+        v = np.ascontiguousarray(self.kernel(rows, contexts) @ weights)
+        state.factor.solve_many(v)
+        variance -= np.einsum("ik,ik->k", v, v)
+        moves = v.T.copy()
+        for column in moves:
+            state.factor.solve_transposed(column)
+        return np.maximum(variance, 0.0), moves.T
 
     def factor_row(self, arm: int, place: int) -> FloatArray:
         """Return the row that an arm's observation number ``place`` added to its factor."""
