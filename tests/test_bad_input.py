@@ -283,7 +283,7 @@ def test_learner_arms(call, error, fragments):
         *parts(lambda v: Product(cg.Linear(), v), "kernel", "Kernel", cg.Gaussian),
         *parts(lambda v: Scaled(v, 1.0), "kernel", "Kernel", cg.Gaussian),
         ("theirs: class", lambda: cg.SklearnKernel(sk.RBF), TypeError, "kernel", "the class RBF"),
-        ("theirs: ours", lambda: cg.SklearnKernel(cg.Linear()), TypeError, "kernel", "Linear()"),
+        ("theirs: ours", lambda: cg.SklearnKernel(cg.Linear()), TypeError, "kernel", "Linear("),
         ("theirs: None", lambda: cg.SklearnKernel(None), TypeError, "kernel", "None"),
         (
             "white noise",

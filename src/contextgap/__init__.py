@@ -5,6 +5,7 @@ from types import ModuleType
 
 from contextgap import explorers, kernels
 from contextgap.belief import Decision
+from contextgap.card import Card
 from contextgap.files import FileFormatError
 from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
 from contextgap.learner import Learner
@@ -18,12 +19,14 @@ from contextgap.recommenders import (
     SmallestGapInHistory,
 )
 from contextgap.stopping import StoppingRule
+from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth, RidgeWidth, TheoremWidth
 
 __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "Card",
     "Certificate",
     "Decision",
     "FileFormatError",
@@ -45,6 +48,7 @@ __all__ = [
     "SmallestGapInHistory",
     "StoppingRule",
     "TheoremWidth",
+    "Tuning",
     "explorers",
     "kernels",
 ]

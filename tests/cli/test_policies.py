@@ -75,7 +75,41 @@ def test_show_says_what_a_policy_holds(learnt):
     assert max(map(len, text.splitlines())) <= 80
     described = json.loads(call("show", learnt, "--json").stdout)
     assert sum(described["observations"].values()) == 60
-    assert described["kernel"]["left"]["kernel"]["type"] == "Gaussian"
+    assert described["kernel"]["type"] == "Sum"
+    card = described["card"]
+    assert card["estimator"] == "direct"
+    assert card["rewards"] == card["looked_at"] == 60
+    for part in ("score card", "value of the policy", "always ", "each left out in turn"):
+        assert part in text
+
+
+def test_learn_says_how_good_it_is_and_what_was_tried(trials, tmp_path):
+    table = rows(trials.read_text())
+    with trials.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*table[0], "chance"])
+        writer.writeheader()
+        writer.writerows({**row, "chance": 0.5} for row in table)
+    arguments = ["learn", trials, "--arm", "solver", "--reward", "score", "--propensity", "chance"]
+    text = call(*arguments, "-o", tmp_path / "p.cgap").stdout
+    for part in ("doubly robust", "models tried", "constant", "linear", "chosen"):
+        assert part in text
+    assert max(map(len, text.splitlines())) <= 80
+    result = json.loads(call(*arguments, "-o", tmp_path / "p.cgap", "--json").stdout)
+    assert result["columns"] == ["size", "density"]
+    assert result["tuning"]["chosen"] in [each["name"] for each in result["tuning"]["candidates"]]
+    assert cg.Policy.load(tmp_path / "p.cgap").card.estimator == "doubly robust"
+    assert "doubly robust" in call("show", tmp_path / "p.cgap").stdout
+
+
+def test_a_policy_that_one_arm_equals_is_warned_about(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "noise.csv"
+    lines = ["x,arm,reward"]
+    lines += [f"{x},{rng.choice(['a', 'b'])},{rng.normal()}" for x in rng.normal(size=80)]
+    path.write_text("\n".join(lines))
+    arguments = ["learn", path, "--arm", "arm", "--reward", "reward", "-o", tmp_path / "p.cgap"]
+    assert "cannot be told apart" in call(*arguments).stdout
+    assert "cannot be told apart" in call("show", tmp_path / "p.cgap").stdout
 
 
 LEARN = ["learn", "{trials}", "--arm", "solver", "--reward", "score", "-o", "{folder}/x"]

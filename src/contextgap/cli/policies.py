@@ -195,20 +195,19 @@ def _has_card(policy: Policy) -> bool:
 
 
 def _print_card(card: Card) -> None:
-    title = f"how good it is: {card.looked_at} of {card.rewards} rewards, each left out in turn"
-    print_table(title, ["", "value"], card.rows())
+    print_table("score card", ["", "value"], card.rows())
+    out.print(f"from {card.looked_at} of {card.rewards} rewards, each left out in turn")
     for warning in card.warnings:
         out.print("[yellow]warning:[/yellow]", end=" ")
         out.print(warning, markup=False)
 
 
 def _print_tuning(tuning: Tuning) -> None:
-    rows = [
-        [each.name, each.advantage, f"{100 * each.explained:.1f} %", each.name == tuning.chosen]
-        for each in tuning.candidates
-    ]
-    shown = [[*row[:3], "chosen" if row[3] else ""] for row in rows]
-    print_table("models tried", ["model", "nats", "explained", ""], shown)
+    rows = []
+    for each in tuning.candidates:
+        mark = "chosen" if each.name == tuning.chosen else ""
+        rows.append([each.name, each.advantage, f"{100 * each.explained:.1f} %", mark])
+    print_table("models tried", ["model", "nats", "explained", ""], rows)
     out.print(f"{tuning.chosen}: {tuning.reason}", markup=False)
 
 

@@ -97,6 +97,9 @@ class Search:
             self.fixed = [terms.main(x, x) for x in contexts]
         if terms.trend is not None:
             self.trends = [terms.trend(x, x) for x in contexts]
+        # What is learnt about bandwidths is learnt from contexts. Rewards of several arms, or of
+        # several visits, at one context count as one, lest they overrule beliefs too easily.
+        self.share = len(np.unique(everything, axis=0)) / len(everything)
         variance = float(heard.var())
         self.guess = variance if variance > 0 else 1.0
 
@@ -132,7 +135,7 @@ class Search:
             kernel=terms.scaled(score.reward_scale),
             ridge=math.exp(theta[-1]) * score.reward_scale,
             prior_mean=score.prior_mean,
-            loss=score.loss + self._beliefs(theta)[0],
+            loss=self.share * score.loss + self._beliefs(theta)[0],
             errors=tuple(score.errors),
         )
 
@@ -155,7 +158,7 @@ class Search:
                 slope[place] += math.exp(theta[place]) * matrix.sum()
             slope[-1] += math.exp(theta[-1]) * matrix.trace()
         loss, prior_slope = self._beliefs(theta)
-        return score.loss + loss, slope + prior_slope
+        return self.share * score.loss + loss, self.share * slope + prior_slope
 
     def _score(self, theta: FloatArray) -> tuple[Score | None, list[Any]]:
         terms, ratio = self._terms(theta), math.exp(theta[-1])

@@ -122,8 +122,8 @@ def _periodic(graph: GraphBuilder, kernel: Periodic, sides: Sides) -> str:
     return _decay(graph, _squared_distance(graph, support, circles))
 
 
-def _linear(graph: GraphBuilder, kernel: Linear, sides: Sides) -> str:
-    support = graph.real(kernel.standardised(sides.support))
+def _linear(graph: GraphBuilder, kernel: Linear, sides: Sides, factor: float = 1.0) -> str:
+    support = graph.real(factor * kernel.standardised(sides.support))
     return graph.node("MatMul", support, _standardised(graph, kernel, sides))
 
 
@@ -154,8 +154,15 @@ def _product(graph: GraphBuilder, kernel: Product, sides: Sides) -> str:
 
 
 def _scaled(graph: GraphBuilder, kernel: Scaled, sides: Sides) -> str:
-    factor = graph.real(kernel.factor, "the kernel's factor")
-    return graph.node("Mul", kernel_values(graph, kernel.kernel, sides), factor)
+    inner: Kernel = kernel.kernel
+    factor = kernel.factor
+    while isinstance(inner, Scaled):
+        inner, factor = inner.kernel, factor * inner.factor
+    if type(inner) is Linear:
+        # onnxruntime would join a product of matrices and a factor, and round the factor to float.
+        return _linear(graph, inner, sides, factor)
+    values = kernel_values(graph, inner, sides)
+    return graph.node("Mul", values, graph.real(factor, "the kernel's factor"))
 
 
 def _one(_: GraphBuilder, __: Kernel, sides: Sides) -> str:
