@@ -157,7 +157,8 @@ def _scaled(graph: GraphBuilder, kernel: Scaled, sides: Sides) -> str:
     inner: Kernel = kernel.kernel
     factor = kernel.factor
     while isinstance(inner, Scaled):
-        inner, factor = inner.kernel, factor * inner.factor
+        factor *= inner.factor
+        inner = inner.kernel
     if type(inner) is Linear:
         # onnxruntime would join a product of matrices and a factor, and round the factor to float.
         return _linear(graph, inner, sides, factor)
