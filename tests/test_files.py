@@ -915,3 +915,12 @@ def test_a_knowledge_gradient_goes_on_to_the_last_bit(references, tmp_path):
         gains = [explorer.gain(each._outlook().moment(x)) for each in both]
         assert arms[0] == arms[-1]
         np.testing.assert_array_equal(gains[0], gains[-1])
+
+
+def test_a_part_defined_elsewhere_is_named_with_its_module(tmp_path):
+    source = saved(make(), tmp_path / "l.cgap")
+    text = json.dumps(header_in(source)).replace('"Gaussian"', '"their.kernels.Bent"')
+    path = repack(source, tmp_path / "theirs.cgap", {"header.json": text})
+    with pytest.raises(cg.FileFormatError, match=r"theirs\.cgap.*import their\.kernels") as caught:
+        cg.Learner.load(path)
+    assert "damaged" not in str(caught.value)

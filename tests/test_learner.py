@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -452,3 +453,15 @@ def test_masked_entries_are_refused():
         learner.ask(hidden)
     with pytest.raises(ValueError, match="rewards must be whole"):
         learner.tell(np.zeros((2, 1)), [0, 1], hidden)
+
+
+@pytest.mark.parametrize("one", [True, np.True_, Decimal("1"), np.int8(1), np.float32(1), 1])
+def test_rewards_may_be_any_kind_of_number(one):
+    told, expected = (cg.Learner(2, kernel=cg.Gaussian(1.0)) for _ in range(2))
+    told.tell([0.0], 0, one)
+    told.tell([[1.0], [2.0]], [0, 1], [one, one])
+    told.tell([[1.0], [2.0]], [0, 1], np.array([one, one]))
+    expected.tell([0.0], 0, 1.0)
+    for _ in range(2):
+        expected.tell([[1.0], [2.0]], [0, 1], [1.0, 1.0])
+    np.testing.assert_array_equal(told.decide([0.5]).mean, expected.decide([0.5]).mean)

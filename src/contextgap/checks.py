@@ -7,7 +7,8 @@ offending value and what would be right.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,6 +30,15 @@ def real(name: str, value: Any, hint: str = "a finite number") -> float:
     if not math.isfinite(number):
         raise ValueError(f"{name} must be {hint}, got {value!r}")
     return number
+
+
+def reward(name: str, value: Any) -> float:
+    """Return a reward as a finite float; True and False are 1 and 0, decimals are numbers."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool | np.bool_ | Decimal):
+        value = float(value)
+    return real(name, value)
 
 
 def positive(name: str, value: Any, hint: str) -> float:
@@ -80,8 +90,8 @@ def same_length(**lengths: int) -> None:
         raise ValueError(f"one entry per context is needed, got {listed}")
 
 
-def finite_vector(name: str, values: Any) -> FloatArray:
-    """Return ``values`` as a one-dimensional array of finite floats."""
+def finite_vector(name: str, values: Any, entry: Callable[[str, Any], float] = real) -> FloatArray:
+    """Return ``values`` as a one-dimensional array of finite floats, each read by ``entry``."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
@@ -98,7 +108,7 @@ def finite_vector(name: str, values: Any) -> FloatArray:
         vector = given.astype(np.float64)
     else:
         entries = np.asarray(values, dtype=object)
-        vector = np.array([real(f"{name} at row {i}", entry) for i, entry in enumerate(entries)])
+        vector = np.array([entry(f"{name} at row {i}", value) for i, value in enumerate(entries)])
     if not np.isfinite(vector).all():
         row = int(np.flatnonzero(~np.isfinite(vector))[0])
         raise ValueError(f"{name} must be finite, got {vector[row]} at row {row}")

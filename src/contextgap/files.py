@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+
+from contextgap.parts import UnknownPartError
+from contextgap.saving import whole_file
 
 FORMAT = "contextgap"
 VERSION = 1
@@ -37,27 +38,12 @@ def write(
     arrays: Mapping[str, NDArray[Any]],
 ) -> None:
     """Write a container; a killed write leaves an older file at ``path`` whole."""
-    target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
     text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, indent=1)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as container:
-                container.writestr("header.json", text)
-                for name, array in arrays.items():
-                    with container.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        npy.write_array(member, array, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as container:
+        container.writestr("header.json", text)
+        for name, array in arrays.items():
+            with container.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, array, allow_pickle=False)
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -102,10 +88,6 @@ def _check_header(path: Any, header: Any, kind: str) -> None:
 
 def damaged(path: Any, error: Exception) -> FileFormatError:
     """Return the error for a container that opens but whose content does not fit together."""
+    if isinstance(error, UnknownPartError):
+        return FileFormatError(f"{path}: {error}")
     return FileFormatError(f"{path} is damaged: {type(error).__name__}: {error}")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

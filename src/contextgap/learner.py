@@ -235,7 +235,7 @@ class Learner:
         intake = self._read(contexts)
         places: Sequence[int] | IntArray
         if intake.single:
-            places, values = [self._place(arms)], np.array([checks.real("rewards", rewards)])
+            places, values = [self._place(arms)], np.array([checks.reward("rewards", rewards)])
         else:
             places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
         if not len(values):

@@ -25,7 +25,7 @@ def read_outcomes(
     scalar_array = isinstance(arms, np.ndarray) and arms.ndim == 0
     if scalar_array or isinstance(arms, str) or not isinstance(arms, Sequence | np.ndarray):
         raise TypeError(f"arms must be a sequence of labels, one per context, got {arms!r}")
-    values = checks.finite_vector("rewards", rewards)
+    values = checks.finite_vector("rewards", rewards, checks.reward)
     checks.same_length(contexts=count, arms=len(arms), rewards=len(values))
     return np.array([place_of(arm) for arm in arms], dtype=np.intp), values
 

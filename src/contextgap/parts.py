@@ -11,6 +11,11 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Self
 
+
+class UnknownPartError(ValueError):
+    """A description names a class that nobody has defined yet."""
+
+
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -44,7 +49,8 @@ def build(description: Mapping[str, Any]) -> Part:
     name = values.pop("type", None)
     kind = Part._known.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise ValueError(f"unknown part {name!r}: import the module that defines it before loading")
+        module = str(name).rpartition(".")[0] or "the module that defines it"
+        raise UnknownPartError(f"unknown part {name!r}: import {module} before loading")
     return kind._build(values)
 
 

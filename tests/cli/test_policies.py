@@ -171,3 +171,31 @@ def test_outcomes_cannot_be_contexts(trials):
 def test_a_folder_that_does_not_exist_is_named(trials):
     wanted = [x.format(trials=trials, folder="/nonexistent") for x in LEARN]
     assert "there is no folder /nonexistent" in call(*wanted, code=2).stderr
+
+
+def test_whole_number_arms_stay_numbers_in_numeric_order(tmp_path):
+    path = tmp_path / "log.csv"
+    lines = ["id,x,arm,reward"]
+    lines += [f"row{i},{i},{(10, 9, 2)[i % 3]},{float(i % 3 == i // 10)}" for i in range(30)]
+    path.write_text("\n".join(lines))
+    policy = tmp_path / "p.cgap"
+    call("learn", path, "--arm", "arm", "--reward", "reward", "--context", "x", "-o", policy)
+    assert cg.Policy.load(policy).arms == (2, 9, 10)
+    answers = json.loads(call("recommend", policy, path, "--json").stdout)
+    assert {type(answer["arm"]) for answer in answers} == {int}
+    assert json.loads(call("show", policy, "--json").stdout)["arms"] == [2, 9, 10]
+
+
+def test_recommend_keeps_the_users_columns(learnt, tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text('id,density,size,note\nx7,0.1,50,a\nx9,0.95,50,"b,c"\n')
+    answers = rows(call("recommend", learnt, path).stdout)
+    assert [row["id"] for row in answers] == ["x7", "x9"]
+    assert [row["note"] for row in answers] == ["a", "b,c"]
+    assert list(answers[0]) == ["id", "density", "size", "note", "arm", "regret_bound", "bound"]
+    plain = rows(call("recommend", learnt, path, "--no-bounds").stdout)
+    assert list(plain[0]) == ["id", "density", "size", "note", "arm"]
+    assert [row["arm"] for row in plain] == [row["arm"] for row in answers]
+    path.write_text("arm,density,size\nold,0.1,50\n")
+    (both,) = rows(call("recommend", learnt, path, "--no-bounds").stdout)
+    assert (both["arm"], both["recommended_arm"]) == ("old", "greedy")

@@ -1,10 +1,12 @@
 """What every explorer must do."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.explorers import Elimination, KnowledgeGradient, MaxVariance, TopTwoTS
+from contextgap.explorers import Elimination, Explorer, KnowledgeGradient, MaxVariance, TopTwoTS
 
 EXPLORERS = [
     *{method.explorer: None for method in cg.METHODS.values()},
@@ -70,3 +72,19 @@ def test_ties_go_to_the_lowest_index(explorer):
 def test_a_batch_spreads_over_the_arms(explorer):
     picks = learner_of(explorer, 4).ask(np.zeros((4, 1)))
     assert sorted(picks) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("answer", [-1, 7, 1.5, None, "a"])
+def test_an_explorer_that_picks_no_arm_is_named(answer):
+    @dataclass(frozen=True)
+    class Lost(Explorer):
+        def pick(self, moment):
+            del moment
+            return answer
+
+    method = cg.Method(explorer=Lost(), recommender=cg.HighestMean())
+    learner = cg.Learner(3, kernel=cg.Gaussian(1.0), method=method, burn_in=0)
+    with pytest.raises(ValueError, match=r"Lost\.pick must return .* 0 to 2, got") as caught:
+        learner.ask([0.0])
+    assert repr(answer) in str(caught.value)
+    assert learner.pending == 0

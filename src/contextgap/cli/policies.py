@@ -6,7 +6,7 @@ import csv
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import IO, Annotated, Any
 
 import numpy as np
 import typer
@@ -21,7 +21,8 @@ from contextgap.methods import METHODS
 from contextgap.parts import Part
 from contextgap.policy import Policy
 from contextgap.problems.extras import study_import
-from contextgap.problems.sheet import read_sheet
+from contextgap.problems.sheet import Sheet, read_sheet
+from contextgap.saving import whole_file
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
 
@@ -93,30 +94,33 @@ def recommend_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV file to write; stdout if left out.")
     ] = None,
+    bounds: Annotated[
+        bool, typer.Option(help="Whether to bound what each arm may miss, which takes longer.")
+    ] = True,
     json: Json = False,
 ) -> None:
-    """Recommend an arm for every row, with a bound on what it may miss."""
+    """Recommend an arm for every row; the file's own columns are kept."""
     with complaints():
         rule = Policy.load(policy)
         sheet = read_sheet(contexts)
-        columns = list(rule.columns or sheet.columns)
-        rows = sheet.numbers(columns)
-        arms, certificate = rule.recommend(rows), rule.certificate(rows)
-        kind = _kind(certificate.probability)
-        answers = [
-            {"arm": str(arm), "regret_bound": float(bound), "bound": kind}
-            for arm, bound in zip(arms, certificate.bound, strict=True)
-        ]
+        rows = sheet.numbers(list(rule.columns or sheet.columns))
+        arms = rule.recommend(rows).tolist()
+        answers = [{"arm": arm if isinstance(arm, int) else str(arm)} for arm in arms]
+        kind = "left out"
+        if bounds:
+            certificate = rule.certificate(rows)
+            kind = _kind(certificate.probability)
+            for answer, bound in zip(answers, certificate.bound.tolist(), strict=True):
+                answer |= {"regret_bound": bound, "bound": kind}
         if json:
             print_json(answers)
             return
-        cells = list(zip(*(sheet.cells_of(name) for name in columns), strict=True))
         if output is None:
-            _write_csv(sys.stdout, columns, cells, answers)
+            _write_csv(sys.stdout, sheet, answers)
             return
-        with output.open("w", newline="") as file:
-            _write_csv(file, columns, cells, answers)
-    chosen, counts = np.unique([answer["arm"] for answer in answers], return_counts=True)
+        with whole_file(output, text=True) as file:
+            _write_csv(file, sheet, answers)
+    chosen, counts = np.unique([str(answer["arm"]) for answer in answers], return_counts=True)
     print_table(
         f"{len(answers)} recommendations",
         ["arm", "times"],
@@ -125,12 +129,14 @@ def recommend_command(
     out.print(f"bounds: {kind}\nwritten to {output}", soft_wrap=True)
 
 
-def _write_csv(
-    file: TextIO, columns: list[str], cells: list[tuple[Any, ...]], answers: list[dict[str, Any]]
-) -> None:
+def _write_csv(file: IO[str], sheet: Sheet, answers: list[dict[str, Any]]) -> None:
+    """Write the table as it came, with the answers behind it."""
+    added = list(answers[0])
+    if set(added) & set(sheet.columns):  # a log has the arm that was tried
+        added = [f"recommended_{name}" for name in added]
     writer = csv.writer(file)
-    writer.writerow([*columns, "arm", "regret_bound", "bound"])
-    for row, answer in zip(cells, answers, strict=True):
+    writer.writerow([*sheet.columns, *added])
+    for row, answer in zip(zip(*sheet.cells, strict=True), answers, strict=True):
         writer.writerow([*row, *answer.values()])
 
 
@@ -152,7 +158,7 @@ def show_command(policy: PolicyFile, json: Json = False) -> None:
 
 def _describe(policy: Policy) -> dict[str, Any]:
     return {
-        "arms": [str(arm) for arm in policy.arms],
+        "arms": list(policy.arms),
         "observations": {str(arm): count for arm, count in policy.counts.items()},
         "method": policy.method.name,
         "kernel": policy.kernel.describe(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def split(names: str | None) -> list[str] | None:
 
 def read_trials(
     path: Path, context: list[str] | None, arm: str, reward: str, propensity: str | None = None
-) -> tuple[Sheet, list[str], list[str], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+) -> tuple[Sheet, list[str], list[Any], np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """Return a log's table, its context columns, the arm tried and the reward of every row."""
     sheet = read_sheet(path)
     outcome = [arm, reward] if propensity is None else [arm, reward, propensity]
@@ -82,4 +83,11 @@ def read_trials(
     for place, label in zip(sheet.places, arms, strict=True):
         if not label or label == "None":
             raise ValueError(f"{path}, {place}, column {arm!r}: the arm tried is missing")
-    return sheet, columns, arms, sheet.numbers([reward])[:, 0]
+    return sheet, columns, _whole_numbers(arms), sheet.numbers([reward])[:, 0]
+
+
+def _whole_numbers(arms: list[str]) -> list[Any]:
+    """Return arms as ints if all of them are, as they would be written, and as text otherwise."""
+    if all(arm.lstrip("-").isdecimal() and str(int(arm)) == arm for arm in set(arms)):
+        return [int(arm) for arm in arms]
+    return list(arms)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -151,4 +151,11 @@ def explore(moment: Moment, explorer: Explorer, burn_in: int) -> tuple[int, str]
     """Return the arm to try and why: every arm ``burn_in`` times in turn, then the explorer's."""
     if min(moment.pulls) < burn_in:
         return least_pulled(moment), "burn-in"
-    return explorer.pick(moment), explorer.reason
+    pick: Any = explorer.pick(moment)  # of a class that anybody may have written
+    n_arms = len(moment.pulls)
+    if not isinstance(pick, int | np.integer) or not 0 <= pick < n_arms:
+        raise ValueError(
+            f"{type(explorer).__name__}.pick must return the position of an arm, "
+            f"0 to {n_arms - 1}, got {pick!r}"
+        )
+    return int(pick), explorer.reason

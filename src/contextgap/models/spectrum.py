@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 
 from contextgap.arrays import FloatArray
 
@@ -42,7 +42,7 @@ class Spectrum(NamedTuple):
 
 
 def leading_spectrum(gram: FloatArray, ridge: float) -> Spectrum:
-    """Return the leading part of a kernel matrix's spectrum.
+    """Return the leading part of a kernel matrix's spectrum; raise ``LinAlgError`` if it fails.
 
     Parameters
     ----------
@@ -56,6 +56,8 @@ def leading_spectrum(gram: FloatArray, ridge: float) -> Spectrum:
     if not wanted:
         return Spectrum(np.empty(0), np.empty((0, 0)), 0.0, 0.0)
     values, vectors = eigh(gram, subset_by_index=[size - wanted, size - 1])
+    if len(values) < wanted:  # LAPACK says so where many eigenvalues are the same
+        raise LinAlgError(f"{len(values)} of {wanted} eigenvalues were found")
     values, vectors = values[::-1], vectors[:, ::-1]
     cut = _NEGLIGIBLE * ridge
     kept = int(np.count_nonzero(values[: STAGES[-1]] > cut))
