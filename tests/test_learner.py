@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 import threading
 from decimal import Decimal
 
@@ -465,3 +466,92 @@ def test_rewards_may_be_any_kind_of_number(one):
     for _ in range(2):
         expected.tell([[1.0], [2.0]], [0, 1], [1.0, 1.0])
     np.testing.assert_array_equal(told.decide([0.5]).mean, expected.decide([0.5]).mean)
+
+
+def raising_at(count):
+    """A trace function that raises KeyboardInterrupt at a line of the library, once."""
+    seen = [0]
+
+    def trace(frame, event, _):
+        if "contextgap" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            seen[0] += 1
+            if seen[0] == count:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    return trace
+
+
+def interrupted(count, call, *arguments):
+    """Call, and interrupt at a line; whether there were as many lines."""
+    before = sys.gettrace()
+    sys.settrace(raising_at(count))
+    try:
+        call(*arguments)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+@pytest.mark.parametrize("method", ["contextual-gap", "knowledge-gradient"])
+def test_an_interrupted_step_happened_wholly_or_not_at_all(method, bulk):
+    def learner():
+        started = cg.Learner(3, kernel=cg.Gaussian(1.0), ridge=0.1, method=method, seed=0)
+        started.fit(np.linspace(0, 3, 12)[:, None], np.arange(12) % 3, np.sin(np.arange(12.0)))
+        started.ask([[0.5], [1.5]])  # pending picks, of which one is told below
+        return started
+
+    rows = ([[0.5], [2.5]], [0, 1], [0.3, -0.2]) if bulk else ([0.5], 0, 0.3)
+    query = np.linspace(-1, 4, 7)[:, None]
+    twin = learner()
+    untold = twin._policy(twin._model)._evidence(query).belief.mean
+    twin.tell(*rows)
+    told = twin._policy(twin._model)._evidence(query).belief.mean
+    count, lines = 0, True
+    while lines:
+        count += 1
+        once = learner()
+        lines = interrupted(count, once.tell, *rows)
+        found = once._policy(once._model)._evidence(query).belief.mean
+        wholly = len(once._model) == len(twin._model)
+        np.testing.assert_allclose(found, told if wholly else untold, rtol=0, atol=1e-12)
+        if not wholly:
+            interrupted(count // 2 + 1, once.ask, [0.7])
+            once.drop_pending()
+            once.tell(*rows)
+            again = once._policy(once._model)._evidence(query).belief.mean
+            np.testing.assert_allclose(again, told, rtol=0, atol=1e-12)
+    assert count > 30
+
+
+def test_threads_take_turns():
+    learner = cg.Learner(4, kernel=cg.Gaussian(1.0), ridge=0.1, seed=0)
+    failed = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        try:
+            for x in rng.uniform(0, 3, (150, 1)):
+                learner.tell(x, learner.ask(x), float(np.sin(x[0])))
+                learner.recommend([[1.0]])
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert sum(learner.counts.values()) == 600
+    assert learner.pending == 0
+    model = learner._model
+    fresh = cg.Learner(4, kernel=cg.Gaussian(1.0), ridge=0.1)
+    fresh.fit(model.contexts, model.sequence.tolist(), model.rewards)
+    np.testing.assert_allclose(learner.decide([1.5]).mean, fresh.decide([1.5]).mean, atol=1e-9)

@@ -54,6 +54,10 @@ class Rows:
         self._buffer[size : size + len(rows)] = rows
         self.view = self._buffer[: size + len(rows)]
 
+    def truncate(self, size: int) -> None:
+        """Forget all rows from ``size`` on."""
+        self.view = self._buffer[:size]
+
     def _reserve(self, size: int) -> None:
         if size > len(self._buffer):
             grown = np.empty(

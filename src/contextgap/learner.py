@@ -6,13 +6,14 @@ import copy
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import RLock
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from contextgap import checks, files
-from contextgap.arrays import IntArray
+from contextgap.arrays import FloatArray, IntArray
 from contextgap.belief import Decision
 from contextgap.card import Card
 from contextgap.contexts import ContextSchema, Intake, row_of
@@ -39,14 +40,18 @@ from contextgap.state import (
 )
 from contextgap.stopping import ReferenceWatch, StoppingRule
 from contextgap.tuning import Tuning, learn
+from contextgap.turns import in_turn
 from contextgap.widths import Width
+
+_CHANGED_BY_TELL = ("_model", "_schema", "_rules", "_next_tune", "_tuning")
 
 
 class Learner:
     """Learns which arm is best at each context.
 
     ``ask`` and ``tell`` may come in any order and with any delay, and ``recommend`` at any time
-    between them: exploration and deployment may alternate without notice.
+    between them: exploration and deployment may alternate without notice. Calls from several
+    threads take turns. An ``ask`` or ``tell`` that is interrupted, or fails, changes nothing.
 
     Parameters
     ----------
@@ -113,14 +118,18 @@ class Learner:
         self._pending = Pending()
         self._rng, self._policy_seed = random_sources(seed)
         self._watches: WeakKeyDictionary[StoppingRule, ReferenceWatch] = WeakKeyDictionary()
+        self._lock = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Watches are a cache, and hold weak references, which cannot be pickled.
-        return {name: value for name, value in vars(self).items() if name != "_watches"}
+        # Watches are a cache, and hold weak references, which cannot be pickled; nor can locks.
+        with self._lock:
+            left_out = ("_watches", "_lock")
+            return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._watches = WeakKeyDictionary()
+        self._lock = RLock()
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)  # a copy that shared the model would change this one
@@ -182,6 +191,7 @@ class Learner:
         """What learning the scales tried, what it chose, and why; None before the first time."""
         return self._tuning
 
+    @in_turn
     def ask(self, contexts: Any = None, *, pool: Any = None) -> Any:
         """Return the arm to try; from a pool, also the context to try it at.
 
@@ -210,16 +220,21 @@ class Learner:
         if contexts is None:
             raise TypeError("contexts must be numbers, got None; or give pool= to choose one from")
         intake, outlook = self._read(contexts), self._outlook()
-        picks = []
-        for context in intake.rows:
-            pick, _ = self._pick(outlook.moment(context))
-            self._pending.add(context, self._active[pick])
-            picks.append(pick)
-        self._schema = intake.schema
+        state, picks = self._state(), []
+        try:
+            for context in intake.rows:
+                pick, _ = self._pick(outlook.moment(context))
+                self._pending.add(context, self._active[pick])
+                picks.append(pick)
+            self._schema = intake.schema
+        except BaseException:
+            self._restore(state)
+            raise
         if intake.single:
             return self._labels[self._active[picks[0]]]
         return label_array(self.arms, np.array(picks, dtype=np.intp))
 
+    @in_turn
     def tell(self, contexts: Any, arms: Any, rewards: Any) -> None:
         """Take in rewards, asked for or not, in any order and after any delay.
 
@@ -241,19 +256,14 @@ class Learner:
         if not len(values):
             return
         check_sizes(self.kernel, intake.rows, values)
-        self._schema = intake.schema
-        for context, place in zip(intake.rows, places, strict=True):
-            self._pending.settle(context, int(place))
-        if len(values) == 1:
-            self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
-        else:
-            self._model.observe_many(intake.rows, np.asarray(places), values)
-        if self._next_tune is not None:
-            # However few, rewards that come in bulk may be all there will ever be.
-            at_once = len(values) > 1 and not (self._kernel_given or self._rules.hindsight)
-            if at_once or len(self._model) >= self._next_tune:
-                self.tune()
+        state = self._state()
+        try:
+            self._take_in(intake, places, values)
+        except BaseException:
+            self._restore(state)
+            raise
 
+    @in_turn
     def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
         """Take in logged data in bulk; the posterior is that of telling it row by row.
 
@@ -276,6 +286,7 @@ class Learner:
         self.tell(contexts, arms, rewards)
         return self
 
+    @in_turn
     def tune(self, criterion: str = "evidence") -> Self:
         """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
 
@@ -309,6 +320,7 @@ class Learner:
             self._next_tune *= 2
         return self
 
+    @in_turn
     def decide(self, context: Any) -> Decision:
         """Return what ``ask`` would answer, with everything believed there; changes nothing.
 
@@ -325,6 +337,7 @@ class Learner:
         pick, reason = self._pick(moment)
         return Decision.of(moment.belief, self.arms, pick, reason)
 
+    @in_turn
     def recommend(self, contexts: Any) -> Any:
         """Return the arm to deploy, by what is known now; changes nothing.
 
@@ -340,6 +353,7 @@ class Learner:
         """
         return self._policy(self._model).recommend(contexts)
 
+    @in_turn
     def score(self, propensities: Any = None) -> Card:
         """Return how good deploying now would be, as far as the rewards told so far can tell.
 
@@ -355,6 +369,7 @@ class Learner:
         """
         return self._policy(self._model)._score(propensities)
 
+    @in_turn
     def freeze(self, card: Card | None = None) -> Policy:
         """Return the decision rule as it is now; the learner may go on learning.
 
@@ -367,6 +382,7 @@ class Learner:
             checks.instance("card", card, Card, "learner.score()")
         return self._policy(self._model.snapshot(), card)
 
+    @in_turn
     def settled(self, rule: StoppingRule) -> float:
         """Return the share of a rule's reference contexts that is certified within its tolerance.
 
@@ -385,6 +401,7 @@ class Learner:
         seed = seed_after(self._policy_seed, len(self._model))
         return rule.settled(watch.bound(self._active, burn_in_end, seed))
 
+    @in_turn
     def done(self, rule: StoppingRule) -> bool:
         """Return whether exploring may stop.
 
@@ -399,6 +416,7 @@ class Learner:
         enough = self.settled(rule) >= rule.share
         return enough and all(self._model.count(i) >= self._rules.burn_in for i in self._active)
 
+    @in_turn
     def add_arm(self, label: Label) -> None:
         """Add an arm; it gets its burn-in before the method takes over again.
 
@@ -416,6 +434,7 @@ class Learner:
         self._labels = (*self._labels, label)
         self._model.add_arm()
 
+    @in_turn
     def remove_arm(self, label: Label) -> None:
         """Never choose an arm again; what was observed of it is kept.
 
@@ -431,12 +450,14 @@ class Learner:
             raise ValueError(f"the arm {label!r} is the only one left; add another first")
         self._active = tuple(i for i in self._active if i != place)
 
+    @in_turn
     def drop_pending(self) -> None:
         """Forget all picks whose reward was not told; it will never come."""
         for arm in self._pending.by_arm:
             self._model.retract(arm)
         self._pending = Pending()
 
+    @in_turn
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to a ``.cgap`` file, atomically.
 
@@ -497,6 +518,32 @@ class Learner:
         except Exception as error:
             raise files.damaged(path, error) from None
         return learner
+
+    def _take_in(
+        self, intake: Intake, places: Sequence[int] | IntArray, values: FloatArray
+    ) -> None:
+        self._schema = intake.schema
+        for context, place in zip(intake.rows, places, strict=True):
+            self._pending.settle(context, int(place))
+        if len(values) == 1:
+            self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
+        else:
+            self._model.observe_many(intake.rows, np.asarray(places), values)
+        if self._next_tune is not None:
+            # However few, rewards that come in bulk may be all there will ever be.
+            at_once = len(values) > 1 and not (self._kernel_given or self._rules.hindsight)
+            if at_once or len(self._model) >= self._next_tune:
+                self.tune()
+
+    def _state(self) -> tuple[Any, ...]:
+        """What ``_restore`` needs to undo what an interrupt, or an error, left half done."""
+        kept = {name: getattr(self, name) for name in _CHANGED_BY_TELL}
+        return self._model.mark(), self._pending.copy(), kept
+
+    def _restore(self, state: tuple[Any, ...]) -> None:
+        mark, pending, kept = state
+        vars(self).update(kept, _pending=pending)
+        self._model.rewind(mark)
 
     def _read(self, contexts: Any, called: str = "contexts") -> Intake:
         intake = self._schema.read(contexts, called)

@@ -22,6 +22,10 @@ class Pending:
     def __len__(self) -> int:
         return sum([len(waiting) for waiting in self.by_arm.values()])
 
+    def copy(self) -> Pending:
+        """Return a copy; contexts are shared."""
+        return Pending({arm: list(waiting) for arm, waiting in self.by_arm.items()})
+
     def count(self, arm: int) -> int:
         """Return how many picks of an arm are open."""
         return len(self.by_arm.get(arm, ()))

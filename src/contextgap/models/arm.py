@@ -79,6 +79,13 @@ class Arm:
             self.assumed = []
             self.followed.truncate(len(self))
 
+    def rewind(self, size: int, gain: float) -> None:
+        """Go back to the first ``size`` observations, none assumed, whatever was done since."""
+        for rows in (self.places, self.z, self.w):
+            rows.truncate(size)
+        self.factor.truncate(size)
+        self.gain, self.assumed, self._dual = gain, [], None
+
     def weights(self, prior: float) -> FloatArray:
         """Return z − prior·w: the mean is prior + v·weights."""
         return self.z.view if prior == 0 else self.z.view - prior * self.w.view

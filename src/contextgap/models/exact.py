@@ -295,6 +295,20 @@ class ExactModel:
         """Return the entries that it added to L⁻¹y and to L⁻¹1."""
         return float(self._arms[arm].z.view[place]), float(self._arms[arm].w.view[place])
 
+    def mark(self) -> list[tuple[int, float]]:
+        """Return what ``rewind`` needs to come back to this state."""
+        return [(len(arm), arm.gain) for arm in self._arms]
+
+    def rewind(self, mark: list[tuple[int, float]]) -> None:
+        """Undo all observations since ``mark``, also where one was interrupted half way."""
+        for arm, (size, gain) in zip(self._arms, mark, strict=True):
+            arm.rewind(size, gain)
+        observed = sum(size for size, _ in mark)
+        for rows in (self._contexts, self._rewards, self._sequence):
+            rows.truncate(observed)
+        self._asked = None
+        self.forget_points()
+
     def forget_points(self) -> None:
         """Stop following reference points; ``look_ahead`` starts anew, from the factors alone."""
         for arm in self._arms:

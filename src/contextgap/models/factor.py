@@ -104,8 +104,9 @@ class PanelFactor:
         return np.concatenate([self._rectangles[panel][within], triangle])
 
     def truncate(self, size: int) -> None:
-        """Forget all rows from ``size`` on."""
+        """Forget all rows from ``size`` on, and a panel that an interrupt left half made."""
         self.size = size
+        del self._rectangles[len(self._triangles) :]
 
     def snapshot(self) -> Self:
         """Return a factor that shares today's rows; rows added later do not show in it."""

@@ -1,0 +1,24 @@
+"""Methods that several threads may call, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def in_turn(method: Callable[P, R]) -> Callable[P, R]:
+    """Make a method wait while another thread is in any such method of the same object.
+
+    The object keeps a reentrant lock as ``_lock``.
+    """
+
+    @wraps(method)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> R:
+        with vars(args[0])["_lock"]:
+            return method(*args, **kwargs)
+
+    return alone
