@@ -1,6 +1,7 @@
 """The picture of a decision."""
 
 import numpy as np
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 import contextgap as cg
@@ -36,3 +37,10 @@ def test_draws_on_given_axes_and_with_many_arms(tmp_path):
     assert cg.plot.decision(decided([f"a long name {i}" for i in range(20)]), ax) is ax
     figure.savefig(tmp_path / "decision.png")
     assert (tmp_path / "decision.png").stat().st_size > 5000
+
+
+def test_notebooks_show_it():
+    pyplot.close("all")
+    ax = cg.plot.decision(decided(["hull", "panel"]))
+    assert [pyplot.figure(number) for number in pyplot.get_fignums()] == [ax.figure]
+    pyplot.close("all")

@@ -22,7 +22,7 @@ from contextgap.stopping import StoppingRule
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth, RidgeWidth, TheoremWidth
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "METHODS",

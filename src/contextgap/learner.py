@@ -386,6 +386,9 @@ class Learner:
     def settled(self, rule: StoppingRule) -> float:
         """Return the share of a rule's reference contexts that is certified within its tolerance.
 
+        It may fall when scales are learnt anew: certificates that rested on the old ones are
+        replaced by others, which may be wider.
+
         Parameters
         ----------
         rule

@@ -21,7 +21,7 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
     decision
         What ``Learner.decide`` or ``Policy.decide`` returned.
     ax
-        Where to draw; a new figure by default.
+        Where to draw; by default a new pyplot figure, which notebooks show.
 
     Returns
     -------
@@ -29,10 +29,10 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
         The axes drawn on.
     """
     if ax is None:
-        from matplotlib.figure import Figure
+        from matplotlib import pyplot  # figures that pyplot knows are shown in notebooks
 
         width = max(4.5, 1.5 + 0.45 * len(decision.arms))
-        ax = Figure(figsize=(width, 3.6), layout="constrained").add_subplot()
+        ax = pyplot.figure(figsize=(width, 3.6), layout="constrained").add_subplot()
     for place, arm in enumerate(decision.arms):
         role, colour = _role(decision, place)
         half = (decision.upper[place] - decision.lower[place]) / 2

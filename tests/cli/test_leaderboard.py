@@ -44,10 +44,10 @@ def test_it_prints_ranks_and_writes_page_and_records(made):
 
 def test_again_as_json_without_work(made, monkeypatch):
     folder, _, _ = made
-    parts = {path: path.stat().st_mtime_ns for path in (folder / "parts").iterdir()}
+    parts = {path: path.stat().st_mtime_ns for path in (folder / "parts").rglob("*.json")}
     monkeypatch.setattr(leaderboard_page, "_draw", lambda *_: None)  # drawn once is enough
     found = json.loads(call(*TINY, "--out", folder, "--json").stdout)
-    assert {path: path.stat().st_mtime_ns for path in (folder / "parts").iterdir()} == parts
+    assert {path: path.stat().st_mtime_ns for path in (folder / "parts").rglob("*.json")} == parts
     records = pd.read_parquet(folder / "records.parquet")
     cells = {(c["problem"], c["noise"], c["budget"], c["method"]): c for c in found["cells"]}
     assert len(cells) == len(records)  # one seed

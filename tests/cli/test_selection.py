@@ -94,7 +94,7 @@ def test_what_is_printed_for_machines_is_what_python_gives(folder, tmp_path):
 def test_it_goes_on_where_it_was(folder, tmp_path):
     more = small(tmp_path, "--methods", "uniform", "--json")
     first = call("select", folder, *more).stdout
-    parts = sorted((tmp_path / "out" / "parts").glob("*.json"))
+    parts = sorted((tmp_path / "out" / "parts").rglob("*.json"))
     assert len(parts) == 2 * 2
     parts[0].unlink()
     ages = {part: part.stat().st_mtime_ns for part in parts[1:]}

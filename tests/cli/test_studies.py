@@ -78,7 +78,7 @@ def test_your_own_table_and_log(table):
 def test_compare_goes_on_where_it_was(tmp_path):
     small = [*SMALL, "--methods", "contextual-gap,uniform", "--repetitions", "2", "--json"]
     first = json.loads(call("compare", *small, "--out", tmp_path).stdout)
-    parts = list((tmp_path / "parts").glob("*.json"))
+    parts = list((tmp_path / "parts").rglob("*.json"))
     parts[0].unlink()
     ages = {part: part.stat().st_mtime_ns for part in parts[1:]}
     again = json.loads(call("compare", *small, "--out", tmp_path).stdout)
@@ -171,11 +171,11 @@ def test_interrupting_keeps_finished_parts_and_says_how_to_go_on(tmp_path):
     )
     parts = tmp_path / "parts"
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not list(parts.glob("*.json")):
+    while time.monotonic() < deadline and not list(parts.rglob("*.json")):
         time.sleep(0.05)
     os.killpg(child.pid, signal.SIGINT)  # what Ctrl-C does to a terminal's processes
     _, complaint = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "goes on from there" in complaint
     assert "Traceback" not in complaint
-    assert list(parts.glob("*.json"))
+    assert list(parts.rglob("*.json"))

@@ -1,5 +1,6 @@
 """Tuning and comparing: oracles, and the same table however the work is done."""
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
-from contextgap.experiments import Study, compare, run, tune
+from contextgap.experiments import Study, compare, run, tasks, tune
 from contextgap.experiments.tasks import Store, Task, execute
 from contextgap.problems import Problem, Sinusoids
 
@@ -164,7 +165,7 @@ def test_a_killed_study_goes_on_where_it_was(serial, tmp_path):
             os.kill(child.pid, signal.SIGKILL)
             break
     child.communicate()
-    finished = list((tmp_path / "parts").glob("*.json"))
+    finished = list((tmp_path / "parts").rglob("*.json"))
     assert 3 <= len(finished) < 12
     assert not (tmp_path / "records.parquet").exists()
     ages = {path: path.stat().st_mtime_ns for path in finished}
@@ -221,3 +222,34 @@ def test_results_say_how_long_they_took():
         return {}
 
     assert execute([Task(nap, {})])[0]["seconds"] >= 0.05
+
+
+def test_results_of_other_code_or_versions_are_never_mixed_in(tmp_path, monkeypatch):
+    problem = Sinusoids(n_arms=3).sample(90, seed=0)
+    study = Study.of(problem, hold_out=(20, 10), evaluate=(40, 20), repetitions=1)
+    source = "from dataclasses import dataclass\nfrom contextgap.explorers import Explorer\n"
+    source += "@dataclass(frozen=True)\nclass Mine(Explorer):\n"
+    source += "    def pick(self, moment):\n        return {}\n"
+
+    def compared(pick):
+        path = tmp_path / f"mine{pick}" / "mine_explorer.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(source.format(pick))
+        spec = importlib.util.spec_from_file_location("mine_explorer", path)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "mine_explorer", module)
+        spec.loader.exec_module(module)
+        method = cg.Method(explorer=module.Mine(), recommender=cg.HighestMean())
+        grid = {"bandwidths": [0.5], "ridges": [0.1]}
+        table = compare(study, methods={"mine": method}, folder=tmp_path / "out", **grid)
+        return table["average_regret"].iloc[-1]
+
+    first = compared(0)
+    assert compared(1) != first  # not what the old code gave
+    assert compared(0) == first
+    folder = tmp_path / "out" / "parts"
+    kept = len(list((folder / cg.__version__).glob("*.json")))
+    monkeypatch.setattr(tasks, "__version__", "9.9")
+    assert compared(0) == first
+    assert Store(folder).of_other_versions() == {cg.__version__: kept}
+    assert len(list((folder / "9.9").glob("*.json"))) == kept // 2

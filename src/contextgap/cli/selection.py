@@ -12,12 +12,11 @@ import typer
 from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods
 from contextgap.cli.problems import split
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
-from contextgap.cli.workers import workers
+from contextgap.cli.workers import parts_of, workers
 from contextgap.experiments import select_algorithms, summarise_selection
 from contextgap.experiments.compare import read_methods
 from contextgap.experiments.selection import SELECTION_METHODS
 from contextgap.experiments.selection_summary import YARDSTICK
-from contextgap.experiments.tasks import Store
 from contextgap.problems import AlgorithmSelection, Scenario
 from contextgap.problems.algorithm_selection.description import read_description
 from contextgap.problems.extras import study_import
@@ -61,7 +60,7 @@ def select_command(
             "budget": budgets,
             "seeds": range(seeds),
             "executor": executor,
-            "store": Store(folder / "parts"),
+            "store": parts_of(folder),
         }
         tables = [
             select_algorithms(scenario, methods=wanted, choose=chosen, progress=watch(phase), **how)

@@ -28,11 +28,10 @@ from contextgap.cli.options import (
 )
 from contextgap.cli.problems import read_problem, split
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
-from contextgap.cli.workers import workers
+from contextgap.cli.workers import parts_of, workers
 from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, conduct
 from contextgap.experiments.compare import read_methods, scaled_entries
 from contextgap.experiments.reproduce import thinned
-from contextgap.experiments.tasks import Store
 from contextgap.experiments.tune import tune_all
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
@@ -204,7 +203,7 @@ def compare_command(
             study = Study.of_each(missions, hold_out=sizes, evaluate=sizes)
         chosen = read_methods(split(methods) or [])
         factors = _read_scales(scales)
-        store = Store(folder / "parts")
+        store = parts_of(folder)
         candidates = thinned(Grid.of(study.hold_out[0].contexts), grid)
         width = PosteriorWidth(1.0)
         tunings = tune_all(

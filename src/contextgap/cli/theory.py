@@ -10,12 +10,11 @@ import typer
 from contextgap.cli.options import CORES, Jobs, Json, Methods, Seed
 from contextgap.cli.problems import split
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
-from contextgap.cli.workers import workers
+from contextgap.cli.workers import parts_of, workers
 from contextgap.experiments.coverage import coverage, coverage_table
 from contextgap.experiments.coverage_cell import coverage_cells, theorem_widths
 from contextgap.experiments.plan import Plan, plan
 from contextgap.experiments.stopping_trial import stopping_trial
-from contextgap.experiments.tasks import Store
 from contextgap.kernels import Gaussian
 from contextgap.problems.sheet import read_sheet
 from contextgap.widths import PosteriorWidth
@@ -121,7 +120,7 @@ def coverage_command(
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, None) as executor:
-        store = Store(folder / "parts")
+        store = parts_of(folder)
         cells = coverage_cells((*theorem_widths(), PosteriorWidth(1.0)), ridge=ridge)
         records = coverage(
             cells,

@@ -7,13 +7,27 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
+from pathlib import Path
 
+from contextgap.cli.terminal import err
+from contextgap.experiments.tasks import Store
 from contextgap.problems.extras import study_import
 
 
 def _leave_interrupts() -> None:
     """Let Ctrl-C, which a terminal sends to all processes, be dealt with by the first alone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def parts_of(folder: Path) -> Store:
+    """Return the store of a study's finished parts, and say which others stay unused beside it."""
+    store = Store(folder / "parts")
+    for version, count in store.of_other_versions().items():
+        err.print(
+            f"{count} parts by contextgap {version} in {folder / 'parts'} are kept but not used",
+            soft_wrap=True,
+        )
+    return store
 
 
 @contextmanager

@@ -8,6 +8,7 @@ keys, so a study that was killed goes on where it was.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import time
@@ -21,6 +22,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from contextgap import __version__
 from contextgap.parts import Part
 from contextgap.problems import Problem
 
@@ -44,9 +46,12 @@ class Task:
     arguments: Mapping[str, Any]
 
     def key(self) -> str:
-        """Return a name that only the same work on the same data has."""
+        """Return a name that only the same work on the same data by the same code has.
+
+        The package counts by its version, parts defined elsewhere by their source.
+        """
         plain = {name: _fingerprint(value) for name, value in self.arguments.items()}
-        text = json.dumps([self.function.__name__, plain], sort_keys=True)
+        text = json.dumps([self.function.__name__, __version__, plain], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -66,14 +71,33 @@ def _fingerprint(value: Any) -> Any:
             _DIGESTS[value] = _digest(value)
         return _DIGESTS[value]
     if isinstance(value, Part):
-        return value.describe()
+        names = getattr(value, "__dataclass_fields__", ())
+        inner = [_fingerprint(getattr(value, name)) for name in names]
+        return [value.describe(), _source(type(value)), inner]
     if isinstance(value, tuple | list):
         return [_fingerprint(item) for item in value]
     return value
 
 
+def _source(kind: type) -> str | None:
+    """Return a digest of a class's code and its parents', as far as they are the user's own."""
+    texts = []
+    for each in kind.__mro__:
+        if each.__module__.partition(".")[0] in ("contextgap", "builtins", "abc", "typing"):
+            continue
+        try:
+            texts.append(inspect.getsource(each))
+        except (OSError, TypeError):  # typed at a prompt: there is no file to read it from
+            codes = [getattr(member, "__code__", None) for member in vars(each).values()]
+            texts += [f"{code.co_code!r}{code.co_consts!r}" for code in codes if code is not None]
+    return hashlib.sha256("".join(texts).encode()).hexdigest() if texts else None
+
+
 class Store:
     """Results by key, in a folder or, without one, in memory.
+
+    Every version of the package has a folder of its own below the given one, so that results of
+    different versions are never mixed.
 
     Parameters
     ----------
@@ -82,10 +106,20 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        self._folder = None if folder is None else Path(folder)
+        self._folder = None if folder is None else Path(folder) / __version__
         self._memory: dict[str, Result] = {}
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
+
+    def of_other_versions(self) -> dict[str, int]:
+        """Return how many results other versions of the package left, by version."""
+        if self._folder is None:
+            return {}
+        counts = {"0.1.0": len(list(self._folder.parent.glob("*.json")))}  # it had no folder
+        for other in self._folder.parent.iterdir():
+            if other.is_dir() and other != self._folder:
+                counts[other.name] = len(list(other.glob("*.json")))
+        return {version: count for version, count in sorted(counts.items()) if count}
 
     def get(self, key: str) -> Result | None:
         """Return a result, or None if it is not there."""
