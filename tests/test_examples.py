@@ -15,6 +15,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
         ("sinusoids.py", "1000 steps: average regret 0.0"),
         ("own_csv.py", "runs paid for: 150 of 450"),
         ("late_rewards.py", "'left'"),
+        ("noisy_clicks.py", "true value 0.27"),
     ],
 )
 def test_example(script, printed, tmp_path):
@@ -30,4 +31,4 @@ def test_example(script, printed, tmp_path):
 
 
 def test_every_example_is_run():
-    assert len(list(EXAMPLES.glob("*.py"))) == 3
+    assert len(list(EXAMPLES.glob("*.py"))) == 4
