@@ -518,6 +518,8 @@ class Learner:
                 learner._pending.add(context, arm)
         except ImportError:  # scikit-learn, for its kernels
             raise
+        except MemoryError:
+            raise files.not_enough_memory(path, os.path.getsize(path)) from None
         except Exception as error:
             raise files.damaged(path, error) from None
         return learner

@@ -361,6 +361,8 @@ class Policy:
             )
         except ImportError:  # scikit-learn, for its kernels
             raise
+        except MemoryError:
+            raise files.not_enough_memory(path, os.path.getsize(path)) from None
         except Exception as error:
             raise files.damaged(path, error) from None
 

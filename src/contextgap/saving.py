@@ -30,7 +30,10 @@ def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[
     target = Path(os.path.realpath(path))
     mode = _mode(path, target)
     _remove_leftovers(target)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=".part")
+    try:
+        handle, temporary = tempfile.mkstemp(".part", _prefix(target), target.parent)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
     try:
         how: dict[str, Any] = {"newline": "", "encoding": "utf-8"} if text else {}
         with os.fdopen(handle, "w" if text else "wb", **how) as file:

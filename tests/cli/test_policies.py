@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -199,3 +202,40 @@ def test_recommend_keeps_the_users_columns(learnt, tmp_path):
     path.write_text("arm,density,size\nold,0.1,50\n")
     (both,) = rows(call("recommend", learnt, path, "--no-bounds").stdout)
     assert (both["arm"], both["recommended_arm"]) == ("old", "greedy")
+
+
+def run_program(*arguments, **how):
+    command = [sys.executable, "-m", "contextgap", *map(str, arguments)]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **how)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+def test_a_full_disk_is_one_line(learnt):
+    with open("/dev/full", "w") as full:
+        done = run_program("show", learnt, stdout=full)
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot write the output: No space left on device\n"
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() == 0, reason="root may write into every folder"
+)
+def test_a_folder_that_may_not_be_written_to_is_named(trials, tmp_path):
+    folder = tmp_path / "theirs"
+    folder.mkdir(mode=0o555)
+    arguments = ["learn", trials, "--arm", "solver", "--reward", "score"]
+    done = run_program(*arguments, "-o", folder / "p.cgap", stdout=subprocess.PIPE)
+    assert done.returncode == 2
+    assert str(folder / "p.cgap") in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_out_of_memory_is_one_line(learnt, monkeypatch):
+    def full(path):
+        raise MemoryError(f"{path} takes 9000 MB of memory to load, which are not free")
+
+    monkeypatch.setattr(cg.Policy, "load", full)
+    result = call("show", learnt, code=2)
+    assert "out of memory" in result.output
+    assert "9000 MB" in result.output.replace("\n", " ")
+    assert "Traceback" not in result.output

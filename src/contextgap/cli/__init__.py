@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 
 def main() -> None:
     """Run the command line, or say which extra it needs."""
@@ -11,4 +14,14 @@ def main() -> None:
         raise SystemExit(
             f"the command line needs {error.name}; pip install 'contextgap[study]' brings it"
         ) from None
-    app()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:  # what is printed may go to a full disk
+        from contextgap.cli.terminal import say_error
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing left to flush
+        say_error(f"cannot write the output: {error.strerror or error}")
+        raise SystemExit(2) from None

@@ -111,7 +111,15 @@ def complaints(resume: str | None = None) -> Iterator[None]:
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        err.print("[red]error:[/red]", end=" ")
-        err.print(str(error), markup=False, soft_wrap=True)
+    except MemoryError as error:
+        say_error(f"out of memory: {error}")
         raise typer.Exit(2) from None
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        say_error(error)
+        raise typer.Exit(2) from None
+
+
+def say_error(error: Any) -> None:
+    """Print one line about an error."""
+    err.print("[red]error:[/red]", end=" ")
+    err.print(str(error), markup=False, soft_wrap=True)
