@@ -132,13 +132,11 @@ def score(
     logged = Estimate(
         float(rows.rewards.mean()), math.sqrt(rows.rewards.var(ddof=1) / rows.independent)
     )
-    overall = float(model.rewards.mean())
-    averages = [errors_of_averages(y, overall) for y in model.by_arm()[1]]
     card = Card(
         rewards=len(model),
         looked_at=len(places),
         error=_root_mean_square(rows.error),
-        error_of_averages=_root_mean_square(np.concatenate(averages)),
+        error_of_averages=_root_mean_square(_errors_of_averages(model)[places]),
         value=value,
         best_single_arm=labels[active[single]],
         best_single=best_single,
@@ -205,6 +203,15 @@ def _decide(
         smallest_gap_in_history=history.smallest_gap_in_history,
     )
     return rules.method.recommender.choose(evidence)
+
+
+def _errors_of_averages(model: ExactModel) -> FloatArray:
+    """Return what the averages of the arms' other rewards miss, for every observation in order."""
+    errors, overall = np.empty(len(model)), float(model.rewards.mean())
+    for arm, rewards in enumerate(model.by_arm()[1]):
+        if len(rewards):
+            errors[model.places(arm)] = errors_of_averages(rewards, overall)
+    return errors
 
 
 def _missed(error: FloatArray, shares: FloatArray, own: FloatArray) -> float:
