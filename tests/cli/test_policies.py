@@ -96,7 +96,9 @@ def test_learn_says_how_good_it_is_and_what_was_tried(trials, tmp_path):
     text = call(*arguments, "-o", tmp_path / "p.cgap").stdout
     for part in ("doubly robust", "models tried", "constant", "linear", "chosen"):
         assert part in text
-    assert max(map(len, text.splitlines())) <= 80
+    shown, path = text.rsplit("policy: ", 1)  # the path is as long as it is
+    assert path.strip() == str(tmp_path / "p.cgap")
+    assert max(map(len, shown.splitlines())) <= 80
     result = json.loads(call(*arguments, "-o", tmp_path / "p.cgap", "--json").stdout)
     assert result["columns"] == ["size", "density"]
     assert result["tuning"]["chosen"] in [each["name"] for each in result["tuning"]["candidates"]]

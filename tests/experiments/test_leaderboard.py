@@ -139,7 +139,7 @@ def test_equal_settings_are_told_apart_by_their_neighbours():
 
 
 def test_it_goes_on_where_it_was(found, folder):
-    parts = sorted((folder / "parts").glob("*.json"))
+    parts = sorted((folder / "parts").rglob("*.json"))
     ages = {path: path.stat().st_mtime_ns for path in parts[5:]}
     for path in parts[:5]:
         path.unlink()
