@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,32 @@ def test_run_freezes_the_policy_it_reports_on(tmp_path):
     for figure in ("average-regret", "worst-regret", "what-was-tried", "tuning", "one-decision"):
         assert (tmp_path / "figures" / f"{figure}.svg").exists()
         assert (tmp_path / "figures" / f"{figure}.png").exists()
+
+
+def test_the_report_of_one_run_is_true_of_one_run(tmp_path):
+    call("run", *SMALL, "--methods", "uniform", "--out", tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "Each curve is one run" in page
+    assert "means over" not in page
+    assert "spread" not in page  # the same thing is called bandwidth throughout
+    assert 'href="policy.cgap"' in page
+    assert 'href="records.parquet"' in page
+    assert "<code>contextgap " in page
+    for phase in ("reading", "tuning on held-out rows", "exploring", "learning the policy"):
+        assert f'<th scope="row">{phase}</th>' in page
+    problem = Sinusoids().sample(240, seed=0)
+    _, exploit = problem.take(slice(120, None)).split(80, 40, seed=0)
+    single = min(exploit.regret(np.full(40, arm)).mean() for arm in range(exploit.n_arms))
+    row = re.search("<td>best single arm</td>.*?</tr>", page).group()
+    shown = re.findall(r'data-value="([^"]*)"', row)
+    assert float(shown[0]) == pytest.approx(single)
+
+
+def test_the_report_of_several_runs_says_how_many(tmp_path):
+    call("compare", *SMALL, "--methods", "uniform", "--repetitions", "3", "--out", tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "means over 3 repetitions" in page
+    assert "one run" not in page
 
 
 def test_run_prints_a_table_and_where_the_report_is(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from contextgap.experiments import PAPER_METHODS
 from contextgap.report import (
+    Origin,
     Report,
     Section,
     beside,
@@ -59,6 +60,7 @@ def make_report():
         settings={HOSTILE: HOSTILE, "scales": (0.1, np.float64(1)), "grid": {"ridges": [1e-4]}},
         seeds=range(10),
         timings=timings,
+        origin=Origin("run 'x y'", "today", ["records 1.csv"], {"tuning": 3.0, "drawing": 1.0}),
     )
 
 

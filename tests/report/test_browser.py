@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import html
+import json
 import re
 import shutil
 import subprocess
@@ -27,6 +29,29 @@ FLAGS = (
 SORT = """<script>
 for (const button of document.querySelectorAll("table.sortable th button"))
   if (button.textContent === "ours") for (let i = 0; i < CLICKS; i++) button.click();
+</script></body>"""
+
+
+# Writes into the page what its look is on a narrow screen: a frame of 400 pixels.
+MEASURE = """<body><iframe src="{page}" style="width:400px;height:3000px"></iframe>
+<p id="found"></p>
+<script>
+document.querySelector("iframe").onload = (event) => {{
+  const inner = event.target.contentDocument;
+  const broken = [...inner.querySelectorAll(".sortable td:first-child")].filter((cell) => {{
+    const range = inner.createRange();
+    range.selectNodeContents(cell);
+    return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+  }});
+  const style = event.target.contentWindow.getComputedStyle(inner.body);
+  document.getElementById("found").textContent = JSON.stringify({{
+    page: inner.documentElement.scrollWidth,
+    scrolling: [...inner.querySelectorAll(".wide")].some((box) => box.scrollWidth > 400),
+    broken: broken.map((cell) => cell.textContent),
+    paper: style.backgroundColor,
+    ink: style.color,
+  }});
+}};
 </script></body>"""
 
 
@@ -82,3 +107,24 @@ def test_clicks_sort_numbers_as_numbers(browse, report_file, tmp_path, clicks, o
     ours = [float(re.findall(r'data-value="([^"]*)"', row)[1]) for row in rows]
     assert len(ours) == 24
     assert ours == sorted(ours, reverse=order == "descending")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_narrow_screen_scrolls_tables_and_breaks_no_name(browse, report_file, tmp_path, dark):
+    measuring = tmp_path / "measure.html"
+    measuring.write_text(MEASURE.format(page=report_file.as_uri()))
+    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+    done = browse(
+        measuring,
+        "--allow-file-access-from-files",
+        "--virtual-time-budget=5000",
+        scheme,
+        "--dump-dom",
+    )
+    text = re.search('<p id="found">(.*?)</p>', done.stdout).group(1)
+    found = json.loads(html.unescape(text))
+    assert found["page"] <= 400
+    assert found["scrolling"]
+    assert found["broken"] == []
+    light = [sum(map(int, re.findall(r"\d+", found[part]))) / 3 for part in ("paper", "ink")]
+    assert (light[0] < 50 < 200 < light[1]) if dark else (light[0] > 200 > 50 > light[1])

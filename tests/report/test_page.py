@@ -56,7 +56,7 @@ def test_identifiers_are_unique_and_references_resolve(page):
     assert max(identifiers.values()) == 1
     for _, attrs in page.found:
         for name in ("href", "xlink:href"):
-            if name in attrs:
+            if name in attrs and not attrs[name].startswith("records"):
                 assert attrs[name].startswith("#")
                 assert attrs[name][1:] in identifiers
 
@@ -80,8 +80,11 @@ def test_hostile_labels_stay_text(page):
 
 def test_contents_settings_seeds_timings_and_versions_are_there(page):
     text = "".join(page.texts)
-    assert [a["href"] for a in page.all("a")] == [f"#part-{i}" for i in range(1, 6)]
+    links = [a["href"] for a in page.all("a")]
+    assert links == ["records%201.csv", *(f"#part-{i}" for i in range(1, 6))]
     for expected in ("Settings", "0.100, 1.00", "ridges: 0.000100", "0 to 9", "7.00 s in all"):
+        assert expected in text
+    for expected in ("Made today by", "run 'x y'", "tuning", "75 %", "in all", "4.00"):
         assert expected in text
     for name, value in versions().items():
         assert name in text
@@ -101,3 +104,14 @@ def test_a_report_without_sections_is_a_page(tmp_path):
     page = Page(write_report(Report("Nothing", ""), tmp_path / "report.html").read_text())
     assert page.open == []
     assert len(page.all("a")) == 1
+
+
+def test_figures_take_their_colours_from_the_page(page, report_file):
+    text = report_file.read_text(encoding="utf-8")
+    drawn = text[text.index("<figure>") : text.index("</main>")]
+    assert not re.findall(r": #[0-9a-f]{6}", drawn)
+    assert "fill: var(--paper)" in drawn
+    assert "stroke: currentColor" in drawn
+    # Every variable is either given by the style or has the figure's own colour to fall back on.
+    given = set(re.findall(r"(--[\w-]+):", text[: text.index("</style>")]))
+    assert set(re.findall(r"var\((--[\w-]+)\)", text)) <= given

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from contextgap.cli.options import CORES, Dask, Evaluate, Explore, GridSize, Jobs, Json, Seed
 from contextgap.cli.studies import print_summary, summary_of
-from contextgap.cli.terminal import complaints, out, phases, print_json
+from contextgap.cli.terminal import command_line, complaints, out, phases, print_json
 from contextgap.cli.workers import workers
 from contextgap.experiments.reproduce import (
     Reproduction,
@@ -45,13 +44,13 @@ def reproduce_command(
         for name in chosen:
             if name not in _STUDIES:
                 raise ValueError(f"study must be {', '.join(_STUDIES)} or all, got {study!r}")
-            start = time.perf_counter()
             with phases() as watch, workers(jobs, dask) as executor:
                 place = folder / name
                 workshop = Workshop(executor, place, watch, grid)
                 found = _STUDIES[name](workshop, explore, evaluate, repetitions, seed)
                 found.main.results.write(place)
-                page = write(reproduction_report(found, time.perf_counter() - start), place)
+                watch("drawing")
+                page = write(reproduction_report(found), place, command_line(), watch.seconds)
             records = found.main.results.records
             summary = summary_of(records[records["scale"] == 1.0])
             answers[name] = {"results": summary, "report": str(page)}

@@ -11,7 +11,7 @@ import typer
 
 from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods
 from contextgap.cli.problems import split
-from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
+from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
 from contextgap.experiments import select_algorithms, summarise_selection
 from contextgap.experiments.compare import read_methods
@@ -70,7 +70,9 @@ def select_command(
         records = study_import("pandas").concat(tables, ignore_index=True)
         records.to_parquet(folder / "records.parquet", index=False)
         summary = summarise_selection(records)
-        page = write(selection_report(summary, records), folder)
+        watch("drawing")
+        report = selection_report(summary, records)
+        page = write(report, folder, command_line(), watch.seconds)
     if json:
         print_json({"results": summary.to_dict("records"), "report": str(page)})
         return

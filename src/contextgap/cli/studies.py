@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +26,7 @@ from contextgap.cli.options import (
     Seed,
 )
 from contextgap.cli.problems import read_problem, split
-from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
+from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
 from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, conduct
 from contextgap.experiments.compare import read_methods, scaled_entries
@@ -80,7 +79,6 @@ def run_command(
     """Explore one problem, freeze a policy, and report what deploying it misses."""
     from contextgap.report.studies import run_report, write
 
-    start = time.perf_counter()
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
         study = make_study(data, explore, evaluate, 1)
@@ -104,12 +102,14 @@ def run_command(
         results = conduct(
             study, entries, max(1, steps // 40), executor=executor, progress=watch("exploring")
         )
+        watch("learning the policy")
         policy = _policy(study, entries[0], seed, until, share)
+        watch("drawing")
         folder.mkdir(parents=True, exist_ok=True)
         policy.save(folder / "policy.cgap")
         results.write(folder)
-        report = run_report(study, tunings, results, policy, time.perf_counter() - start)
-        page = write(report, folder)
+        report = run_report(study, tunings, results, policy)
+        page = write(report, folder, command_line(), watch.seconds)
     summary = summary_of(results.records)
     saving = None if until is None else _saving(policy, study, until)
     if json:
@@ -192,7 +192,6 @@ def compare_command(
     """Tune every method on held-out data, then compare them; goes on where it was stopped."""
     from contextgap.report.studies import compare_report, write
 
-    start = time.perf_counter()
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
@@ -225,8 +224,9 @@ def compare_command(
             progress=watch("comparing"),
         )
         results.write(folder)
-        report = compare_report(study, tunings, results, time.perf_counter() - start)
-        page = write(report, folder)
+        watch("drawing")
+        report = compare_report(study, tunings, results)
+        page = write(report, folder, command_line(), watch.seconds)
     summary = summary_of(results.records)
     if json:
         print_json({"results": summary, "report": str(page)})
@@ -286,17 +286,22 @@ def tune_command(
                 "ridge": found.ridge,
                 "average_regret": best,
                 "on_edge": found.on_edge,
-                "grid": {found.grid.unit: found.grid.bandwidths, "ridge": found.grid.ridges},
+                "grid": {
+                    "bandwidth": found.grid.bandwidths,
+                    "unit": found.grid.unit,
+                    "ridge": found.grid.ridges,
+                },
                 "regret": found.regret.tolist(),
             }
         )
         return
     rows_: list[list[Any]] = [
-        ["bandwidth", str(bandwidth)],
+        ["bandwidth", found.grid.bandwidths[found.best[0]]],
         ["ridge", found.ridge],
         ["average regret", best],
     ]
     print_table(f"{study.name}, {method}: best of {found.regret.size}", ["setting", "value"], rows_)
+    out.print(f"bandwidth in {found.grid.unit}")
     if found.on_edge:
         out.print("the best setting lies on the grid's edge: a wider grid may do better")
     out.print(f"heat map: {folder / 'tuning.png'}", soft_wrap=True)

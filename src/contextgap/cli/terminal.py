@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +29,11 @@ from rich.table import Table
 out = Console(highlight=False)
 # Progress and complaints go to the error stream, so that output can be piped.
 err = Console(stderr=True, highlight=False)
+
+
+def command_line() -> str:
+    """Return what the user typed."""
+    return shlex.join(["contextgap", *sys.argv[1:]])
 
 
 def print_json(value: Any) -> None:
@@ -64,9 +71,19 @@ class Phases:
 
     def __init__(self, display: Progress) -> None:
         self._display = display
+        self._begun = [("reading", time.perf_counter())]
+
+    def seconds(self) -> dict[str, float]:
+        """Return how long every phase took, the last one until now."""
+        ends = [start for _, start in self._begun[1:]] + [time.perf_counter()]
+        spent: dict[str, float] = {}
+        for (phase, start), end in zip(self._begun, ends, strict=True):
+            spent[phase] = spent.get(phase, 0.0) + end - start
+        return spent
 
     def __call__(self, phase: str) -> Callable[[int, int], None]:
-        """Return what to call with the numbers of finished and of all pieces."""
+        """Begin a phase; return what to call with the numbers of finished and of all pieces."""
+        self._begun.append((phase, time.perf_counter()))
         bar: list[TaskID] = []
 
         def update(done: int, total: int) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from contextgap.cli.options import CORES, Jobs, Json, Methods, Seed
 from contextgap.cli.problems import split
-from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
+from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
 from contextgap.experiments.coverage import coverage, coverage_table
 from contextgap.experiments.coverage_cell import coverage_cells, theorem_widths
@@ -141,7 +141,9 @@ def coverage_command(
         )
         records.to_parquet(folder / "coverage.parquet", index=False)
         stops.to_parquet(folder / "stopping.parquet", index=False)
-        page = write(coverage_report(records, stops, 0.1, budget), folder)
+        watch("drawing")
+        report = coverage_report(records, stops, 0.1, budget)
+        page = write(report, folder, command_line(), watch.seconds)
     table = coverage_table(records, by=("width",))
     answers = {
         "coverage": table.to_dict("records"),

@@ -25,6 +25,7 @@ PAPER_RIDGES = tuple(float(r) for r in np.logspace(-4, 2, 10))
 # The library's own reaches further where the paper's best settings lie on its edge. Spreads are
 # bandwidths in units of √d · (standard deviation of each context column).
 SPREADS = tuple(float(s) for s in np.logspace(-2, 0.5, 10))
+OWN_UNIT, RELATIVE_UNIT = "the contexts' own units", "√d standard deviations of each column"
 RIDGES = tuple(float(r) for r in np.logspace(-8, 1, 10))
 
 
@@ -37,11 +38,11 @@ class Grid:
     kernels
         One Gaussian kernel per bandwidth.
     bandwidths
-        What to call them: bandwidths, or spreads.
+        Their bandwidths, in ``unit``.
     ridges
         Ridges, all tried with every kernel.
     unit
-        "bandwidth" or "spread".
+        What bandwidths are counted in: ``OWN_UNIT`` or ``RELATIVE_UNIT``.
     """
 
     kernels: tuple[Gaussian, ...]
@@ -63,11 +64,11 @@ class Grid:
         )
         if bandwidths is None:
             kernels = tuple(Gaussian.from_contexts(contexts, spread) for spread in SPREADS)
-            return cls(kernels, SPREADS, chosen_ridges, "spread")
+            return cls(kernels, SPREADS, chosen_ridges, RELATIVE_UNIT)
         chosen = tuple(float(bandwidth) for bandwidth in bandwidths)
         if not chosen or not chosen_ridges:
             raise ValueError("bandwidths and ridges must not be empty")
-        return cls(tuple(map(Gaussian, chosen)), chosen, chosen_ridges, "bandwidth")
+        return cls(tuple(map(Gaussian, chosen)), chosen, chosen_ridges, OWN_UNIT)
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,16 @@ class Tuning:
     @property
     def on_edge(self) -> bool:
         """Whether the best setting lies on the grid's edge, so that a wider one may be better."""
-        best = np.unravel_index(self.regret.argmin(), self.regret.shape)
         return any(
             place in (0, size - 1) and size > 1
-            for place, size in zip(best, self.regret.shape, strict=True)
+            for place, size in zip(self.best, self.regret.shape, strict=True)
         )
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """The places of the best setting among the grid's bandwidths and ridges."""
+        row, column = np.unravel_index(self.regret.argmin(), self.regret.shape)
+        return int(row), int(column)
 
 
 def tune(

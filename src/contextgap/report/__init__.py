@@ -2,13 +2,14 @@
 
 from contextgap.report.curves import history_comparison, regret_curves, scale_panels
 from contextgap.report.files import save
-from contextgap.report.page import Report, Section, write_report
+from contextgap.report.page import Origin, Report, Section, write_report
 from contextgap.report.picks import pick_histogram, pick_shares
 from contextgap.report.published import beside, published
 from contextgap.report.tuning import tuning_heat_map
 from contextgap.report.versions import versions
 
 __all__ = [
+    "Origin",
     "Report",
     "Section",
     "beside",

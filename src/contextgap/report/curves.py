@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _NAMES = {"average_regret": "average simple regret", "worst_regret": "worst simple regret"}
 _STEPS = "exploration steps"
+SINGLE_ARM = "best single arm"
 # Overlapping curves stay visible as the later, thinner ones lie on the earlier.
 _TAPER = (5.0, 3.2, 2.0, 1.2)
 
@@ -31,6 +32,7 @@ def regret_curves(
     statistic: str = "average_regret",
     published: DataFrame | None = None,
     title: str | None = None,
+    single_arm: float | None = None,
 ) -> Figure:
     """Draw one curve per method: mean over repetitions ± half a standard deviation.
 
@@ -45,12 +47,15 @@ def regret_curves(
         numbers of steps beyond the records are left out.
     title
         Above the figure.
+    single_arm
+        The statistic of the best single arm: a level line beside the curves.
     """
     found = curves(records, statistic)
     figure = Figure(figsize=(style.WIDTH, max(4.4, 1.2 + 0.25 * len(found))), layout="constrained")
     ax = figure.add_subplot()
     points = _known(published, found)
-    axis = _LogRange([*_means(found.values()), *(y for _, y in points.values())])
+    level = [] if single_arm is None else [np.array([single_arm])]
+    axis = _LogRange([*_means(found.values()), *(y for _, y in points.values()), *level])
     _draw(ax, found, axis)
     looks = style.looks(found)
     for label, (x, y) in points.items():
@@ -60,7 +65,13 @@ def regret_curves(
         handle = Line2D([], [], ls="", marker="o", ms=9, mfc="none", mec=style.INK, mew=1.8)
         style.plain(ax.legend([handle], ["published"], frameon=False, fontsize=style.SMALL, loc=3))
     _name_axes(ax, statistic, title)
-    end_labels(ax, {label: (c.steps[-1], axis.clip(c.mean)[-1]) for label, c in found.items()})
+    ends = {label: (c.steps[-1], axis.clip(c.mean)[-1]) for label, c in found.items()}
+    if single_arm is not None:
+        at = float(axis.clip(np.array([single_arm]))[0])
+        look = style.looks([SINGLE_ARM])[SINGLE_ARM]
+        ax.axhline(at, color=look.colour, ls=look.line, lw=1.5, zorder=1, gid=SINGLE_ARM)
+        ends[SINGLE_ARM] = (ax.get_xlim()[1], at)
+    end_labels(ax, ends)
     return style.settle(figure)
 
 

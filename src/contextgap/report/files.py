@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _RESOLUTION = 200
+# What colours that have a role are called in the page's style.
+_ROLES = {
+    "#000000": "currentColor",
+    "#222222": "currentColor",
+    "#ffffff": "var(--paper)",
+    "#d9d9d9": "var(--grid)",
+}
 # Neither the day nor links to vocabularies.
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
@@ -57,6 +64,12 @@ def svg_text(figure: Figure) -> str:
     return text.getvalue()
 
 
+def _themed(found: re.Match[str]) -> str:
+    """A colour that the page's style may replace, so that figures suit dark pages too."""
+    colour = found.group()
+    return _ROLES.get(colour, f"var(--c-{colour[1:]}, {colour})")
+
+
 def inline_svg(figure: Figure, prefix: str, label: str) -> str:
     """Return a figure as an element for a page that has others.
 
@@ -71,6 +84,6 @@ def inline_svg(figure: Figure, prefix: str, label: str) -> str:
         What readers who do not see it are told, already escaped for an attribute.
     """
     text = svg_text(figure)
-    text = text[text.index("<svg") :]
+    text = re.sub("(?<=: )#[0-9a-f]{6}", _themed, text[text.index("<svg") :])
     text = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", text)
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).rstrip()

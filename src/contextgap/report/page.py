@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from contextgap.report.files import inline_svg
 from contextgap.report.summary import check_columns
@@ -38,6 +39,7 @@ $css</style>
 <header>
 <h1>$title</h1>
 $summary
+$origin
 </header>
 <nav aria-label="Contents">
 <ol>
@@ -77,6 +79,28 @@ class Section:
 
 
 @dataclass(frozen=True, eq=False)
+class Origin:
+    """Where a report comes from.
+
+    Parameters
+    ----------
+    command
+        What to type to make it again.
+    date
+        When it was made.
+    files
+        Files beside the page that it links to.
+    seconds
+        Where the time went: seconds by phase, in order.
+    """
+
+    command: str
+    date: str
+    files: Sequence[str] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Report:
     """What a page shows.
 
@@ -94,6 +118,8 @@ class Report:
         Of the repetitions.
     timings
         ``Results.timings`` of ``experiments.conduct``: seconds per run.
+    origin
+        How, when and with what the report was made.
     """
 
     title: str
@@ -102,6 +128,7 @@ class Report:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seeds: Sequence[int] = ()
     timings: DataFrame | None = None
+    origin: Origin | None = None
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> Path:
@@ -133,6 +160,7 @@ def _page(report: Report) -> str:
     return _PAGE.substitute(
         title=escape(report.title),
         summary=_paragraphs(report.summary),
+        origin="" if report.origin is None else _origin(report.origin),
         css=_resource("page.css"),
         script=_resource("page.js"),
         contents="\n".join(
@@ -143,6 +171,17 @@ def _page(report: Report) -> str:
             f'<section id="part-{place}">\n<h2>{escape(title)}</h2>\n{body}\n</section>'
             for place, (title, body) in enumerate(parts, 1)
         ),
+    )
+
+
+def _origin(origin: Origin) -> str:
+    links = ", ".join(
+        f'<a href="{quote(name)}">{escape(name)}</a>' for name in sorted(origin.files)
+    )
+    return (
+        f'<p class="origin">Made {escape(origin.date)} by '
+        f"<code>{escape(origin.command)}</code></p>"
+        + (f'\n<p class="origin">Beside this page: {links}</p>' if links else "")
     )
 
 
@@ -165,8 +204,12 @@ def _appendix(report: Report) -> list[tuple[str, str]]:
     if len(report.seeds):
         settings["seeds"] = _runs(report.seeds)
     found = [("Settings", _pairs(settings))] if settings else []
+    spent = report.origin.seconds if report.origin is not None else {}
+    times = [_phases(spent)] if spent else []
     if report.timings is not None:
-        found.append(("Timings", _timings(report.timings)))
+        times.append(_timings(report.timings))
+    if times:
+        found.append(("Where the time went", "\n".join(times)))
     return [*found, ("Versions", _pairs(versions()))]
 
 
@@ -180,7 +223,7 @@ def _pairs(values: Mapping[str, Any]) -> str:
         f'<tr><th scope="row">{escape(str(name))}</th><td>{escape(_value(value))}</td></tr>'
         for name, value in values.items()
     )
-    return f"<table><tbody>\n{rows}\n</tbody></table>"
+    return f'<div class="wide"><table><tbody>\n{rows}\n</tbody></table></div>'
 
 
 def _value(value: Any) -> str:
@@ -199,6 +242,17 @@ def _runs(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds))
 
 
+def _phases(seconds: Mapping[str, float]) -> str:
+    whole = sum(seconds.values())
+    rows = "\n".join(
+        f'<tr><th scope="row">{escape(phase)}</th><td class="number">{three_digits(spent)}</td>'
+        f'<td class="number">{100 * spent / max(whole, 1e-9):.0f} %</td></tr>'
+        for phase, spent in {**seconds, "in all": whole}.items()
+    )
+    caption = "<caption>Seconds on the clock, by phase.</caption>"
+    return f'<div class="wide"><table>{caption}<tbody>\n{rows}\n</tbody></table></div>'
+
+
 def _timings(timings: DataFrame) -> str:
     check_columns("timings", timings, ("method", "seconds"))
     by = [name for name in ("study", "method", "scale") if name in timings.columns]
@@ -207,5 +261,5 @@ def _timings(timings: DataFrame) -> str:
     total = three_digits(float(timings["seconds"].sum()))
     return table_html(
         found.reset_index().rename(columns=names),
-        f"Seconds per run, each on one core; {total} s in all.",
+        f"Seconds per exploration, each on one core; {total} s in all.",
     )

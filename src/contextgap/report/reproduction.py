@@ -12,10 +12,11 @@ from contextgap.report.mission import flight_curves, mission_timeline
 from contextgap.report.page import Report, Section
 from contextgap.report.published import beside, published
 from contextgap.report.studies import (
-    READING,
     at_scale,
     comparison_sections,
     ranking,
+    reading,
+    single_arm,
     study_settings,
     tuning_section,
 )
@@ -39,15 +40,13 @@ _SUMMARIES = {
 }
 
 
-def reproduction_report(found: Reproduction, seconds: float) -> Report:
+def reproduction_report(found: Reproduction) -> Report:
     """Return the report of one of the paper's studies.
 
     Parameters
     ----------
     found
         What was found.
-    seconds
-        How long it all took.
     """
     study = found.study
     title, summary = _SUMMARIES.get(study.name, (f"Study: {study.name}", ""))
@@ -57,7 +56,9 @@ def reproduction_report(found: Reproduction, seconds: float) -> Report:
         sections.append(_beside_published(study.name, records))
     else:
         sections.append(_by_steps(records))
-    sections += comparison_sections(found.main.results, single_scale=study.name != "sinusoids")
+    sections += comparison_sections(
+        found.main.results, single_arm(study), single_scale=study.name != "sinusoids"
+    )
     sections.append(_looking_back(found.history.records))
     if found.flights is not None:
         sections += _flight_sections(found.flights, found.main)
@@ -68,7 +69,7 @@ def reproduction_report(found: Reproduction, seconds: float) -> Report:
         title=title,
         summary=summary,
         sections=sections,
-        settings=study_settings(study, seconds),
+        settings=study_settings(study),
         seeds=list(range(len(study.rounds))),
         timings=found.main.results.timings,
     )
@@ -83,7 +84,7 @@ def _beside_published(name: str, records: DataFrame) -> Section:
     )
     return Section(
         "Ours beside the published",
-        f"{_differences(table)}\n\n{READING}",
+        f"{_differences(table)}\n\n{reading(records)}",
         [(caption, figure)],
         [("Average simple regret at scale 1; ratio is ours over published.", table)],
     )

@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from contextgap import plot
 from contextgap.experiments import Results, Study, Tuning
 from contextgap.experiments.study import Pair
-from contextgap.kernels import Gaussian
 from contextgap.policy import Policy
 from contextgap.problems.extras import study_import
-from contextgap.report.curves import regret_curves, scale_panels
+from contextgap.report.curves import SINGLE_ARM, regret_curves, scale_panels
 from contextgap.report.files import save
-from contextgap.report.page import Report, Section, write_report
+from contextgap.report.page import Origin, Report, Section, write_report
 from contextgap.report.picks import pick_histogram
 from contextgap.report.tuning import tuning_heat_map
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-READING = (
-    "Simple regret is what the deployed arm pays less than the best arm would, without feedback. "
-    "Curves are means over repetitions; bands are half a standard deviation to each side."
+_REGRET = (
+    "Simple regret is what the deployed arm pays less than the best arm would, without feedback."
 )
 
 
-def write(report: Report, folder: Path) -> Path:
+def write(
+    report: Report,
+    folder: Path,
+    command: str,
+    seconds: Callable[[], Mapping[str, float]],
+) -> Path:
     """Write the page and, beside it, every figure as SVG and PNG.
 
     Parameters
@@ -38,14 +44,44 @@ def write(report: Report, folder: Path) -> Path:
     report
         What to write.
     folder
-        Where to.
+        Where to. The page links to the files that are there already.
+    command
+        What the user typed.
+    seconds
+        Called when the figures are drawn: where the time went.
     """
     figures = folder / "figures"
     for section in report.sections:
         for number, (_, figure) in enumerate(section.figures):
             name = re.sub(r"\W+", "-", section.title.lower()).strip("-")
             save(figure, figures, name if len(section.figures) == 1 else f"{name}-{number + 1}")
-    return write_report(report, folder / "report.html")
+    page = folder / "report.html"
+    beside = [path.name for path in folder.iterdir() if path.is_file() and path != page]
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return write_report(replace(report, origin=Origin(command, date, beside, seconds())), page)
+
+
+def reading(records: DataFrame) -> str:
+    """Return how to read curves of regret: one run has no band."""
+    repetitions = records["seed"].nunique()
+    if repetitions == 1:
+        return f"{_REGRET} Each curve is one run: another would look different."
+    return (
+        f"{_REGRET} Curves are means over {repetitions} repetitions; bands are half a standard "
+        "deviation to each side."
+    )
+
+
+def single_arm(study: Study) -> dict[str, float]:
+    """Return what one arm for all contexts would miss, the best on average known in hindsight."""
+    tables = [
+        exploit.regret_table[:, exploit.rewards.mean(axis=0).argmax()]
+        for _, exploit in study.rounds
+    ]
+    return {
+        "average_regret": float(np.mean([table.mean() for table in tables])),
+        "worst_regret": float(np.mean([table.max() for table in tables])),
+    }
 
 
 def run_report(
@@ -53,7 +89,6 @@ def run_report(
     tunings: Mapping[str, Tuning],
     results: Results,
     policy: Policy,
-    seconds: float,
 ) -> Report:
     """Return the report of one run.
 
@@ -67,15 +102,13 @@ def run_report(
         What was found.
     policy
         The frozen policy of the first method.
-    seconds
-        How long it all took.
     """
     explored, deployed = (len(part) for part in study.rounds[0])
     context = study.rounds[0][1].contexts[0]
-    drawing = Figure(figsize=(8, 4.4), layout="constrained")
+    drawing = Figure(figsize=(5.6, 3.6), layout="constrained")
     plot.decision(policy.decide(context), drawing.add_subplot())
     sections = [
-        *comparison_sections(results),
+        *comparison_sections(results, single_arm(study)),
         tuning_section("Tuning", tunings),
         Section(
             "One decision",
@@ -87,15 +120,13 @@ def run_report(
         title=f"One run: {study.name}",
         summary=f"{explored} contexts explored, then deployed on {deployed} without feedback.",
         sections=sections,
-        settings=study_settings(study, seconds),
+        settings=study_settings(study),
         seeds=[0],
         timings=results.timings,
     )
 
 
-def compare_report(
-    study: Study, tunings: Mapping[str, Tuning], results: Results, seconds: float
-) -> Report:
+def compare_report(study: Study, tunings: Mapping[str, Tuning], results: Results) -> Report:
     """Return the report of a comparison.
 
     Parameters
@@ -106,8 +137,6 @@ def compare_report(
         Settings by method.
     results
         What was found.
-    seconds
-        How long it all took.
     """
     best = ranking(results.records).iloc[0]
     return Report(
@@ -117,27 +146,49 @@ def compare_report(
             f"average: {best['average regret']:.3g}. Each method was tuned on held-out data at "
             "scale 1."
         ),
-        sections=[*comparison_sections(results), tuning_section("Tuning", tunings)],
-        settings=study_settings(study, seconds),
+        sections=[
+            *comparison_sections(results, single_arm(study)),
+            tuning_section("Tuning", tunings),
+        ],
+        settings=study_settings(study),
         seeds=list(range(len(study.rounds))),
         timings=results.timings,
     )
 
 
-def comparison_sections(results: Results, single_scale: bool = True) -> list[Section]:
-    """Return the sections on average and worst regret, scales and picks."""
+def comparison_sections(
+    results: Results, single: Mapping[str, float], single_scale: bool = True
+) -> list[Section]:
+    """Return the sections on average and worst regret, scales and picks.
+
+    Parameters
+    ----------
+    results
+        What was found.
+    single
+        From ``single_arm``.
+    single_scale
+        Whether to begin with the average regret at one scale.
+    """
     records = results.records
     scales = sorted(records["scale"].unique())
     main = 1.0 if 1.0 in scales else scales[0]
-    where = f" at scale {main:g}"
+    where = f" at scale {main:g}" if len(scales) > 1 else ""
+    dashed = "The grey line is the best single arm for all contexts, known in hindsight."
+    shown = at_scale(records, main)
     sections = []
     if single_scale:
         sections.append(
             Section(
                 "Average regret",
-                READING,
-                [(f"Average simple regret{where}.", regret_curves(at_scale(records, main)))],
-                [("After the last step, best first.", ranking(records))],
+                reading(records),
+                [
+                    (
+                        f"Average simple regret{where}. {dashed}",
+                        regret_curves(shown, single_arm=single["average_regret"]),
+                    )
+                ],
+                [("After the last step, best first.", ranking(records, single))],
             )
         )
     sections.append(
@@ -146,8 +197,8 @@ def comparison_sections(results: Results, single_scale: bool = True) -> list[Sec
             "The highest simple regret over all contexts deployed on.",
             [
                 (
-                    f"Worst simple regret{where}.",
-                    regret_curves(at_scale(records, main), statistic="worst_regret"),
+                    f"Worst simple regret{where}. {dashed}",
+                    regret_curves(shown, "worst_regret", single_arm=single["worst_regret"]),
                 )
             ],
         )
@@ -158,14 +209,14 @@ def comparison_sections(results: Results, single_scale: bool = True) -> list[Sec
                 "Other scales",
                 f"Settings tuned at scale 1 are kept for the others. {_best_by_scale(records)}",
                 [("Average simple regret by scale of the intervals.", scale_panels(records))],
-                [("After the last step, best first.", ranking(records))],
+                [("After the last step, best first.", ranking(records, single))],
             )
         )
     sections.append(
         Section(
             "What was tried",
-            "Methods made to earn while they learn keep to the best arm; exploring for later "
-            "also tries its rivals.",
+            "How often each method, while it explored, tried the arm that was best at that step's "
+            "context, the second best, and so on. What it earned there does not count.",
             [
                 (
                     f"Share of exploration steps by rank of the arm tried{where}.",
@@ -183,40 +234,43 @@ def tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
     rows = [
         {
             "method": method,
-            "bandwidth": _bandwidth(tuning),
+            "bandwidth": tuning.grid.bandwidths[tuning.best[0]],
             "ridge": tuning.ridge,
             "average regret": float(tuning.regret.min()),
             "on the grid's edge": "yes" if tuning.on_edge else "no",
         }
         for method, tuning in tunings.items()
     ]
+    units = " or ".join(dict.fromkeys(tuning.grid.unit for tuning in tunings.values()))
     return Section(
         title,
         "Average simple regret on the held-out part, by bandwidth and ridge.",
         [("Brighter is better; the star is the setting chosen.", tuning_heat_map(tunings))],
-        [("Settings chosen.", pandas.DataFrame(rows))],
+        [(f"Settings chosen; bandwidths in {units}.", pandas.DataFrame(rows))],
     )
 
 
-def _bandwidth(tuning: Tuning) -> str | float:
-    kernel = tuning.kernel
-    if not isinstance(kernel, Gaussian):
-        return str(kernel)
-    if isinstance(kernel.bandwidth, float):
-        return kernel.bandwidth
-    values = list(kernel.bandwidth)
-    shown = ", ".join(f"{value:.3g}" for value in values[:4])
-    return shown if len(values) <= 4 else f"{shown}, ... ({len(values)})"
+def ranking(records: DataFrame, single: Mapping[str, float] | None = None) -> DataFrame:
+    """Return average and worst regret after the last step, best first.
 
-
-def ranking(records: DataFrame) -> DataFrame:
-    """Return average and worst regret after the last step, best first."""
+    Parameters
+    ----------
+    records
+        From ``experiments.compare``.
+    single
+        From ``single_arm``; gets a row of its own.
+    """
     last = records[records["checkpoint"] == records["checkpoint"].max()]
     means = last.groupby(["method", "scale"], sort=False)[["average_regret", "worst_regret"]].mean()
     named = means.rename(
         columns={"average_regret": "average regret", "worst_regret": "worst regret"}
     )
-    return named.sort_values("average regret").reset_index()
+    table = named.reset_index()
+    if single is not None:
+        row = [SINGLE_ARM, None, single["average_regret"], single["worst_regret"]]
+        table = table.astype({"scale": object})
+        table.loc[len(table)] = row
+    return table.sort_values("average regret", ignore_index=True)
 
 
 def at_scale(table: DataFrame, scale: float) -> DataFrame:
@@ -234,7 +288,7 @@ def _best_by_scale(records: DataFrame) -> str:
     return f"Lowest average regret after the last step: {listed}."
 
 
-def study_settings(study: Study, seconds: float) -> dict[str, object]:
+def study_settings(study: Study) -> dict[str, object]:
     """Return what a study's report says of its data."""
     held, rounds = study.hold_out, study.rounds
 
@@ -246,5 +300,4 @@ def study_settings(study: Study, seconds: float) -> dict[str, object]:
         "held out for tuning": sizes(held),
         "compared on": sizes(rounds[0]),
         "repetitions": len(rounds),
-        "wall-clock seconds": round(seconds, 1),
     }

@@ -65,6 +65,7 @@ _FIXED = {
     "elimination": Look("#999933", _SOLID, "X"),
     "top-two-ts": Look("#AA4499", _DASHED, "^"),
     "knowledge-gradient": Look("#332288", _SOLID, "*"),
+    "best single arm": Look("#767676", (0, (2, 2)), "_"),
     "last step": Look("#0072B2", _SOLID, "o"),
     "last 25 steps": Look("#E69F00", _DASHED, "s"),
     "all steps": Look("#000000", _DOTTED, "D"),

@@ -43,9 +43,8 @@ def tuning_heat_map(tunings: Mapping[str, Tuning]) -> Figure:
         ax.set_axis_off()
     if len({tuning.grid for tuning in tunings.values()}) == 1:
         _label_outside_only(grid, len(tunings))
-    units = " or ".join(dict.fromkeys(tuning.grid.unit for tuning in tunings.values()))
     figure.supxlabel("ridge", size=style.TEXT, color=style.INK)
-    figure.supylabel(units, size=style.TEXT, color=style.INK)
+    figure.supylabel("bandwidth", size=style.TEXT, color=style.INK)
     bar = figure.colorbar(images[0], ax=list(grid.flat), location="top", aspect=40, shrink=0.8)
     bar.set_label("average simple regret", size=style.TEXT, color=style.INK, labelpad=7)
     bar.ax.xaxis.set_major_locator(LogLocator(subs=_subs(norm)))
@@ -65,7 +64,7 @@ def _panel(ax: Axes, label: str, tuning: Tuning, norm: LogNorm) -> AxesImage:
         origin="lower",
         interpolation="nearest",
     )
-    row, column = np.unravel_index(tuning.regret.argmin(), tuning.regret.shape)
+    row, column = tuning.best
     ax.plot(column, row, "*", ms=14, mfc="white", mec="black", clip_on=False, gid="best setting")
     _ticks(ax, tuning)
     title = style.short(label, 22)

@@ -18,7 +18,7 @@ LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
 APART, TAIL = 0.2, 4.0  # of single bandwidths around the others: a Student t distribution
 SLOPE, SLOPE_SPREAD = -2.0, 2.0  # of a linear trend's weight
 OFFSET_SPREAD = 1.0  # of the constant part's weight, around 1
-RATIO, RATIO_SPREAD = math.log(0.1), 3.0  # of the ridge over the reward scale
+RATIO, RATIO_SPREAD = math.log(0.01), 3.0  # of the ridge over the reward scale
 TRUST = 1.0  # observations that the first guess of the reward scale is worth
 
 
