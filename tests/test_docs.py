@@ -1,21 +1,56 @@
-"""What the README and the guide show can be run as it stands."""
+"""What the README and the documentation show can be run as it stands, on fewer rows."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from matplotlib import pyplot
 
+from tests.cli.test_policies import call
+from tests.problems.algorithm_selection.writing import write
+
 ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+# Sizes, and nothing else, are replaced by smaller ones.
+SMALLER = {
+    "docs/deployment.md": {"6000": "180", "5000": "150", "3000": "90", "65536": "16384"},
+    "docs/spacecraft.md": {"6000": "800", "[:1000]": "[:100]"},
+    "docs/studies.md": {"6000": "120", "2000": "40", "1000": "20"},
+}
+# Commands between the blocks of Python that later ones rest on.
+NEEDED = {"docs/deployment.md": ("learn", "export")}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
-def test_code_blocks_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
+def steps(page):
+    """Yield what a page shows, in order: ("python", code) or ("contextgap", arguments)."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for kind, block in re.findall(r"```(\w*)\n(.*?)```", text, flags=re.DOTALL):
+        for large, small in SMALLER.get(page, {}).items():
+            block = block.replace(large, small)
+        if kind == "python":
+            yield kind, block
+        for command in re.findall(r"^\$ contextgap ((?:.*\\\n)*.*)", block, flags=re.MULTILINE):
+            yield "contextgap", shlex.split(command.replace("\\\n", " "))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(steps(page))])
+def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
-    assert blocks
+    (tmp_path / "BNSL-2016").mkdir()
+    write(tmp_path / "BNSL-2016")
     names = {"__name__": page}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"{page}, block {number}", "exec", dont_inherit=True), names)
+    for number, (kind, shown) in enumerate(steps(page)):
+        if kind == "python":
+            exec(compile(shown, f"{page}, block {number}", "exec", dont_inherit=True), names)
+        elif shown[0] in NEEDED.get(page, ()):
+            call(*shown)
     pyplot.close("all")
-    assert "score card" in capsys.readouterr().out
+
+
+def test_no_page_uses_names_it_does_not_define():
+    """Dots in place of a value are a name that a reader cannot type."""
+    for page in PAGES:
+        for kind, shown in steps(page):
+            if kind == "python":
+                assert not re.search(r"=\s*\.\.\.", shown), page

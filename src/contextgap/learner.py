@@ -410,6 +410,7 @@ class Learner:
 
         Every arm must have had its burn-in, and the rule's share of reference contexts a
         certificate within its tolerance.
+        The answer may change back when scales are learnt anew, as ``settled`` may fall.
 
         Parameters
         ----------

@@ -67,7 +67,11 @@ def run_command(
     scale: Annotated[float, typer.Option(help="Width of the intervals.")] = 1.0,
     until: Annotated[
         float | None,
-        typer.Option(help="Stop exploring once certificates are within this regret.", min=0),
+        typer.Option(
+            help="Stop exploring once certificates are within this regret. Scales are fixed here; "
+            "where a learner learns them anew, the certified share may fall again.",
+            min=0,
+        ),
     ] = None,
     share: Annotated[float, typer.Option(help="At this share of held-out contexts.")] = 0.95,
     grid: GridSize = 5,
