@@ -135,7 +135,7 @@ def open_by_stage(policy: cg.Policy, contexts: np.ndarray) -> list[int]:
             left.append(len(self.mean))
             super().narrow()
 
-    with patch("contextgap.shortcut.NarrowingPosterior", Counting):
+    with patch("contextgap.policy.shortcut.NarrowingPosterior", Counting):
         _, undecided = policy._shortcut.decided(contexts, len(contexts))
     return [*left, len(undecided)]
 

@@ -4,13 +4,12 @@ from importlib import import_module
 from types import ModuleType
 
 from contextgap import explorers, kernels
+from contextgap.base.files import FileFormatError
 from contextgap.belief import Decision
-from contextgap.card import Card
-from contextgap.files import FileFormatError
 from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
-from contextgap.learner import Learner
+from contextgap.learner import Learner, StoppingRule
 from contextgap.methods import METHODS, Method
-from contextgap.policy import Certificate, Policy
+from contextgap.policy import Card, Certificate, Policy
 from contextgap.recommenders import (
     HighestMean,
     HighestUpper,
@@ -18,7 +17,6 @@ from contextgap.recommenders import (
     SmallestGap,
     SmallestGapInHistory,
 )
-from contextgap.stopping import StoppingRule
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth, RidgeWidth, TheoremWidth
 

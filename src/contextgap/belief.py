@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
-from contextgap.labels import Label
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.labels import Label
 from contextgap.models import Posterior
 from contextgap.widths import Width
 

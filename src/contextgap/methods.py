@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from contextgap import checks
+from contextgap.base import checks
+from contextgap.base.components import Component
 from contextgap.explorers import (
     ContextualGap,
     Elimination,
@@ -20,7 +21,6 @@ from contextgap.explorers import (
     TopTwoTS,
     Uniform,
 )
-from contextgap.parts import Part
 from contextgap.recommenders import (
     HighestMean,
     HighestUpper,
@@ -32,7 +32,7 @@ from contextgap.recommenders import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(Part):
+class Method(Component):
     """How to explore and how to deploy; any explorer goes with any recommender.
 
     Parameters

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
+from contextgap.base.components import build
 from contextgap.explorers import Elimination, Explorer, KnowledgeGradient, MaxVariance, TopTwoTS
 
 EXPLORERS = [
@@ -53,7 +54,7 @@ def test_survives_duplicates_and_hardly_any_ridge(explorer):
 @pytest.mark.parametrize("explorer", EXPLORERS, ids=str)
 def test_explains_itself_and_goes_into_files(explorer):
     assert cg.explorers.Explorer.reason != explorer.reason
-    assert cg.parts.build(explorer.describe()) == explorer
+    assert build(explorer.describe()) == explorer
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import onnxruntime
 import pytest
 
 import contextgap as cg
+from contextgap.base.files import FileFormatError
 from contextgap.export import ExportError
 from contextgap.export.onnx import GraphPolicy, write_onnx
-from contextgap.files import FileFormatError
 from contextgap.kernels import Constant, Kernel
 
 KERNELS = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as sk
 
 import contextgap as cg
-from contextgap import parts
+from contextgap.base import components as parts
 from contextgap.kernels import Constant, Kernel, Product, Scaled, Sum
 
 D = 3
@@ -332,8 +332,8 @@ def test_what_cannot_be_described_is_refused(make, says):
 @pytest.mark.parametrize(
     ("description", "says"),
     [
-        ({"type": "Gaussien", "bandwidth": 1.0}, "unknown part 'Gaussien'.*import the module"),
-        ({"bandwidth": 1.0}, "unknown part None"),
+        ({"type": "Gaussien", "bandwidth": 1.0}, "unknown component 'Gaussien'.*import the module"),
+        ({"bandwidth": 1.0}, "unknown component None"),
         ({"type": ["Gaussian"], "bandwidth": 1.0}, "unknown part"),
         ({"type": "Gaussian", "bandwidth": -1.0}, "bandwidth must be positive"),
         ({"type": "SklearnKernel", "kernel": {"class": "Hyperparameter"}}, "no kernel 'Hyperpara"),

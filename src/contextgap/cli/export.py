@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.cli.policies import ContextFile, Json, PolicyFile, read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.compression import CompressionReport, compress

@@ -11,18 +11,17 @@ from typing import IO, Annotated, Any
 import numpy as np
 import typer
 
-from contextgap.arrays import FloatArray
-from contextgap.card import Card
+from contextgap.base.arrays import FloatArray
+from contextgap.base.components import Component
+from contextgap.base.saving import whole_file
 from contextgap.cli.problems import read_trials, split
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.methods import METHODS
-from contextgap.parts import Part
-from contextgap.policy import Policy
+from contextgap.policy import Card, Policy
 from contextgap.problems.extras import study_import
 from contextgap.problems.sheet import Sheet, read_sheet
-from contextgap.saving import whole_file
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
 
@@ -172,7 +171,7 @@ def _describe(policy: Policy) -> dict[str, Any]:
     }
 
 
-def _short(part: Part) -> str:
+def _short(part: Component) -> str:
     """A part as Python shows it, its numbers to four digits."""
     return re.sub(r"\d+\.\d+(e-?\d+)?", lambda number: f"{float(number[0]):.4g}", str(part))
 

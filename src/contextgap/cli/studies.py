@@ -33,9 +33,8 @@ from contextgap.experiments.compare import read_methods, scaled_entries
 from contextgap.experiments.reproduce import thinned
 from contextgap.experiments.tune import tune_all
 from contextgap.kernels import Gaussian
-from contextgap.learner import Learner
+from contextgap.learner import Learner, StoppingRule
 from contextgap.policy import Policy
-from contextgap.stopping import StoppingRule
 from contextgap.widths import PosteriorWidth
 
 if TYPE_CHECKING:

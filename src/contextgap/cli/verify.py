@@ -14,7 +14,7 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 import typer
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.cli.policies import ContextFile, Json, PolicyFile, read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.export import Parity, decision_rule, parity

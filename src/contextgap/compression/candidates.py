@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.compression.choose import Selection
 from contextgap.compression.equations import normal_equations
 from contextgap.compression.original import Original, targets

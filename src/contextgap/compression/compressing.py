@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.compression.candidates import WAYS, Candidate, make_candidates
 from contextgap.compression.original import Original, deployed_arms
 from contextgap.compression.reference import read_reference
 from contextgap.compression.report import CompressionReport, CurveRow, added_regret
 from contextgap.compression.size import Layout
 from contextgap.policy import Policy
-from contextgap.state import read_seed, read_truth
+from contextgap.policy.state import read_seed, read_truth
 
 _PER_DOUBLING = 2  # rows of the curve
 

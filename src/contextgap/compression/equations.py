@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.compression.original import margins, usual_margin
 from contextgap.kernels import Kernel
 

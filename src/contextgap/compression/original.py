@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import Belief
 from contextgap.policy import Policy
 

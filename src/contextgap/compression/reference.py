@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.policy import Policy
 
 _JITTER = 0.1

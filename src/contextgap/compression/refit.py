@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg.blas import dtpmv
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.methods import Method
 from contextgap.models import ExactModel
 from contextgap.policy import Policy

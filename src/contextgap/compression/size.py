@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contextgap.base.labels import Label
 from contextgap.kernels import Kernel, Periodic
 from contextgap.kernels.base import Product, Scaled, Sum
 from contextgap.kernels.stationary import Stationary
-from contextgap.labels import Label
 from contextgap.policy import Policy
 from contextgap.recommenders import HighestMean, Recommender, SmallestGapInHistory
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.experiments.run import run
 from contextgap.experiments.study import Study
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute

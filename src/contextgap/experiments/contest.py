@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.experiments.compare import read_methods
 from contextgap.experiments.study import Pair
 from contextgap.methods import METHODS

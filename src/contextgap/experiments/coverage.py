@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.belief import Belief
 from contextgap.experiments.coverage_cell import (
     CoverageCell,

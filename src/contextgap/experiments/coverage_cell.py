@@ -10,10 +10,10 @@ from zlib import crc32
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+from contextgap.base.components import Component
 from contextgap.kernels import Gaussian, Kernel, Matern, Periodic
-from contextgap.parts import Part
 from contextgap.widths import TheoremWidth, Width
 
 NOISES = ("gaussian", "uniform")
@@ -26,7 +26,7 @@ _WINDOW = 0.3  # share of the square that drifting contexts see at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoverageCell(Part):
+class CoverageCell(Component):
     """One kind of run.
 
     Parameters

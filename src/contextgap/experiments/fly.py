@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.learner import Learner
 from contextgap.methods import Method

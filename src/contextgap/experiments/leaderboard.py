@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.experiments.compare import read_methods, run_once
 from contextgap.experiments.contest import Cell, Contest, cells_of
 from contextgap.experiments.reproduce import Workshop, thinned

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
-from contextgap.contexts import ContextSchema
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+from contextgap.base.contexts import ContextSchema
 from contextgap.experiments.run import run
 from contextgap.experiments.tasks import Progress, Result, Task, execute
 from contextgap.kernels import Kernel

@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.experiments.pilot import budget_for, pilot
 from contextgap.experiments.tasks import Progress
 from contextgap.kernels import Kernel

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
 
 DRAWS = 10_000
 

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.seeds import random_sources, seed_after
 from contextgap.belief import Belief
 from contextgap.explorers import LookAhead, Moment, check_reference
 from contextgap.explorers import explore as pick_arm
-from contextgap.history import Choice
 from contextgap.kernels import Gaussian, Kernel
-from contextgap.lookback import LookBack
 from contextgap.methods import Method, read_method
 from contextgap.models import TrackedModel
 from contextgap.problems import Problem
-from contextgap.randomness import random_sources, seed_after
 from contextgap.recommenders import SmallestGapInHistory
+from contextgap.recommenders.history import Choice
+from contextgap.recommenders.lookback import LookBack
 from contextgap.widths import PosteriorWidth, Width
 
 

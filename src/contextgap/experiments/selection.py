@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.experiments.compare import read_methods
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.learner import Learner

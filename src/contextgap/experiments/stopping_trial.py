@@ -10,9 +10,8 @@ import numpy as np
 from contextgap.experiments.coverage_cell import CoverageCell, draw_functions
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.kernels import Gaussian
-from contextgap.learner import Learner
+from contextgap.learner import Learner, StoppingRule
 from contextgap.problems.extras import study_import
-from contextgap.stopping import StoppingRule
 from contextgap.widths import TheoremWidth
 
 if TYPE_CHECKING:

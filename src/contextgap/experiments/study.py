@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.problems import Problem
 
 Pair: TypeAlias = tuple[Problem, Problem]

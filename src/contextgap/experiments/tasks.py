@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from contextgap import __version__
-from contextgap.parts import Part
+from contextgap.base.components import Component
 from contextgap.problems import Problem
 
 Result: TypeAlias = dict[str, Any]
@@ -70,7 +70,7 @@ def _fingerprint(value: Any) -> Any:
         if value not in _DIGESTS:
             _DIGESTS[value] = _digest(value)
         return _DIGESTS[value]
-    if isinstance(value, Part):
+    if isinstance(value, Component):
         names = getattr(value, "__dataclass_fields__", ())
         inner = [_fingerprint(getattr(value, name)) for name in names]
         return [value.describe(), _source(type(value)), inner]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.experiments.run import Gram, run
 from contextgap.experiments.tasks import Progress, Result, Task, execute
 from contextgap.kernels import Gaussian, Kernel

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.components import Component
 from contextgap.belief import Belief
-from contextgap.parts import Part
 
 
 class LookAhead(NamedTuple):
@@ -118,7 +118,7 @@ class Pool:
         return self.believe()
 
 
-class Explorer(Part, ABC):
+class Explorer(Component, ABC):
     """A rule that picks the arm to try next, where mistakes are free."""
 
     reason: ClassVar[str] = "picked by the explorer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.explorers.base import Explorer, Moment
 
 

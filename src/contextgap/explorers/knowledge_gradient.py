@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray, IntArray
-from contextgap.contexts import ContextSchema
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.contexts import ContextSchema
 from contextgap.explorers.base import Explorer, LookAhead, Moment, Pool
 
 _SCALE = 1 / np.sqrt(2 * np.pi)

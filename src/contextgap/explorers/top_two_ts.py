@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.belief import Belief
 from contextgap.explorers.base import Explorer, Moment
 

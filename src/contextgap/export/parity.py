@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.reference import reference
 from contextgap.export.rule import decision_rule
 from contextgap.policy import Policy

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import Belief, gaps
 from contextgap.export.rule import DecisionRule
 from contextgap.policy import Policy

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.blas import dtpsv
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
-from contextgap.labels import Label
 from contextgap.models import Posterior
 from contextgap.policy import Policy
 from contextgap.recommenders import (

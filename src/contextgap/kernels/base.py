@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
-from contextgap.parts import Part
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+from contextgap.base.components import Component
 
 
-class Kernel(Part, ABC):
+class Kernel(Component, ABC):
     """A symmetric positive semi-definite function of two contexts.
 
     Kernels add, multiply and scale: ``Gaussian(1.0) + 0.5 * Linear()``. A kernel of your own is a

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.kernels.base import Kernel, check_count, per_dimension
 
 

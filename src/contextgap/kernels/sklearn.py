@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.kernels.base import Kernel
 
 

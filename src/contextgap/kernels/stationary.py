@@ -12,9 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
-from contextgap.contexts import ContextSchema
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+from contextgap.base.contexts import ContextSchema
 from contextgap.kernels.base import Kernel, check_count, per_dimension
 
 _HINT = "about the distance over which rewards change"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
-from contextgap.arrays import FloatArray, IntArray, Rows
+from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.models.factor import PanelFactor
 from contextgap.models.followed import Followed
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgap.arrays import FloatArray, IntArray, Rows
+from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
 from contextgap.models.arm import Arm, check_floats, pivot, root
 from contextgap.models.base import Posterior

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg.blas import dtpsv, dtrsm
 from scipy.linalg.lapack import dtpttr
 
-from contextgap.arrays import FloatArray, Rows
+from contextgap.base.arrays import FloatArray, Rows
 
 ROWS = 256
 _TRIANGLE = ROWS * (ROWS + 1) // 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 
 
 class Followed:

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
 from contextgap.models.arm import ROUNDING
 from contextgap.models.exact import ExactModel

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 
 # Eigenvectors taken in after each stage: few decide most contexts, the others need more.
 STAGES = (32, 96, 256)

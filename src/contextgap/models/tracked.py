@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models.arm import pivot, root
 from contextgap.models.base import Posterior
 from contextgap.models.followed import Followed, carried_over

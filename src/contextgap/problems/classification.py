@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
-from contextgap.contexts import ContextSchema
-from contextgap.labels import Label, check_label
+from contextgap.base.arrays import FloatArray
+from contextgap.base.contexts import ContextSchema
+from contextgap.base.labels import Label, check_label
 from contextgap.problems.extras import study_import
 from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.problem import Problem

@@ -9,10 +9,10 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray, IntArray, frozen
-from contextgap.contexts import ContextSchema
-from contextgap.labels import Label, read_labels
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray, frozen
+from contextgap.base.contexts import ContextSchema
+from contextgap.base.labels import Label, read_labels
 from contextgap.problems.extras import study_import
 from contextgap.problems.splits import part_ends
 

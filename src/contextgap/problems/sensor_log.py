@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
-from contextgap.labels import Label, read_labels
+from contextgap.base.arrays import FloatArray
+from contextgap.base.labels import Label, read_labels
 from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.problem import Problem
 from contextgap.problems.sheet import SUFFIXES, check_file, read_names, read_path, read_sheet

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.problems.extras import study_import
 
 

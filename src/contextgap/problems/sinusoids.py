@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.problems.maker import Maker
 from contextgap.problems.problem import Problem
 

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from numbers import Integral
 from typing import Any
 
-from contextgap import checks
+from contextgap.base import checks
 
 
 def part_ends(sizes: Sequence[Any], rows: int, name: str) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-from contextgap.labels import Label, read_labels
+from contextgap.base.labels import Label, read_labels
 from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.problem import Problem
 from contextgap.problems.sheet import read_names, read_path, read_sheet

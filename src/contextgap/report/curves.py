@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.report import style
 from contextgap.report.end_labels import end_labels
 from contextgap.report.summary import Curve, check_columns, check_single, curves

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.report import style
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from pandas import DataFrame

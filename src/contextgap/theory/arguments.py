@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 
 RIDGE_HINT = "0.01 to 1 suits rewards of unit spread"
 

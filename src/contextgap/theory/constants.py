@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.theory.arguments import RIDGE_HINT, counts
 from contextgap.theory.spectrum import Spectrum
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.theory.arguments import counts, eigenvalue_failure
 from contextgap.theory.spectrum import Spectrum
 

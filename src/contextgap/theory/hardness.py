@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 
 _TOLERANCE_HINT = "the simple regret that is small enough, in units of reward"
 

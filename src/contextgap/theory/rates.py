@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.theory.arguments import counts
 
 _HINT = "a constant of the bound; 1 shows the rate"

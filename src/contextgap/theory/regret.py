@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.theory.arguments import RIDGE_HINT, eigenvalue_failure
 from contextgap.theory.constants import information_gain_bound, scale_offset, scale_slope
 from contextgap.theory.envelope import burn_in

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from contextgap import checks
-from contextgap.contexts import ContextSchema
+from contextgap.base import checks
+from contextgap.base.contexts import ContextSchema
 from contextgap.kernels import Kernel
 
 

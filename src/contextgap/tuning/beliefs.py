@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 
 LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
 APART, TAIL = 0.2, 4.0  # of single bandwidths around the others: a Student t distribution

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
 from contextgap.tuning.criteria import CRITERIA
 from contextgap.tuning.report import Candidate, Tuning

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dpotri
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 
 
 class Score(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from contextgap import checks
+from contextgap.base import checks
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 
 # A criterion costs as much as factorising every arm's covariance; this many operations, those of
 # two arms with 600 observations each, are some seconds for a whole search.

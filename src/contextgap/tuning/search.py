@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Gaussian
 from contextgap.kernels.base import Kernel
 from contextgap.kernels.stationary import Stationary

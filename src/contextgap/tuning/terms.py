@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Constant, Kernel, Linear
 from contextgap.kernels.base import Scaled, Sum
 from contextgap.kernels.stationary import Stationary

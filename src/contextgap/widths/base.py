@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
+from contextgap.base.components import Component
 from contextgap.models import Posterior
-from contextgap.parts import Part
 
 
-class Width(Part, ABC):
+class Width(Component, ABC):
     """A rule that turns a posterior into confidence intervals."""
 
     @property

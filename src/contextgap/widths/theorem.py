@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contextgap import checks
-from contextgap.arrays import FloatArray
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.models import Posterior
 from contextgap.widths.base import Width
 

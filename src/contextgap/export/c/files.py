@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.export.c.cost import Operations, recommend_cost
 from contextgap.export.c.data import numbers_in_tables, other_bytes, stack_bytes
 from contextgap.export.c.header import header
@@ -22,7 +22,7 @@ from contextgap.export.c.source import EXPORT_ID, source
 from contextgap.export.reference import comparison_contexts, fallback_arm, reference
 from contextgap.export.rule import decision_rule
 from contextgap.policy import Policy
-from contextgap.state import read_truth
+from contextgap.policy.state import read_truth
 
 HEADER, SOURCE, SELF_TEST = "contextgap_policy.h", "contextgap_policy.c", "contextgap_selftest.c"
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contextgap.base.labels import Label
 from contextgap.export.rule import ExportError
-from contextgap.labels import Label
 
 _PLAIN = frozenset(range(0x20, 0x7F)) - {ord(c) for c in '"\\?'}
 _LONGEST = 4095  # bytes of a string literal that every C99 compiler must accept

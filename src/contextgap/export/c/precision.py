@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtpsv, stpsv
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.export.c.literals import Real
 from contextgap.export.c.shape import Form, Shape
 from contextgap.export.reference import Reference

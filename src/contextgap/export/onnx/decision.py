@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import IntArray
+from contextgap.base.arrays import IntArray
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.onnx.posterior import ArmGraph
 
@@ -63,7 +63,7 @@ def _smallest_gaps(graph: GraphBuilder, arms: list[ArmGraph], states: IntArray) 
     """Return the smallest gap at every step, shape (steps, batch).
 
     With h the arm of highest upper U1, and U2 the second highest, it is
-    min(U1 − max lower, U2 − lower_h); see ``contextgap.history``.
+    min(U1 − max lower, U2 − lower_h); see ``contextgap.recommenders.history``.
     """
     lower, upper = _by_step(graph, arms[0], states[:, 0])
     highest, second, lowest, lower_of_highest = upper, "", lower, lower

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.rule import ExportError
 from contextgap.kernels import (

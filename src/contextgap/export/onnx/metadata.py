@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 
+from contextgap.base.labels import encode_label
 from contextgap.export.rule import DecisionRule, ExportError
-from contextgap.labels import encode_label
 
 PREFIX = "contextgap."
 

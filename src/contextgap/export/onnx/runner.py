@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgap import checks
-from contextgap.contexts import ContextSchema
+from contextgap.base import checks
+from contextgap.base.contexts import ContextSchema
+from contextgap.base.files import FileFormatError
+from contextgap.base.labels import Label, decode_label
 from contextgap.export.onnx.metadata import PREFIX
-from contextgap.files import FileFormatError
-from contextgap.labels import Label, decode_label
 from contextgap.problems.extras import study_import
 
 # Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.

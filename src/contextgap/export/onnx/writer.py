@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.export.onnx import metadata
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.onnx.emit import emit
@@ -18,9 +18,9 @@ from contextgap.export.onnx.kernels import check_kernel
 from contextgap.export.onnx.posterior import inverse_size
 from contextgap.export.rule import DecisionRule, ExportError, decision_rule
 from contextgap.policy import Policy
+from contextgap.policy.state import read_truth
 from contextgap.problems.extras import study_import
 from contextgap.recommenders import HighestMean, SmallestGapInHistory
-from contextgap.state import read_truth
 
 # The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index). All else
 # that is used here exists since 11, the first with CumSum and with Equal of float64.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.problems.algorithm_selection.relation import INSTANCE, REPETITION, Relation
 
 _LARGE_SKEW = 2.0  # the exponential distribution's

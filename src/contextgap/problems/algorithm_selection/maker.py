@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.problems.algorithm_selection.description import read_description
 from contextgap.problems.algorithm_selection.features import mean_per_instance, read_features
 from contextgap.problems.algorithm_selection.relation import (

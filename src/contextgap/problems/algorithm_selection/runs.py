@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.problems.algorithm_selection.description import Description
 from contextgap.problems.algorithm_selection.relation import INSTANCE, Relation
 

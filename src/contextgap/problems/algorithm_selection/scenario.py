@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray, frozen
+from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.problems.problem import Problem
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.problems.algorithm_selection.scenario import Scenario
 
 _DEALT_FOLDS = 10

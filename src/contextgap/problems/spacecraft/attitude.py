@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft import constants as c
 from contextgap.problems.spacecraft.constants import Vector
 from contextgap.problems.spacecraft.orbit import Orbit

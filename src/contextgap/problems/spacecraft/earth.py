@@ -6,7 +6,7 @@ from datetime import datetime
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.problems.extras import study_import
 from contextgap.problems.spacecraft.constants import EARTH_RADIUS, IGRF_RADIUS
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgap.arrays import FloatArray, IntArray, frozen
+from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.problems.problem import Problem
 
 _FACTS = {

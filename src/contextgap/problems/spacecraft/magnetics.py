@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contextgap.arrays import FloatArray, frozen
+from contextgap.base.arrays import FloatArray, frozen
 from contextgap.problems.spacecraft.constants import LOOPS, ROTOR, SENSORS, TORQUERS
 
 _NT = 1e9 * 1e-7  # μ0/4π in nT m/A: 1e-7 T m/A

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap import checks
+from contextgap.base import checks
 from contextgap.problems.maker import Maker, standardised
 from contextgap.problems.spacecraft.constants import SENSORS, TLE
 from contextgap.problems.spacecraft.flight import Flight

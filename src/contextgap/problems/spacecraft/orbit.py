@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from contextgap.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.problems.extras import study_import
 from contextgap.problems.spacecraft import earth
 from contextgap.problems.spacecraft.constants import DAY, GROUND_STATION, J2000

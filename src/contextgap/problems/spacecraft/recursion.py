@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 
 
 def fading_sum(inputs: FloatArray, kept: float) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft import constants as c
 from contextgap.problems.spacecraft.constants import Vector
 

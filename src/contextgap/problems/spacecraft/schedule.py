@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft import constants as c
 from contextgap.problems.spacecraft.orbit import Orbit
 from contextgap.problems.spacecraft.recursion import fading_sum

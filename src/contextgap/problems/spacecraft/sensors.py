@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft import constants as c
 from contextgap.problems.spacecraft import magnetics
 from contextgap.problems.spacecraft.attitude import Motion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft.constants import EARTH_RADIUS, SUN_ANGULAR_RADIUS
 
 

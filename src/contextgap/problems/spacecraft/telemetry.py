@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contextgap.arrays import FloatArray
+from contextgap.base.arrays import FloatArray
 
 
 class Channel(NamedTuple):

@@ -1,0 +1,1 @@
+"""What every room stands on: arrays, checks, labels, contexts, components and files."""

@@ -1,0 +1,192 @@
+"""Contexts as users have them (arrays, lists, DataFrames, rows by name) as checked arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+
+
+class Intake(NamedTuple):
+    """Contexts that have been read.
+
+    Parameters
+    ----------
+    rows
+        One context per row.
+    single
+        Whether the user passed one context rather than a table of them.
+    schema
+        What is known about contexts after these.
+    """
+
+    rows: FloatArray
+    single: bool
+    schema: ContextSchema
+
+
+@dataclass(frozen=True)
+class ContextSchema:
+    """How many numbers a context has and, if they came in a DataFrame, what they are called.
+
+    Parameters
+    ----------
+    dimension
+        Numbers per context; None until the first context is seen.
+    columns
+        Names in order, for contexts that came with names.
+    """
+
+    dimension: int | None = None
+    columns: tuple[str, ...] | None = None
+
+    def read(self, contexts: Any, called: str = "contexts") -> Intake:
+        """Return ``contexts`` as a float array, or raise an error that names what is wrong.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D, a mapping or a pandas Series by name) or a table of them (2-D, a
+            pandas or polars DataFrame). Names are matched, reordered and, if surplus, ignored.
+        called
+            What errors call the argument.
+        """
+        try:
+            return self._read(contexts)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{called} {error}") from None
+
+    def _read(self, contexts: Any) -> Intake:
+        names, values = self._by_name(contexts)
+        array = _as_floats(values, names or self.columns)
+        if array.ndim > 2:
+            raise ValueError(f"must be 1-D or 2-D, got shape {array.shape}")
+        single = array.ndim < 2
+        rows = array.reshape(1, -1) if single else array
+        self._check_dimension(rows.shape[1], single)
+        _check_finite(rows, names or self.columns, single)
+        known = self.dimension is not None and (names is None or self.columns is not None)
+        schema = self if known else ContextSchema(rows.shape[1], self.columns or names)
+        return Intake(rows, single, schema)
+
+    def _by_name(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
+        if type(contexts) is np.ndarray:  # the usual case in a live loop, told apart at once
+            return None, contexts
+        if isinstance(contexts, Mapping):
+            given = [str(name) for name in contexts]
+            wanted = self._wanted(given)
+            values = [list(contexts.values())[given.index(name)] for name in wanted]
+            for name, value in zip(wanted, values, strict=True):
+                if np.ndim(value):
+                    raise TypeError(
+                        f"by name must hold one number each, got {value!r} for {name!r}; "
+                        "use a DataFrame for a table"
+                    )
+            return wanted, values
+        if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
+            given = [str(name) for name in contexts.columns]
+            wanted = self._wanted(given)
+            picked = contexts[[contexts.columns[given.index(name)] for name in wanted]]
+            return wanted, picked.to_numpy()
+        index = getattr(contexts, "index", None)
+        if index is not None and hasattr(index, "tolist") and hasattr(contexts, "to_numpy"):
+            labels = index.tolist()
+            given = [str(label) for label in labels]
+            known = self.columns is not None and set(self.columns) <= set(given)
+            if not known and not all(isinstance(label, str) for label in labels):
+                return None, contexts.to_numpy()  # row numbers are not names
+            wanted = self._wanted(given)
+            return wanted, contexts.to_numpy()[[given.index(name) for name in wanted]]
+        return None, contexts
+
+    def _wanted(self, given: list[str]) -> tuple[str, ...]:
+        _check_distinct(given)
+        if self.columns is None:
+            return tuple(given)
+        missing = [name for name in self.columns if name not in given]
+        if missing:
+            raise ValueError(f"lack the column {missing[0]!r}; they have {given}")
+        return self.columns
+
+    def _check_dimension(self, dimension: int, single: bool) -> None:
+        if dimension == 0:
+            raise ValueError("must have at least one number each, got none")
+        if self.dimension is None or dimension == self.dimension:
+            return
+        hint = ""
+        if single and self.dimension == 1:
+            hint = f"; for {dimension} contexts pass an array of shape ({dimension}, 1)"
+        raise ValueError(
+            f"must have {self.dimension} numbers each, as before, got {dimension}{hint}"
+        )
+
+
+def row_of(table: Any, row: int) -> Any:
+    """Return one row of a table of contexts, as the user would write it."""
+    if hasattr(table, "iloc"):  # pandas
+        return table.iloc[row]
+    if hasattr(table, "row"):  # polars
+        return table.row(row, named=True)
+    return table[row]
+
+
+def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
+    if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, at once
+        return values.copy()
+    if np.ma.is_masked(values):
+        raise ValueError("must be whole, got a masked array with masked entries")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError("must be equally long, got rows of different lengths") from None
+    if array.dtype.kind in "cmMSUV":
+        array = np.asarray(values, dtype=object)  # the values as they were given
+    if array.dtype == object and (bad := _first_bad(array, names)):
+        raise TypeError(f"must be numbers, got {bad}")
+    try:
+        return np.array(array, dtype=np.float64, order="C")  # a copy: users reuse their arrays
+    except OverflowError:
+        raise ValueError("must be finite, got a number too large for a float") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"must be numbers, got {values!r}") from None
+
+
+def _check_distinct(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"name the column {name!r} twice")
+        seen.add(name)
+
+
+def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
+    """Describe the first entry that is no number; a None in a table is a gap, found later."""
+    for place, value in np.ndenumerate(array):
+        gap = value is None and place
+        if not gap and not isinstance(value, Real | Decimal | np.bool_):
+            return f"{value!r}{_place(place, names)}"
+    return ""
+
+
+def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool) -> None:
+    if math.isfinite(np.vdot(rows, rows)):  # the usual case, at once
+        return
+    finite = np.isfinite(rows)
+    if not finite.all():
+        row, column = (int(i) for i in np.argwhere(~finite)[0])
+        where = _place((column,) if single else (row, column), names)
+        raise ValueError(f"must be finite, got {rows[row, column]}{where}")
+
+
+def _place(place: tuple[int, ...], names: tuple[str, ...] | None) -> str:
+    if not place:
+        return ""
+    column = f"column {names[place[-1]]!r}" if names else f"column {place[-1]}"
+    return f" in {column}" if len(place) == 1 else f" in row {place[0]}, {column}"

@@ -1,0 +1,128 @@
+"""The ``.cgap`` container: a JSON header and plain arrays in one zip, written atomically.
+
+::
+
+    header.json          {"format": "contextgap", "version": 1, "kind": "policy", ...}
+    NAME.npy             one member per array, numpy's own format, no pickled objects
+
+Every member carries a CRC, so truncated and altered files are refused, and nothing in a file is
+ever executed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from contextgap.base.components import UnknownComponentError
+from contextgap.base.saving import whole_file
+
+FORMAT = "contextgap"
+VERSION = 1
+
+
+class FileFormatError(ValueError):
+    """A file that is not what was asked for: foreign, damaged, or of another version."""
+
+
+def write(
+    path: str | os.PathLike[str],
+    kind: str,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write a container; a killed write leaves an older file at ``path`` whole."""
+    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, indent=1)
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as container:
+        container.writestr("header.json", text)
+        for name, array in arrays.items():
+            with container.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, array, allow_pickle=False)
+
+
+def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return header and arrays of a container, or raise ``FileFormatError`` saying why not."""
+    path = os.fspath(path)
+    try:
+        size = os.path.getsize(path)
+        with zipfile.ZipFile(path) as container:
+            for member in container.infolist():
+                _check_member(member, size)
+            header = json.loads(container.read("header.json"))
+            _check_header(path, header, kind)
+            arrays = {
+                name.removesuffix(".npy"): _read_array(container, name)
+                for name in container.namelist()
+                if name != "header.json"
+            }
+    except (FileFormatError, FileNotFoundError, PermissionError):
+        raise
+    except MemoryError:
+        raise not_enough_memory(path, size) from None
+    except KeyError:
+        raise FileFormatError(f"{path} is a zip archive but not a contextgap file") from None
+    except Exception as error:  # parsers of foreign bytes raise almost anything
+        raise FileFormatError(f"{path} is not a contextgap file, or is damaged: {error}") from None
+    return header, arrays
+
+
+def _check_member(member: zipfile.ZipInfo, size: int) -> None:
+    """Refuse what no release writes, and counts that the file cannot hold, before reading them."""
+    if member.filename != "header.json" and not member.filename.endswith(".npy"):
+        raise ValueError(f"it has an unknown member {member.filename!r}")
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"its member {member.filename!r} is compressed")
+    if member.file_size > size:
+        raise ValueError(f"its member {member.filename!r} is larger than the whole file")
+
+
+def _read_array(container: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    with container.open(name) as member:
+        version = npy.read_magic(member)
+        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        shape, _, dtype = read(member)
+        held = container.getinfo(name).file_size - member.tell()
+        if dtype.hasobject or math.prod(shape) * dtype.itemsize != held:
+            raise ValueError(f"{name} says it is {dtype} {shape}, and holds {held} bytes")
+    with container.open(name) as member:
+        array = npy.read_array(member, allow_pickle=False)
+        if member.read(1):  # reading to the end is what verifies the CRC
+            raise ValueError(f"{name} is longer than it says")
+    return np.asarray(array)
+
+
+def not_enough_memory(path: Any, size: int) -> MemoryError:
+    """Return the error for a file that is sound, but too large for the memory there is."""
+    return MemoryError(
+        f"{path} takes {2 * size / 1e6:.0f} MB of memory to load, which are not free"
+    )
+
+
+def _check_header(path: Any, header: Any, kind: str) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FileFormatError(f"{path} is a zip archive but not a contextgap file")
+    if header.get("version") != VERSION:
+        raise FileFormatError(
+            f"{path} has format version {header.get('version')!r}; this release reads {VERSION}: "
+            "load it with the contextgap release that wrote it"
+        )
+    if header.get("kind") != kind:
+        found = str(header.get("kind"))
+        raise FileFormatError(
+            f"{path} holds a {found}, not a {kind}; use {found.capitalize()}.load"
+        )
+
+
+def damaged(path: Any, error: Exception) -> FileFormatError:
+    """Return the error for a container that opens but whose content does not fit together."""
+    if isinstance(error, UnknownComponentError):
+        return FileFormatError(f"{path}: {error}")
+    return FileFormatError(f"{path} is damaged: {type(error).__name__}: {error}")

@@ -1,0 +1,85 @@
+"""Arm labels: any hashable thing a user calls an arm, and its place 0, 1, 2, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap.base import checks
+from contextgap.base.arrays import IntArray
+
+Label: TypeAlias = Hashable
+
+
+def read_labels(arms: Any) -> tuple[Label, ...]:
+    """Return distinct labels from a number of arms or an iterable of labels."""
+    scalar_array = isinstance(arms, np.ndarray) and arms.ndim == 0
+    countable = isinstance(arms, int | np.integer | Iterable)
+    if scalar_array or not countable or isinstance(arms, str | bytes):
+        raise TypeError(f"arms must be a number of arms or a list of labels, got {arms!r}")
+    if isinstance(arms, int | np.integer):
+        return tuple(range(checks.whole("arms", arms, least=1)))
+    labels = tuple(arms)
+    if not labels:
+        raise ValueError("arms must name at least one arm, got an empty list")
+    seen: set[Label] = set()
+    for label in labels:
+        check_label(label)
+        if label in seen:
+            raise ValueError(f"arms must be distinct, got {label!r} twice")
+        seen.add(label)
+    return labels
+
+
+def _equals_itself(label: Any) -> bool:
+    try:
+        return bool(label == label)
+    except TypeError:  # pandas' NA
+        return False
+
+
+def check_label(label: Any) -> None:
+    """Raise unless ``label`` can serve as an arm's name."""
+    try:
+        hash(label)
+    except TypeError:
+        raise TypeError(f"arms must be hashable (text, numbers, tuples), got {label!r}") from None
+    if not _equals_itself(label):
+        raise ValueError(f"arms must equal themselves, got {label!r}")
+
+
+def label_array(labels: Sequence[Label], indices: IntArray) -> NDArray[Any]:
+    """Return the labels at ``indices``: an int array for int labels, an object array otherwise."""
+    if all(type(label) is int and -(2**63) <= label < 2**63 for label in labels):
+        return np.asarray(labels, dtype=np.int64)[indices]
+    table = np.empty(len(labels), dtype=object)
+    table[:] = labels
+    return table[indices]
+
+
+def encode_label(label: Label) -> Any:
+    """Return ``label`` as a JSON value; tuples become ``{"tuple": [...]}``."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return {"tuple": [encode_label(item) for item in label]}
+    if label is None or type(label) in (bool, int, float, str):
+        return label
+    raise TypeError(
+        f"the label {label!r} of type {type(label).__name__} cannot be saved; "
+        "text, numbers, booleans, None and tuples of them can"
+    )
+
+
+def decode_label(value: Any) -> Label:
+    """Reverse ``encode_label``."""
+    if isinstance(value, dict):
+        if not isinstance(value["tuple"], list):
+            raise ValueError(f"not a label: {value!r}")
+        return tuple(decode_label(item) for item in value["tuple"])
+    if isinstance(value, list):
+        raise ValueError(f"not a label: {value!r}")
+    return value  # type: ignore[no-any-return]  # JSON leaves only hashable scalars here

@@ -1,0 +1,20 @@
+"""Where randomness comes from: one seed for all of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contextgap.base import checks
+
+
+def random_sources(seed: int | None) -> tuple[np.random.Generator, int]:
+    """Return the generator to explore with and the seed of policies frozen on the way."""
+    if seed is not None:
+        seed = checks.whole("seed", seed, least=0)
+    sequence = np.random.SeedSequence(seed)
+    return np.random.default_rng(sequence), int(sequence.generate_state(1, np.uint64)[0])
+
+
+def seed_after(policy_seed: int, observations: int) -> int:
+    """Return the seed of a policy frozen after so many observations."""
+    return (policy_seed + observations) % 2**64

@@ -1,0 +1,598 @@
+"""Learner: explore with ask and tell, recommend at any time, freeze a policy to deploy."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from contextgap.base import checks, files
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.contexts import ContextSchema, Intake, row_of
+from contextgap.base.labels import Label, check_label, label_array, read_labels
+from contextgap.base.seeds import random_sources, seed_after
+from contextgap.base.turns import in_turn
+from contextgap.belief import Decision
+from contextgap.explorers import Moment, any_context, explore
+from contextgap.kernels import Kernel
+from contextgap.learner.pending import Pending
+from contextgap.learner.rewards import check_sizes, read_outcomes
+from contextgap.learner.settings import read_settings
+from contextgap.learner.stopping import ReferenceWatch, StoppingRule
+from contextgap.learner.view import Outlook
+from contextgap.methods import Method, read_method
+from contextgap.models import ExactModel
+from contextgap.models.arm import check_floats
+from contextgap.policy.card import Card
+from contextgap.policy.policy import Policy
+from contextgap.policy.state import (
+    Rules,
+    describe_rules,
+    describe_state,
+    read_seed,
+    read_truth,
+    restore_rules,
+    restore_state,
+)
+from contextgap.tuning import Tuning, learn
+from contextgap.widths import Width
+
+_CHANGED_BY_TELL = ("_model", "_schema", "_rules", "_next_tune", "_tuning")
+
+
+class Learner:
+    """Learns which arm is best at each context.
+
+    ``ask`` and ``tell`` may come in any order and with any delay, and ``recommend`` at any time
+    between them: exploration and deployment may alternate without notice. Calls from several
+    threads take turns. An ``ask`` or ``tell`` that is interrupted, or fails, changes nothing.
+
+    Parameters
+    ----------
+    arms
+        Labels of any hashable kind; an int n means 0, 1, ..., n − 1.
+    kernel
+        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. None
+        to have kernel, ridge and prior mean learnt from the rewards: contexts and rewards may then
+        come in any unit.
+    ridge
+        Regularisation: the variance of the noise. 0.05 for a kernel that is given.
+    method
+        A name from ``METHODS``, or a ``Method``; ``"auto"`` for the one that did best on the
+        leaderboard, which is the knowledge gradient.
+    width
+        How standard deviations become confidence intervals: one of them by default, as in the
+        paper; two where they are learnt and so have the rewards' unit.
+    burn_in
+        Pulls of every arm, in turn, before the method takes over; at least as many as it takes to
+        learn the scales, where they are learnt.
+    prior_mean
+        Mean reward believed where nothing was observed: a number, or ``"auto"`` for the average
+        reward seen so far. 0 for a kernel that is given.
+    seed
+        Makes everything random repeatable.
+    retune
+        When to ``tune``: ``"doubling"`` whenever the number of rewards has doubled, ``"never"``
+        only when told to. By default ``"doubling"`` if no kernel is given, else ``"never"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> learner = Learner(["left", "right"], seed=0)
+    >>> for x in np.linspace(-1, 1, 40):
+    ...     arm = learner.ask([x])
+    ...     learner.tell([x], arm, -x if arm == "left" else x)
+    >>> learner.recommend([[-0.5], [0.5]])
+    array(['left', 'right'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        arms: Any,
+        *,
+        kernel: Kernel | None = None,
+        ridge: float | None = None,
+        method: str | Method = "contextual-gap",
+        width: Width | None = None,
+        burn_in: int = 1,
+        prior_mean: float | str | None = None,
+        seed: int | None = None,
+        retune: str | None = None,
+    ) -> None:
+        labels = read_labels(arms)
+        start = read_settings(len(labels), kernel, ridge, prior_mean, width, burn_in, retune)
+        self._rules = Rules(read_method(method), start.width, start.burn_in)
+        self._model = ExactModel(start.kernel, start.ridge, len(labels), start.prior_mean)
+        self._kernel_given, self._next_tune = kernel is not None, start.first_tune
+        self._tuning: Tuning | None = None
+        self._labels = labels
+        self._active = tuple(range(len(labels)))
+        self._places = {label: i for i, label in enumerate(labels)}
+        self._schema = ContextSchema()
+        self._pending = Pending()
+        self._rng, self._policy_seed = random_sources(seed)
+        self._watches: WeakKeyDictionary[StoppingRule, ReferenceWatch] = WeakKeyDictionary()
+        self._lock = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Watches are a cache, and hold weak references, which cannot be pickled; nor can locks.
+        with self._lock:
+            left_out = ("_watches", "_lock")
+            return {name: value for name, value in vars(self).items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._watches = WeakKeyDictionary()
+        self._lock = RLock()
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # a copy that shared the model would change this one
+
+    def __repr__(self) -> str:
+        return (
+            f"Learner({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
+            f"{len(self._model)} observations)"
+        )
+
+    @property
+    def arms(self) -> tuple[Label, ...]:
+        """The arms to choose from."""
+        return tuple(self._labels[i] for i in self._active)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity of contexts."""
+        return self._model.kernel
+
+    @property
+    def ridge(self) -> float:
+        """The regularisation."""
+        return self._model.ridge
+
+    @property
+    def method(self) -> Method:
+        """How to explore and how to deploy."""
+        return self._rules.method
+
+    @property
+    def width(self) -> Width:
+        """How standard deviations become intervals."""
+        return self._rules.width
+
+    @property
+    def prior_mean(self) -> float:
+        """The mean reward believed where nothing was observed, as a number."""
+        return self._model.prior()
+
+    @property
+    def counts(self) -> dict[Label, int]:
+        """How many rewards of each arm were told."""
+        return {self._labels[i]: self._model.count(i) for i in self._active}
+
+    @property
+    def pending(self) -> int:
+        """How many asked picks still wait for their reward."""
+        return len(self._pending)
+
+    @property
+    def information_gain(self) -> dict[Label, float]:
+        """½ ln det(I + K/ridge) of each arm: how much its rewards have told."""
+        gains = self._model.information_gain(self._active)
+        return dict(zip(self.arms, gains.tolist(), strict=True))
+
+    @property
+    def tuning(self) -> Tuning | None:
+        """What learning the scales tried, what it chose, and why; None before the first time."""
+        return self._tuning
+
+    @in_turn
+    def ask(self, contexts: Any = None, *, pool: Any = None) -> Any:
+        """Return the arm to try; from a pool, also the context to try it at.
+
+        Picks whose reward was not told yet count as made: they shrink the variance where they
+        were made, so a batch, or a slow experiment, does not try the same thing over and over.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D), or several to be tried as a batch (2-D or a DataFrame).
+        pool
+            Instead of ``contexts``: a table of contexts (2-D or a DataFrame) one of which may be
+            chosen. Gap-based rules choose the one whose leader may miss most, the knowledge
+            gradient the one with the highest expected gain over the pool, others one at random.
+
+        Returns
+        -------
+        arm
+            A label for one context; an array of labels, one per row, for several. For a pool, the
+            row chosen, as it was given, and a label.
+        """
+        if pool is not None:
+            if contexts is not None:
+                raise TypeError("contexts must be left out where pool= gives those to choose from")
+            return self._ask_from(pool)
+        if contexts is None:
+            raise TypeError("contexts must be numbers, got None; or give pool= to choose one from")
+        intake, outlook = self._read(contexts), self._outlook()
+        state, picks = self._state(), []
+        try:
+            for context in intake.rows:
+                pick, _ = self._pick(outlook.moment(context))
+                self._pending.add(context, self._active[pick])
+                picks.append(pick)
+            self._schema = intake.schema
+        except BaseException:
+            self._restore(state)
+            raise
+        if intake.single:
+            return self._labels[self._active[picks[0]]]
+        return label_array(self.arms, np.array(picks, dtype=np.intp))
+
+    @in_turn
+    def tell(self, contexts: Any, arms: Any, rewards: Any) -> None:
+        """Take in rewards, asked for or not, in any order and after any delay.
+
+        Parameters
+        ----------
+        contexts
+            One context, or several.
+        arms
+            The label of the arm tried, or one per context.
+        rewards
+            The reward, or one per context.
+        """
+        intake = self._read(contexts)
+        places: Sequence[int] | IntArray
+        if intake.single:
+            places, values = [self._place(arms)], np.array([checks.reward("rewards", rewards)])
+        else:
+            places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
+        if not len(values):
+            return
+        check_sizes(self.kernel, intake.rows, values)
+        state = self._state()
+        try:
+            self._take_in(intake, places, values)
+        except BaseException:
+            self._restore(state)
+            raise
+
+    @in_turn
+    def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
+        """Take in logged data in bulk; the posterior is that of telling it row by row.
+
+        Parameters
+        ----------
+        contexts
+            Contexts, 2-D or a DataFrame.
+        arms
+            The label of the arm tried, one per context.
+        rewards
+            The rewards, one per context.
+
+        Returns
+        -------
+        learner
+            The learner itself.
+        """
+        if self._read(contexts).single:
+            raise ValueError("fit takes a table of contexts (2-D); use tell for one context")
+        self.tell(contexts, arms, rewards)
+        return self
+
+    @in_turn
+    def tune(self, criterion: str = "evidence") -> Self:
+        """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
+
+        What was observed is kept, and believed anew with the settings found. A kernel that was
+        given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a Matérn
+        kernel, with a linear trend or without, a linear model, or a constant for each arm if
+        contexts are not seen to make a difference. ``tuning`` says what was chosen and why.
+
+        Tuning looks at the rewards, so bounds are no longer guaranteed: certificates are heuristic
+        from then on.
+
+        Parameters
+        ----------
+        criterion
+            ``"evidence"``: the settings under which the rewards are most probable (marginal
+            likelihood); ``"loo"``: those which predict every reward best from the arm's others.
+
+        Returns
+        -------
+        learner
+            The learner itself.
+        """
+        count = len(self._model)
+        if count < 2:
+            raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
+        kernel = self.kernel if self._kernel_given else None
+        found, self._tuning = learn(*self._model.by_arm(), kernel, criterion)
+        self._model = self._model.refitted(found.kernel, found.ridge, found.prior_mean)
+        self._rules = replace(self._rules, hindsight=True)
+        while self._next_tune is not None and self._next_tune <= count:
+            self._next_tune *= 2
+        return self
+
+    @in_turn
+    def decide(self, context: Any) -> Decision:
+        """Return what ``ask`` would answer, with everything believed there; changes nothing.
+
+        Parameters
+        ----------
+        context
+            One context.
+        """
+        intake = self._read(context)
+        if not intake.single:
+            raise ValueError("decide explains one context; pass a 1-D context or one row")
+        moment = self._outlook().moment(intake.rows[0])
+        moment.rng = copy.deepcopy(self._rng)
+        pick, reason = self._pick(moment)
+        return Decision.of(moment.belief, self.arms, pick, reason)
+
+    @in_turn
+    def recommend(self, contexts: Any) -> Any:
+        """Return the arm to deploy, by what is known now; changes nothing.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D) or many (2-D or a DataFrame).
+
+        Returns
+        -------
+        arm
+            A label for one context; an array of labels, one per row, for many.
+        """
+        return self._policy(self._model).recommend(contexts)
+
+    @in_turn
+    def score(self, propensities: Any = None) -> Card:
+        """Return how good deploying now would be, as far as the rewards told so far can tell.
+
+        Every reward is left out, in turn, of what predicts it and decides at its context; ``Card``
+        says what is reported.
+
+        Parameters
+        ----------
+        propensities
+            With which probability each logged arm was chosen where it was, in the order in which
+            the rewards were told. With them the estimate of the policy's value does not depend on
+            the model being right.
+        """
+        return self._policy(self._model)._score(propensities)
+
+    @in_turn
+    def freeze(self, card: Card | None = None) -> Policy:
+        """Return the decision rule as it is now; the learner may go on learning.
+
+        Parameters
+        ----------
+        card
+            A card that ``score`` returned, for the policy to carry; by default it makes its own.
+        """
+        if card is not None:
+            checks.instance("card", card, Card, "learner.score()")
+        return self._policy(self._model.snapshot(), card)
+
+    @in_turn
+    def settled(self, rule: StoppingRule) -> float:
+        """Return the share of a rule's reference contexts that is certified within its tolerance.
+
+        It may fall when scales are learnt anew: certificates that rested on the old ones are
+        replaced by others, which may be wider.
+
+        Parameters
+        ----------
+        rule
+            What is wanted. Asking after every ``tell`` costs one small update each time.
+        """
+        checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
+        reference = self._read(rule.contexts_for(self._schema)).rows
+        watch = self._watches.get(rule)
+        if watch is None or watch.model is not self._model:
+            watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
+            self._watches[rule] = watch
+        burn_in_end = self._rules.burn_in * len(self._active)
+        seed = seed_after(self._policy_seed, len(self._model))
+        return rule.settled(watch.bound(self._active, burn_in_end, seed))
+
+    @in_turn
+    def done(self, rule: StoppingRule) -> bool:
+        """Return whether exploring may stop.
+
+        Every arm must have had its burn-in, and the rule's share of reference contexts a
+        certificate within its tolerance.
+        The answer may change back when scales are learnt anew, as ``settled`` may fall.
+
+        Parameters
+        ----------
+        rule
+            What is wanted.
+        """
+        enough = self.settled(rule) >= rule.share
+        return enough and all(self._model.count(i) >= self._rules.burn_in for i in self._active)
+
+    @in_turn
+    def add_arm(self, label: Label) -> None:
+        """Add an arm; it gets its burn-in before the method takes over again.
+
+        Parameters
+        ----------
+        label
+            A new label.
+        """
+        check_label(label)
+        if label in self._places:
+            state = "is there already" if label in self.arms else "was removed; its data are kept"
+            raise ValueError(f"the arm {label!r} {state}; choose another label")
+        self._places[label] = len(self._labels)
+        self._active = (*self._active, len(self._labels))
+        self._labels = (*self._labels, label)
+        self._model.add_arm()
+
+    @in_turn
+    def remove_arm(self, label: Label) -> None:
+        """Never choose an arm again; what was observed of it is kept.
+
+        Parameters
+        ----------
+        label
+            One of ``arms``.
+        """
+        place = self._place(label)
+        if place not in self._active:
+            raise ValueError(f"the arm {label!r} was removed already")
+        if len(self._active) == 1:
+            raise ValueError(f"the arm {label!r} is the only one left; add another first")
+        self._active = tuple(i for i in self._active if i != place)
+
+    @in_turn
+    def drop_pending(self) -> None:
+        """Forget all picks whose reward was not told; it will never come."""
+        for arm in self._pending.by_arm:
+            self._model.retract(arm)
+        self._pending = Pending()
+
+    @in_turn
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a ``.cgap`` file, atomically.
+
+        Parameters
+        ----------
+        path
+            Where to write.
+        """
+        # A loaded learner has no followed points; without them both go on alike, to the last bit.
+        self._model.forget_points()
+        waiting = [(arm, x) for arm, xs in self._pending.by_arm.items() for x in xs]
+        header = {
+            **describe_rules(self._rules),
+            **describe_state(self._model, self._labels, self._active, self._schema),
+            "random_state": self._rng.bit_generator.state,
+            "policy_seed": self._policy_seed,
+            "pending": [arm for arm, _ in waiting],
+            "next_tune": self._next_tune,
+            "kernel_given": self._kernel_given,
+            "tuning": None if self._tuning is None else self._tuning.describe(),
+        }
+        contexts = np.array([x for _, x in waiting]).reshape(
+            len(waiting), self._schema.dimension or 0
+        )
+        files.write(path, "learner", header, {**self._model.arrays(), "pending": contexts})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a learner from a ``.cgap`` file; it goes on exactly as the saved one would have.
+
+        Parameters
+        ----------
+        path
+            A file that ``save`` wrote.
+        """
+        header, arrays = files.read(path, "learner")
+        try:
+            model, labels, active, schema = restore_state(header, arrays)
+            learner = cls(labels)
+            learner._rules = restore_rules(header)
+            learner._model, learner._active, learner._schema = model, active, schema
+            learner._rng.bit_generator.state = header["random_state"]
+            if learner._rng.bit_generator.state != header["random_state"]:
+                raise ValueError("the random state is not one")
+            learner._policy_seed = read_seed(header["policy_seed"])
+            learner._next_tune = _read_next_tune(header["next_tune"])
+            learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
+            tuning = header.get("tuning")  # files of 0.1 have none
+            learner._tuning = None if tuning is None else Tuning.restored(tuning)
+            waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
+            check_floats(arrays["pending"], (len(waiting), schema.dimension or 0))
+            if waiting and max(waiting) >= len(labels):
+                raise ValueError("a pending pick names an arm that does not exist")
+            for context, arm in zip(arrays["pending"], waiting, strict=True):
+                learner._pending.add(context, arm)
+        except ImportError:  # scikit-learn, for its kernels
+            raise
+        except MemoryError:
+            raise files.not_enough_memory(path, os.path.getsize(path)) from None
+        except Exception as error:
+            raise files.damaged(path, error) from None
+        return learner
+
+    def _take_in(
+        self, intake: Intake, places: Sequence[int] | IntArray, values: FloatArray
+    ) -> None:
+        self._schema = intake.schema
+        for context, place in zip(intake.rows, places, strict=True):
+            self._pending.settle(context, int(place))
+        if len(values) == 1:
+            self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
+        else:
+            self._model.observe_many(intake.rows, np.asarray(places), values)
+        if self._next_tune is not None:
+            # However few, rewards that come in bulk may be all there will ever be.
+            at_once = len(values) > 1 and not (self._kernel_given or self._rules.hindsight)
+            if at_once or len(self._model) >= self._next_tune:
+                self.tune()
+
+    def _state(self) -> tuple[Any, ...]:
+        """What ``_restore`` needs to undo what an interrupt, or an error, left half done."""
+        kept = {name: getattr(self, name) for name in _CHANGED_BY_TELL}
+        return self._model.mark(), self._pending.copy(), kept
+
+    def _restore(self, state: tuple[Any, ...]) -> None:
+        mark, pending, kept = state
+        vars(self).update(kept, _pending=pending)
+        self._model.rewind(mark)
+
+    def _read(self, contexts: Any, called: str = "contexts") -> Intake:
+        intake = self._schema.read(contexts, called)
+        if intake.schema is not self._schema:
+            self.kernel.check_dimension(intake.rows.shape[1])
+        return intake
+
+    def _place(self, label: Any) -> int:
+        try:
+            return self._places[label]
+        except (KeyError, TypeError):
+            raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
+
+    def _ask_from(self, pool: Any) -> tuple[Any, Label]:
+        intake = self._read(pool, called="pool")
+        if intake.single or not len(intake.rows):
+            raise ValueError("pool must be a table of contexts (2-D) with at least one row")
+        outlook = self._outlook()
+        chosen = outlook.pool(intake.rows)
+        burning_in = min(outlook.pulls()) < self._rules.burn_in
+        row = any_context(chosen) if burning_in else self._rules.method.explorer.choose(chosen)
+        pick, _ = self._pick(outlook.moment(intake.rows[row]))
+        self._pending.add(intake.rows[row], self._active[pick])
+        self._schema = intake.schema
+        return row_of(pool, row), self.arms[pick]
+
+    def _outlook(self) -> Outlook:
+        return Outlook(self._model, self._pending, self._active, self._rules.width, self._rng)
+
+    def _pick(self, moment: Moment) -> tuple[int, str]:
+        return explore(moment, self._rules.method.explorer, self._rules.burn_in)
+
+    def _policy(self, model: ExactModel, card: Card | None = None) -> Policy:
+        return Policy(
+            model=model,
+            labels=self._labels,
+            active=self._active,
+            rules=self._rules,
+            schema=self._schema,
+            seed=seed_after(self._policy_seed, len(self._model)),
+            card=card,
+        )
+
+
+def _read_next_tune(value: Any) -> int | None:
+    return None if value is None else checks.whole("next_tune", value, least=1)

@@ -1,0 +1,43 @@
+"""Picks whose reward has not come yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from contextgap.base.arrays import FloatArray
+
+
+@dataclass
+class Pending:
+    """Contexts picked for each arm and not yet told, oldest first.
+
+    Parameters
+    ----------
+    by_arm
+        Contexts by arm index.
+    """
+
+    by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum([len(waiting) for waiting in self.by_arm.values()])
+
+    def copy(self) -> Pending:
+        """Return a copy; contexts are shared."""
+        return Pending({arm: list(waiting) for arm, waiting in self.by_arm.items()})
+
+    def count(self, arm: int) -> int:
+        """Return how many picks of an arm are open."""
+        return len(self.by_arm.get(arm, ()))
+
+    def add(self, context: FloatArray, arm: int) -> None:
+        """Remember a pick."""
+        self.by_arm.setdefault(arm, []).append(context)
+
+    def settle(self, context: FloatArray, arm: int) -> None:
+        """Forget the oldest open pick of this arm at this context, if there is one."""
+        waiting = self.by_arm.get(arm, [])
+        for i, candidate in enumerate(waiting):
+            if candidate.tolist() == context.tolist():  # as short as contexts are, the fastest way
+                del waiting[i]
+                return

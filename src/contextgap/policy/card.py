@@ -1,0 +1,142 @@
+"""The score card: how good a policy is, as far as the rewards it was learnt from can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from contextgap.base import checks
+from contextgap.base.labels import Label, decode_label, encode_label
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its standard error.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    error
+        Its standard error.
+    """
+
+    value: float
+    error: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval, 1.96 standard errors to either side."""
+        return self.value - 1.96 * self.error, self.value + 1.96 * self.error
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ± {self.error:.2g}"
+
+
+@dataclass(frozen=True)
+class Card:
+    """How good a policy is, estimated from logged rewards that it was not allowed to use; print it.
+
+    Every logged reward is predicted, and every logged context decided, as if that reward had never
+    been heard. Nothing is deployed for it.
+
+    Parameters
+    ----------
+    rewards
+        How many rewards the policy rests on.
+    looked_at
+        How many of them the card rests on.
+    error
+        Root mean square error of predicted rewards.
+    error_of_averages
+        The same for each arm's average reward.
+    value
+        Average reward that the policy would earn at contexts like the logged ones.
+    best_single_arm
+        The arm that would earn most if it were always chosen.
+    best_single
+        What it would earn.
+    gain
+        What the policy would earn more than that.
+    logged
+        Average of the logged rewards.
+    estimator
+        "direct": values are predicted rewards, averaged over the logged contexts. "doubly robust":
+        corrected by what predictions missed, weighted by the logging's propensities.
+    certificate
+        Median over the logged contexts of the bound on what a recommendation may miss.
+    probability
+        With which probability all such bounds hold; None if they are heuristic.
+    warnings
+        What a user should know before deploying, in words.
+    """
+
+    rewards: int
+    looked_at: int
+    error: float
+    error_of_averages: float
+    value: Estimate
+    best_single_arm: Label
+    best_single: Estimate
+    gain: Estimate
+    logged: Estimate
+    estimator: str
+    certificate: float
+    probability: float | None
+    warnings: tuple[str, ...]
+
+    @property
+    def explained(self) -> float:
+        """Share of the squared error of the arms' averages that predictions do away with."""
+        if self.error_of_averages == 0:
+            return 0.0
+        return 1.0 - (self.error / self.error_of_averages) ** 2
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return what to show a person: a name and a text each."""
+        kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
+        return [
+            ("value of the policy", f"{self.value} ({self.estimator})"),
+            (f"always {self.best_single_arm}", str(self.best_single)),
+            ("gain over that", str(self.gain)),
+            ("logged rewards", str(self.logged)),
+            ("error of predictions", f"{self.error:.4g}"),
+            ("error of averages", f"{self.error_of_averages:.4g}"),
+            ("explained", f"{100 * self.explained:.1f} %"),
+            ("median certificate", f"{self.certificate:.4g} ({kind})"),
+        ]
+
+    def __str__(self) -> str:
+        size = max(len(name) for name, _ in self.rows())
+        head = f"score card: {self.looked_at} of {self.rewards} rewards, each left out in turn"
+        lines = [f"  {name:{size}}  {text}" for name, text in self.rows()]
+        return "\n".join([head, *lines, *(f"! {warning}" for warning in self.warnings)])
+
+    def describe(self) -> dict[str, Any]:
+        """Return the card as plain values; ``restored`` reverses it."""
+        plain: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Estimate):
+                value = [value.value, value.error]
+            plain[field.name] = list(value) if isinstance(value, tuple) else value
+        return {**plain, "best_single_arm": encode_label(self.best_single_arm)}
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any]) -> Self:
+        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is no card."""
+        plain: dict[str, Any] = dict(values)
+        for name in ("value", "best_single", "gain", "logged"):
+            value, error = (checks.real(name, number) for number in values[name])
+            plain[name] = Estimate(value, error)
+        for name in ("rewards", "looked_at"):
+            plain[name] = checks.whole(name, values[name], least=0)
+        for name in ("error", "error_of_averages", "certificate"):
+            plain[name] = checks.real(name, values[name])
+        if values["probability"] is not None:
+            plain["probability"] = checks.fraction("probability", values["probability"])
+        plain["best_single_arm"] = decode_label(values["best_single_arm"])
+        plain["estimator"] = str(values["estimator"])
+        plain["warnings"] = tuple(str(warning) for warning in values["warnings"])
+        return cls(**plain)

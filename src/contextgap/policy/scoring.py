@@ -1,0 +1,279 @@
+"""Score cards: what a policy would earn, from rewards each left out of what decides about it.
+
+At every logged context the recommender decides by beliefs from which the reward heard there is left
+out. The direct method takes the mean believed of the arm decided on. Its standard error joins what
+the model does not know of the average (a posterior variance) and the chance in which contexts were
+logged. Where the logging's propensities are known the doubly robust estimator adds, at rows whose
+arm is the one decided on, the prediction's error over the propensity (Dudík, Langford and Li,
+"Doubly Robust Policy Evaluation and Learning", 2011); it is unbiased whatever the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.labels import Label
+from contextgap.belief import Belief
+from contextgap.models import ExactModel, Posterior
+from contextgap.policy.card import Card, Estimate
+from contextgap.policy.state import Rules
+from contextgap.recommenders.history import Choice
+from contextgap.recommenders.rules import ModelEvidence
+from contextgap.tuning.choose import errors_of_averages
+from contextgap.tuning.sample import evenly, repetitions
+
+_MOST = 2000  # rows looked at
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Logged rows, each with beliefs that know nothing of its own reward.
+
+    Parameters
+    ----------
+    places
+        Which of all observations.
+    contexts, arms, rewards
+        What was logged; arms are the model's indices.
+    posterior
+        Of the active arms, shape (rows, active arms).
+    error
+        What the prediction of each reward missed.
+    visits
+        How often each observation was made; 1 where every visit had noise of its own.
+    """
+
+    places: IntArray
+    contexts: FloatArray
+    arms: IntArray
+    rewards: FloatArray
+    posterior: Posterior
+    error: FloatArray
+    visits: IntArray
+
+    @property
+    def independent(self) -> float:
+        """How many rows with noise of their own these are worth."""
+        return float((1.0 / self.visits).sum())
+
+
+@dataclass
+class _Evidence:
+    """What a recommender sees at logged rows; only the look-back sees all rewards."""
+
+    belief: Belief
+    contexts: FloatArray
+    n_arms: int
+    seed: int
+    smallest_gap_in_history: Callable[[int | None], Choice]
+
+
+def score(
+    model: ExactModel,
+    labels: Sequence[Label],
+    active: Sequence[int],
+    rules: Rules,
+    seed: int,
+    probability: float | None,
+    propensities: Any = None,
+) -> Card:
+    """Return the score card of a policy.
+
+    Parameters
+    ----------
+    model
+        What was observed.
+    labels, active
+        All arms, and the indices of those to choose from.
+    rules
+        How to deploy.
+    seed
+        For rules that draw at random.
+    probability
+        With which probability certificates hold.
+    propensities
+        With which probability each logged arm was chosen, in the order in which rewards were told;
+        None if that is not known.
+    """
+    if len(model) < 2:
+        raise ValueError(f"a score needs at least 2 rewards, got {len(model)}")
+    chances = _read_propensities(propensities, len(model))
+    places = evenly(np.arange(len(model)), _MOST)
+    rows = _left_out(model, active, places)
+    choice = _decide(model, active, rules, seed, rows)
+    picked = np.eye(len(active))[choice.arm]
+    own = rows.arms[:, None] == np.asarray(active)
+    earned = rows.posterior.mean
+    if chances is not None:
+        earned = earned + own * (rows.error / chances[places])[:, None]
+    single = int(earned.mean(axis=0).argmax())
+    always = np.eye(len(active))[np.full(len(places), single)]
+    shares = np.stack([picked, always, picked - always])
+    values = np.einsum("kij,ij->ki", shares, earned)
+    variance = values.var(axis=1, ddof=1) / rows.independent
+    if chances is None:
+        variance += np.square([_missed(rows.error, share, own) for share in shares])
+    else:
+        variance = np.maximum(variance, _pooled_variance(rows, shares, own, chances[places]))
+    # All rows share one model: it predicts for the direct method and decides for the other, so that
+    # errors of different rows go together.
+    variance += _model_variance(model, active, rows, shares)
+    value, best_single, gain = (
+        Estimate(float(average), math.sqrt(each))
+        for average, each in zip(values.mean(axis=1), variance, strict=True)
+    )
+    logged = Estimate(
+        float(rows.rewards.mean()), math.sqrt(rows.rewards.var(ddof=1) / rows.independent)
+    )
+    card = Card(
+        rewards=len(model),
+        looked_at=len(places),
+        error=_root_mean_square(rows.error),
+        error_of_averages=_root_mean_square(_errors_of_averages(model)[places]),
+        value=value,
+        best_single_arm=labels[active[single]],
+        best_single=best_single,
+        gain=gain,
+        logged=logged,
+        estimator="direct" if chances is None else "doubly robust",
+        certificate=float(np.median(np.maximum(choice.gap, 0.0))),
+        probability=probability,
+        warnings=(),
+    )
+    return replace(card, warnings=_warnings(card, len(active)))
+
+
+def _warnings(card: Card, n_arms: int) -> tuple[str, ...]:
+    warnings = []
+    if n_arms > 1 and card.gain.value <= 1.96 * card.gain.error:
+        warnings.append(
+            "the policy cannot be told apart from always choosing "
+            f"{card.best_single_arm!r}: collect more rewards, or better contexts"
+        )
+    if card.explained <= 0:
+        warnings.append("rewards are predicted no better than by the arms' averages")
+    return tuple(warnings)
+
+
+def _left_out(model: ExactModel, active: Sequence[int], places: IntArray) -> _Rows:
+    contexts, rewards = model.contexts[places], model.rewards[places]
+    arms = model.sequence[places]
+    posterior = model.posterior(contexts, active)
+    visits = _visits(model)
+    error = np.empty(len(places))
+    columns = {arm: column for column, arm in enumerate(active)}
+    for arm in np.unique(arms).tolist():
+        rows = np.flatnonzero(arms == arm)
+        alone = model.left_out(arm, places[rows], visits[places[rows]])
+        error[rows] = alone.error
+        if arm in columns:
+            posterior.mean[rows, columns[arm]] = rewards[rows] - alone.error
+            posterior.std[rows, columns[arm]] = np.sqrt(alone.variance)
+    return _Rows(places, contexts, arms, rewards, posterior, error, visits[places])
+
+
+def _visits(model: ExactModel) -> IntArray:
+    """Return how often each observation was made: 1 where every visit had noise of its own."""
+    visits = np.ones(len(model), dtype=np.intp)
+    for arm, (contexts, rewards) in enumerate(zip(*model.by_arm(), strict=True)):
+        counts = repetitions(contexts, rewards)
+        if counts is None:
+            return np.ones(len(model), dtype=np.intp)
+        visits[model.sequence == arm] = counts
+    return visits
+
+
+def _decide(
+    model: ExactModel, active: Sequence[int], rules: Rules, seed: int, rows: _Rows
+) -> Choice:
+    burn_in_end = rules.burn_in * len(active)
+    history = ModelEvidence(model, rows.contexts, active, rules.width, burn_in_end, seed)
+    evidence = _Evidence(
+        belief=Belief(rows.posterior, rules.width),
+        contexts=rows.contexts,
+        n_arms=len(active),
+        seed=seed,
+        smallest_gap_in_history=history.smallest_gap_in_history,
+    )
+    return rules.method.recommender.choose(evidence)
+
+
+def _errors_of_averages(model: ExactModel) -> FloatArray:
+    """Return what the averages of the arms' other rewards miss, for every observation in order."""
+    errors, overall = np.empty(len(model)), float(model.rewards.mean())
+    for arm, rewards in enumerate(model.by_arm()[1]):
+        if len(rewards):
+            errors[model.places(arm)] = errors_of_averages(rewards, overall)
+    return errors
+
+
+def _missed(error: FloatArray, shares: FloatArray, own: FloatArray) -> float:
+    """Return by how much an average is wrong if predictions miss everywhere what they miss on rows.
+
+    These are the rows whose logged arm has a share. Noise apart, it is how wrong the model is where
+    it matters.
+    """
+    weights = (shares * own).sum(axis=1)
+    size = np.abs(weights).sum()
+    return float(weights @ error / size * np.abs(shares).sum(axis=1).mean()) if size > 0 else 0.0
+
+
+def _pooled_variance(
+    rows: _Rows, shares: FloatArray, own: FloatArray, chances: FloatArray
+) -> FloatArray:
+    """Return the variance of doubly robust averages if all predictions were equally wrong.
+
+    Few rows count, those whose arm is the policy's. That none of them happened to hear one of the
+    rare large rewards must not pass for certainty.
+    """
+    values = np.einsum("kij,ij->ki", shares, rows.posterior.mean)
+    counted = np.square((shares * own).sum(axis=2) / chances)
+    noise = counted.mean(axis=1) * np.square(rows.error).mean()
+    return np.asarray((values.var(axis=1, ddof=1) + noise) / rows.independent)
+
+
+def _model_variance(
+    model: ExactModel, active: Sequence[int], rows: _Rows, shares: FloatArray
+) -> FloatArray:
+    """Return the variance of each average of expected rewards, weighted by shares.
+
+    A posterior variance counts every reward's noise as the ridge. Rewards may be noisier where the
+    policy goes, as clicks are where they are likely; so each reward's own squared error is put in
+    the place of the ridge, as in sandwich estimators.
+    """
+    gram = model.kernel(rows.contexts, rows.contexts)
+    weights = shares / len(rows.arms)
+    total = np.zeros(len(shares))
+    for column, arm in enumerate(active):
+        variance, moves = model.sums(arm, rows.contexts, weights[:, :, column].T, gram)
+        own = np.flatnonzero(rows.arms == arm)
+        seen = np.square(moves[np.searchsorted(model.places(arm), rows.places[own])])
+        power = seen.sum(axis=0)
+        # Visits that share their noise add up before they are squared.
+        noise = (rows.visits[own] * np.square(rows.error[own])) @ seen
+        noise = np.divide(noise, power, out=np.full(len(shares), model.ridge), where=power > 0)
+        total += np.maximum(variance + (noise - model.ridge) * np.square(moves).sum(axis=0), 0.0)
+    return total
+
+
+def _read_propensities(propensities: Any, count: int) -> FloatArray | None:
+    if propensities is None:
+        return None
+    chances = checks.finite_vector("propensities", propensities)
+    if len(chances) != count:
+        raise ValueError(f"propensities must be one per reward told, {count}, got {len(chances)}")
+    if not ((chances > 0) & (chances <= 1)).all():
+        wrong = chances[~((chances > 0) & (chances <= 1))][0]
+        raise ValueError(f"propensities must be above 0 and at most 1, got {wrong:g}")
+    return chances
+
+
+def _root_mean_square(values: FloatArray) -> float:
+    return math.sqrt(float(np.square(values).mean()))

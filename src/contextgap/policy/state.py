@@ -1,0 +1,136 @@
+"""What learner and policy files have in common, checked as strictly as what users pass in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from contextgap.base import checks
+from contextgap.base import components as parts
+from contextgap.base.contexts import ContextSchema
+from contextgap.base.labels import Label, decode_label, encode_label, read_labels
+from contextgap.kernels import Kernel
+from contextgap.methods import Method
+from contextgap.models import ExactModel
+from contextgap.widths import Width
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The settings that learner and policy share.
+
+    Parameters
+    ----------
+    method
+        How to explore and how to deploy.
+    width
+        How standard deviations become intervals.
+    burn_in
+        Pulls per arm before the method takes over.
+    hindsight
+        Whether kernel, ridge or prior mean were chosen after seeing rewards.
+    """
+
+    method: Method
+    width: Width
+    burn_in: int
+    hindsight: bool = False
+
+
+def read_truth(name: str, value: Any) -> bool:
+    """Return a truth value, which a 0 or an empty list is not."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def read_seed(value: Any) -> int:
+    """Return a seed of 64 bits."""
+    seed = checks.whole("seed", value, least=0)
+    if seed >= 2**64:
+        raise ValueError("seed is too large")
+    return seed
+
+
+def describe_rules(rules: Rules) -> dict[str, Any]:
+    """Return the rules as plain values for a file's header."""
+    return {
+        "method": rules.method.describe(),
+        "width": rules.width.describe(),
+        "burn_in": rules.burn_in,
+        "hindsight": rules.hindsight,
+    }
+
+
+def restore_rules(header: dict[str, Any]) -> Rules:
+    """Reverse ``describe_rules``."""
+    method, width = parts.build(header["method"]), parts.build(header["width"])
+    if not (isinstance(method, Method) and isinstance(width, Width)):
+        raise ValueError("method or width is something else")
+    burn_in = checks.whole("burn_in", header["burn_in"], least=0)
+    return Rules(method, width, burn_in, read_truth("hindsight", header["hindsight"]))
+
+
+def describe_state(
+    model: ExactModel, labels: tuple[Label, ...], active: tuple[int, ...], schema: ContextSchema
+) -> dict[str, Any]:
+    """Return what was learnt, but for the arrays, as plain values for a file's header."""
+    return {
+        "kernel": model.kernel.describe(),
+        "ridge": model.ridge,
+        "prior_mean": model.prior_mean,
+        "arms": [encode_label(label) for label in labels],
+        "active": list(active),
+        "dimension": schema.dimension,
+        "columns": None if schema.columns is None else list(schema.columns),
+    }
+
+
+def restore_state(
+    header: dict[str, Any], arrays: dict[str, Any]
+) -> tuple[ExactModel, tuple[Label, ...], tuple[int, ...], ContextSchema]:
+    """Reverse ``describe_state``, arrays included."""
+    kernel = parts.build(header["kernel"])
+    if not isinstance(kernel, Kernel):
+        raise ValueError("the kernel is something else")
+    labels, active = _restore_arms(header["arms"], header["active"])
+    schema = _restore_schema(header["dimension"], header["columns"])
+    if schema.dimension is not None:
+        kernel.check_dimension(schema.dimension)
+    ridge = checks.positive("ridge", header["ridge"], "as a learner's")
+    model = ExactModel(kernel, ridge, len(labels), read_prior_mean(header["prior_mean"]))
+    model.restore(arrays)
+    if len(model) and model.contexts.shape[1] != schema.dimension:
+        raise ValueError("contexts have another dimension than the header says")
+    return model, labels, active, schema
+
+
+def read_prior_mean(value: Any) -> float | str:
+    """Return a prior mean: a number or "auto"."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f'prior_mean must be a number or "auto", got {value!r}')
+        return value
+    return checks.real("prior_mean", value, 'a number or "auto"')
+
+
+def _restore_arms(arms: Any, active: Any) -> tuple[tuple[Label, ...], tuple[int, ...]]:
+    if not (isinstance(arms, list) and isinstance(active, list)):
+        raise ValueError("arms are not a list")
+    labels = read_labels(decode_label(label) for label in arms)
+    places = tuple(checks.whole("active", place, least=0) for place in active)
+    if not places or sorted(set(places)) != list(places) or places[-1] >= len(labels):
+        raise ValueError("the list of arms in use does not match the arms")
+    return labels, places
+
+
+def _restore_schema(dimension: Any, columns: Any) -> ContextSchema:
+    if dimension is not None:
+        checks.whole("dimension", dimension, least=1)
+    if columns is None:
+        return ContextSchema(dimension)
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ValueError("columns are not a list of names")
+    if not len(set(columns)) == len(columns) == dimension:
+        raise ValueError("columns do not name the numbers of a context")
+    return ContextSchema(dimension, tuple(columns))

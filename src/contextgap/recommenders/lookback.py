@@ -1,0 +1,58 @@
+"""The look-back of Algorithm 1 kept step by step, where every step is seen as it happens.
+
+``history`` recovers the same from the factors afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from contextgap.belief import Belief
+from contextgap.recommenders.history import Choice
+
+
+class LookBack:
+    """The smallest gap over the latest steps, at fixed contexts.
+
+    Each step counts with the prior mean of its time; a policy with ``prior_mean="auto"`` looks back
+    with today's.
+
+    Parameters
+    ----------
+    last
+        How many steps to look back; None for all.
+    """
+
+    def __init__(self, last: int | None) -> None:
+        self.last = last
+        self._steps: deque[Choice] = deque(maxlen=last)
+        self._merge = last is None
+
+    @property
+    def empty(self) -> bool:
+        """Whether no step was taken in yet."""
+        return not self._steps
+
+    def add(self, belief: Belief) -> None:
+        """Take in the belief after one more step."""
+        found = Choice(belief.leader, belief.gap.min(axis=-1))
+        if self._merge and self._steps:
+            found = _earlier_or_smaller(self._steps.pop(), found)
+        self._steps.append(found)
+
+    def choice(self) -> Choice:
+        """Return the leader of the step whose smallest gap was smallest, for every context."""
+        steps = list(self._steps)
+        best = steps[0]
+        for later in steps[1:]:
+            best = _earlier_or_smaller(best, later)
+        return best
+
+
+def _earlier_or_smaller(earlier: Choice, later: Choice) -> Choice:
+    better = later.gap < earlier.gap
+    return Choice(
+        np.where(better, later.arm, earlier.arm), np.where(better, later.gap, earlier.gap)
+    )

@@ -1,0 +1,261 @@
+"""Recommenders: which arm to deploy, where there is no feedback and every mistake costs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.components import Component
+from contextgap.belief import Belief, gaps, highest_other
+from contextgap.models import ExactModel
+from contextgap.recommenders.history import Choice, smallest_gap_in_history
+from contextgap.widths import Width
+
+
+class Evidence(Protocol):
+    """What a recommender may look at.
+
+    ``contexts`` has shape (m, d), ``belief`` arrays (m, n_arms); ``seed`` is for rules that draw at
+    random.
+    """
+
+    contexts: FloatArray
+    n_arms: int
+    seed: int
+
+    @property
+    def belief(self) -> Belief:
+        """What is believed after the last step."""
+
+    def smallest_gap_in_history(self, last: int | None) -> Choice:
+        """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
+
+
+class ModelEvidence:
+    """Evidence that a model gives.
+
+    Parameters
+    ----------
+    model
+        The posterior, and through it every earlier one.
+    contexts
+        Contexts to recommend for, shape (m, d).
+    arms
+        The model's indices of the arms to choose from.
+    width
+        How standard deviations become intervals.
+    burn_in_end
+        Observations after which the look-back starts.
+    seed
+        For rules that draw at random.
+    """
+
+    def __init__(
+        self,
+        model: ExactModel,
+        contexts: FloatArray,
+        arms: Sequence[int],
+        width: Width,
+        burn_in_end: int,
+        seed: int,
+    ) -> None:
+        self.contexts = contexts
+        self.n_arms = len(arms)
+        self.seed = seed
+        self._model = model
+        self._arms = arms
+        self._width = width
+        self._burn_in_end = burn_in_end
+
+    @cached_property
+    def belief(self) -> Belief:
+        """What is believed now, contexts by arms."""
+        return Belief(self._model.posterior(self.contexts, self._arms), self._width)
+
+    def smallest_gap_in_history(self, last: int | None) -> Choice:
+        """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
+        now = len(self._model)
+        since = min(self._burn_in_end, now)
+        if last is not None:
+            since = max(since, now + 1 - last)
+        return smallest_gap_in_history(self._model, self.contexts, self._arms, self._width, since)
+
+
+class Recommender(Component, ABC):
+    """A rule that picks the arm to deploy at each context."""
+
+    @abstractmethod
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the chosen arms and their gaps."""
+
+
+class Settled(NamedTuple):
+    """Choices that may not need exact widths.
+
+    Parameters
+    ----------
+    arm
+        The arm chosen at each context, where it is certain.
+    certain
+        Where it is.
+    """
+
+    arm: IntArray
+    certain: NDArray[np.bool_]
+
+
+def _clearly_highest(low: FloatArray, high: FloatArray, slack: FloatArray) -> Settled:
+    """Choose the highest score, scores lying between ``low`` and ``high``."""
+    arm = low.argmax(axis=-1)
+    rows = np.arange(len(low))
+    others = high.copy()
+    others[rows, arm] = -np.inf
+    return Settled(arm, low[rows, arm] > others.max(axis=-1) + 4 * slack)
+
+
+class _ByBelief(Recommender):
+    """A rule that looks at the belief after the last step only."""
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the chosen arms and their gaps."""
+        arm = self._pick(evidence)
+        gap = np.take_along_axis(evidence.belief.gap, arm[:, None], axis=-1)[:, 0]
+        return Choice(arm, gap)
+
+    @abstractmethod
+    def _pick(self, evidence: Evidence) -> IntArray: ...
+
+
+class BoundedRule(_ByBelief):
+    """A rule that can often tell its choice from bounds on the half widths."""
+
+    needs_widths: ClassVar[bool] = True  # or only means
+
+    @abstractmethod
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+        """Return what is chosen for any half widths between two beliefs' with the same means.
+
+        ``slack`` is by how much each context's means may be wrong.
+        """
+
+
+@dataclass(frozen=True)
+class SmallestGap(BoundedRule):
+    """Deploy the leader after the last step: the paper's practical rule."""
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return evidence.belief.leader
+
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+        """Return the leader where it is the same for all widths.
+
+        With m means, w half widths and M the highest upper among arms other than a and b, the gap
+        of b exceeds that of a by s_a − s_b, where s_i = m_i + max(m_i, M − w_i): mostly their
+        widths cancel out. So this tells more than bounds on the gaps would.
+        """
+        mean, rows = least.mean, np.arange(len(least.mean))
+        if mean.shape[1] == 1:
+            return Settled(np.zeros(len(rows), dtype=np.intp), np.ones(len(rows), dtype=bool))
+        middle = (least.half_width + most.half_width) / 2
+        leader = gaps(mean - middle, mean + middle).argmin(axis=-1)
+        uppers = [belief.upper.copy() for belief in (least, most)]
+        for upper in uppers:
+            upper[rows, leader] = -np.inf
+        low, high = map(highest_other, uppers)
+        own, width = mean[rows, leader, None], most.half_width[rows, leader, None]
+        ours = own + np.maximum(own, low - width)
+        theirs = mean + np.maximum(mean, high - least.half_width)
+        theirs[rows, leader] = -np.inf
+        certain = (ours > theirs + 4 * slack[:, None]).all(axis=-1)
+        return Settled(leader, np.asarray(certain))
+
+
+@dataclass(frozen=True)
+class HighestMean(BoundedRule):
+    """Deploy the arm with the highest posterior mean."""
+
+    needs_widths: ClassVar[bool] = False
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return np.asarray(evidence.belief.mean.argmax(axis=-1))
+
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+        """Return the highest mean; widths play no part."""
+        del most
+        return _clearly_highest(least.mean, least.mean, slack)
+
+
+@dataclass(frozen=True)
+class HighestUpper(BoundedRule):
+    """Deploy the arm with the highest upper bound, as Kernel-UCB does."""
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return np.asarray(evidence.belief.upper.argmax(axis=-1))
+
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+        """Return the arm whose least upper bound is above all others' greatest."""
+        return _clearly_highest(least.upper, most.upper, slack)
+
+
+@dataclass(frozen=True)
+class PosteriorSample(_ByBelief):
+    """Deploy the highest of one random draw per arm, as Kernel-TS does.
+
+    The draw is a fixed function of context, arm and seed. So a frozen policy is a function: it
+    gives the same answer twice, in any order, in any thread.
+    """
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        belief = evidence.belief
+        normals = context_normals(evidence.contexts, evidence.n_arms, evidence.seed)
+        return np.asarray((belief.mean + belief.half_width * normals).argmax(axis=-1))
+
+
+@dataclass(frozen=True)
+class SmallestGapInHistory(Recommender):
+    """Deploy the leader of the step whose smallest gap was smallest: Algorithm 1, exactly.
+
+    Parameters
+    ----------
+    last
+        How many steps to look back, 1 being the last alone; None for all since the burn-in.
+    """
+
+    last: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.last is not None:
+            object.__setattr__(self, "last", checks.whole("last", self.last, least=1))
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the chosen arms and their gaps at the steps they were chosen for."""
+        return evidence.smallest_gap_in_history(self.last)
+
+
+def context_normals(contexts: FloatArray, n_arms: int, seed: int) -> FloatArray:
+    """Return standard normal draws, shape (m, n_arms), each a hash of seed, context and arm."""
+    from scipy.special import ndtri  # slow to load, and most policies do without
+
+    state = np.full(len(contexts), seed, dtype=np.uint64)
+    for column in (contexts + 0.0).T:  # + 0.0 makes −0.0 and 0.0 the same context
+        state = _scramble(_scramble(state) ^ np.ascontiguousarray(column).view(np.uint64))
+    arms = np.arange(1, n_arms + 1, dtype=np.uint64)
+    bits = _scramble(_scramble(state)[:, None] ^ _scramble(arms)[None, :])
+    uniform = ((bits >> np.uint64(11)) + 0.5) * 2.0**-53
+    return np.asarray(ndtri(uniform))
+
+
+def _scramble(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser (Steele, Lea and Flood, 2014): 64 bits to 64 others."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -1,0 +1,242 @@
+"""Decisions without all of the work are those of the whole work."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import LinAlgError
+
+import contextgap as cg
+from contextgap.belief import Belief
+from contextgap.kernels import Constant
+from contextgap.models import Posterior
+from contextgap.models.narrowing import NarrowingPosterior, StillModel
+from contextgap.models.spectrum import STAGES, leading_spectrum
+from contextgap.policy import shortcut
+
+RULES = [cg.SmallestGap(), cg.HighestMean(), cg.HighestUpper()]
+WIDTHS = [cg.PosteriorWidth(1.0), cg.RidgeWidth(0.1), cg.TheoremWidth(0.1, 1.0, 0.1)]
+KERNELS = [
+    cg.Gaussian(0.3),
+    3.0 * cg.Matern((0.5, 0.8), 1.5) + 2.0 * Constant(),
+    cg.Polynomial(2, 1.0),
+]
+
+
+def policy_of(rule, sizes, kernel=KERNELS[0], ridge=0.01, width=WIDTHS[0], seed=0, **more):
+    rng = np.random.default_rng(seed)
+    learner = cg.Learner(
+        len(sizes),
+        kernel=kernel,
+        ridge=ridge,
+        width=width,
+        method=cg.Method(explorer=cg.METHODS["uniform"].explorer, recommender=rule),
+        **more,
+    )
+    arms = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    contexts = rng.uniform(-1, 1, (len(arms), 2))
+    rewards = np.sin(3 * (arms + 1) * contexts[:, 0]) + 0.1 * rng.normal(size=len(arms))
+    return learner.fit(contexts, arms, rewards).freeze()
+
+
+def check(policy, contexts):
+    """Compare with the rule, as a new policy decides and as one whose spectra were found."""
+    expected = policy._choose(contexts).arm
+    still = policy._shortcut
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(still, "pays", True)
+        np.testing.assert_array_equal(policy._pick(contexts), expected)
+        patch.setattr(still, "_spectra_at", 0)
+        patch.setattr(still, "_largest", 0)
+        np.testing.assert_array_equal(policy._pick(contexts), expected)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("width", WIDTHS, ids=lambda width: type(width).__name__)
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+def test_the_same_arms_as_the_rule_itself(rule, width, kernel):
+    policy = policy_of(rule, (300, 520, 40, 0), kernel, width=width, prior_mean=0.4)
+    check(policy, np.random.default_rng(1).uniform(-1.5, 1.5, (400, 2)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rule=st.sampled_from(RULES),
+    sizes=st.lists(st.integers(0, 270), min_size=1, max_size=4).filter(sum),
+    ridge=st.sampled_from([1e-10, 1e-4, 0.1, 10.0]),
+    seed=st.integers(0, 100),
+    prior_mean=st.sampled_from([0.0, -3.0, "auto"]),
+)
+def test_the_same_arms_for_any_sizes_and_ridges(rule, sizes, ridge, seed, prior_mean):
+    policy = policy_of(rule, sizes, ridge=ridge, seed=seed, prior_mean=prior_mean)
+    contexts = np.random.default_rng(seed).uniform(-1.2, 1.2, (60, 2))
+    check(policy, np.vstack([contexts, policy._model.contexts[:20]]))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_ties_go_to_the_lowest_index_as_ever(rule):
+    learner = cg.Learner(
+        3,
+        kernel=KERNELS[0],
+        ridge=0.01,
+        method=cg.Method(explorer=cg.METHODS["uniform"].explorer, recommender=rule),
+    )
+    x = np.random.default_rng(0).uniform(-1, 1, (30, 2))
+    for arm in range(3):  # three arms that are told the same
+        learner.tell(x, [arm] * 30, np.sin(x[:, 0]))
+    policy = learner.freeze()
+    check(policy, x)
+    assert set(policy.recommend(x).tolist()) == {0}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kernel=st.sampled_from([*KERNELS, cg.Matern(0.4, 0.5), cg.Linear()]),
+    sizes=st.lists(st.integers(0, 300), min_size=1, max_size=3).filter(sum),
+    ridge=st.sampled_from([1e-8, 1e-4, 0.1, 10.0]),
+    repeats=st.integers(1, 40),
+    seed=st.integers(0, 100),
+)
+def test_bounds_hold_at_every_stage(kernel, sizes, ridge, repeats, seed):
+    rng = np.random.default_rng(seed)
+    learner = cg.Learner(len(sizes), kernel=kernel, ridge=ridge, method="uniform")
+    arms = np.repeat(np.arange(len(sizes)), sizes)
+    distinct = rng.uniform(-1, 1, (-(-len(arms) // repeats), 2))
+    contexts = distinct[rng.integers(len(distinct), size=len(arms))]
+    policy = learner.fit(contexts, arms, rng.normal(size=len(arms))).freeze()
+    contexts = np.vstack([rng.uniform(-1.5, 1.5, (30, 2)), contexts[:20], np.zeros((1, 2))])
+    exact = policy._model.posterior(contexts, policy._active)
+    still = StillModel(policy._model, policy._active)
+    still.find_spectra()
+    for _ in range(2):
+        narrowing = NarrowingPosterior(still, contexts)
+        assert (np.abs(narrowing.mean - exact.mean).max(axis=1) <= narrowing.slack).all()
+        while True:
+            assert (narrowing.least <= exact.std).all()
+            assert (narrowing.most >= exact.std).all()
+            if not narrowing.can_narrow:
+                break
+            narrowing.narrow()
+        still.spectra = []  # and without them
+
+
+def test_bounds_close():
+    policy = policy_of(RULES[0], (300, 520, 40, 0), cg.Gaussian(0.15))
+    contexts = np.random.default_rng(1).uniform(-1.5, 1.5, (50, 2))
+    exact = policy._model.posterior(contexts, policy._active)
+    still = StillModel(policy._model, policy._active)
+    still.find_spectra()
+    narrowing = NarrowingPosterior(still, contexts)
+    apart = [(narrowing.most - narrowing.least).sum()]
+    while narrowing.can_narrow:
+        narrowing.narrow()
+        apart.append((narrowing.most - narrowing.least).sum())
+    assert len(apart) == 1 + len(STAGES)
+    assert apart == sorted(apart, reverse=True)
+    np.testing.assert_allclose(narrowing.most, exact.std, atol=2e-3)
+    np.testing.assert_allclose(narrowing.least, exact.std, atol=2e-3)
+
+
+def test_a_spectrum_is_that_of_the_matrix():
+    x = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    gram = cg.Gaussian(0.15)(x, x)
+    spectrum = leading_spectrum(gram, 0.01)
+    assert spectrum.vectors.shape == (300, STAGES[-1]) or spectrum.values[-1] > 1e-3
+    vectors, values = spectrum.vectors, spectrum.values
+    np.testing.assert_allclose(gram @ vectors, vectors * values, atol=1e-12)
+    rest = gram - (vectors * values) @ vectors.T
+    assert np.linalg.norm(rest, 2) <= spectrum.next_value
+    assert spectrum.tolerance < 1e-8
+
+
+@settings(max_examples=200, deadline=None)
+@given(n_arms=st.integers(1, 5), seed=st.integers(0, 10**6), slack=st.sampled_from([0.0, 0.01]))
+def test_what_smallest_gap_calls_certain_holds_for_all_widths(n_arms, seed, slack):
+    rng = np.random.default_rng(seed)
+    mean = rng.normal(size=(40, n_arms))
+    low = rng.exponential(0.5, (40, n_arms))
+    high = low + rng.exponential(0.3, (40, n_arms))
+
+    def belief(mean, std):
+        return Belief(Posterior(mean, std, np.zeros(n_arms), 1.0, n_arms), cg.PosteriorWidth(1.0))
+
+    settled = cg.SmallestGap().decided(belief(mean, low), belief(mean, high), np.full(40, slack))
+    for trial in range(60):
+        # Corners are where it is hardest to be right.
+        share = rng.integers(0, 2, low.shape) if trial % 2 else rng.uniform(size=low.shape)
+        wrong = slack * rng.integers(-1, 2, low.shape)
+        leader = belief(mean + wrong, low + share * (high - low)).leader
+        assert (leader == settled.arm)[settled.certain].all()
+    if n_arms == 2 and not slack:
+        assert settled.certain.all()  # widths cancel out
+
+
+def test_bounds_decide_most_contexts():
+    policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5))
+    contexts = np.random.default_rng(1).uniform(-1, 1, (500, 2))
+    _, cold = policy._shortcut.decided(contexts, 10**6)
+    assert len(cold) < 0.5 * 500
+    policy._shortcut._spectra_at = 0
+    _, warm = policy._shortcut.decided(contexts, 10**6)
+    assert len(warm) < 0.01 * 500
+
+
+def test_spectra_are_found_when_they_would_have_paid():
+    policy = policy_of(RULES[0], (270, 280, 260), cg.Gaussian(0.1))
+    contexts = np.random.default_rng(1).uniform(-1, 1, (400, 2))
+
+    def prepared():
+        return policy._shortcut._still is not None and bool(policy._shortcut._still.spectra)
+
+    while policy._shortcut._undecided < 6 * 280:
+        for context in contexts:
+            policy.recommend(context)
+    assert not prepared()  # who waits for one decision is not made to wait for that
+    policy.recommend(contexts)
+    assert prepared()
+    new = policy_of(RULES[0], (270, 280, 260), cg.Gaussian(0.1))
+    new.recommend(contexts)
+    assert not new._shortcut._still.spectra
+
+
+def test_spectra_that_rounding_spoils_are_not_used():
+    policy = policy_of(RULES[0], (300, 300), ridge=1e-13)
+    still = StillModel(policy._model, policy._active)
+    still.find_spectra()
+    assert still.spectra == []
+
+
+def test_a_spectrum_that_cannot_be_found_is_done_without(monkeypatch):
+    def fails(*args, **more):
+        raise LinAlgError("did not converge")
+
+    monkeypatch.setattr("contextgap.models.spectrum.eigh", fails)
+    check(policy_of(RULES[0], (300, 280, 270)), np.random.default_rng(1).uniform(-1, 1, (50, 2)))
+
+
+def test_small_arms_and_rules_that_cannot_tell_go_the_long_way(monkeypatch):
+    monkeypatch.setattr(shortcut.Shortcut, "decided", None)
+    contexts = np.random.default_rng(1).uniform(-1, 1, (20, 2))
+    for rule in (cg.SmallestGapInHistory(), cg.PosteriorSample(), cg.SmallestGap()):
+        policy = policy_of(rule, (30, 30))
+        np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
+
+
+def test_contexts_where_squares_would_overflow():
+    policy = policy_of(RULES[0], (300, 280, 270), cg.Polynomial(3, 1.0))
+    check(policy, np.array([[1e50, 1e50], [-1e50, 0.0], [0.0, 0.0]]))
+
+
+def test_no_contexts_no_arms():
+    for rule in RULES:
+        assert len(policy_of(rule, (300, 300)).recommend(np.empty((0, 2)))) == 0
+
+
+def test_recommending_while_picks_are_pending():
+    learner = cg.Learner(2, kernel=KERNELS[0], ridge=0.01, seed=0)
+    x = np.random.default_rng(0).uniform(-1, 1, (30, 2))
+    learner.fit(x, [0, 1] * 15, np.sin(3 * x[:, 0]))
+    before = learner.recommend(x)
+    learner.ask(x[:5])
+    learner.decide(x[0])  # assumes the pending picks
+    assert (learner.recommend(x) == before).all()
