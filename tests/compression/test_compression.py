@@ -299,7 +299,7 @@ def test_contexts_observed_many_times_do_no_harm(ridge):
     pulls = np.arange(90) % 2
     policy = learner.fit(contexts, pulls, reward(contexts, pulls)).freeze()
     small, report = compress(policy, points=14, contexts=sample(400))
-    assert np.isfinite(small._model.rewards).all()
+    assert np.isfinite(small._model.observed.rewards).all()
     assert report.agreement == same(policy, small, sample(400)[3::4])
 
 
@@ -325,7 +325,9 @@ def test_refitted_means_are_prior_plus_weights_times_kernel(kernel, ridge, size,
     np.testing.assert_allclose(mean, expected, atol=1e-6 * np.abs(weights).sum())
     if ridge >= 1e-3:  # and its rewards make the textbook's posterior the same
         dense = DenseModel(policy.kernel, ridge, 3, prior)
-        dense.observe_many(made._model.contexts, made._model.sequence, made._model.rewards)
+        dense.observe_many(
+            made._model.observed.contexts, made._model.observed.arms, made._model.observed.rewards
+        )
         np.testing.assert_allclose(dense.posterior(contexts, range(3)).mean, expected, atol=1e-8)
 
 
@@ -413,7 +415,7 @@ def test_reference_contexts_are_the_observed_ones_and_copies_near_them():
     policy = frozen(steps=60)
     fitted, held_out = read_reference(policy, None, np.random.default_rng(0))
     assert (len(fitted), len(held_out)) == (90, 30)
-    observed = {tuple(row) for row in policy._model.contexts}
+    observed = {tuple(row) for row in policy._model.observed.contexts}
     together = np.vstack([fitted, held_out])
     copies = np.array([row for row in together if tuple(row) not in observed])
     assert len(copies) >= 55  # the difference between a context and itself moves nothing

@@ -60,7 +60,7 @@ def contexts_for(policy, count, seed=9):
     rng = np.random.default_rng(seed)
     d = policy.dimension
     far = rng.uniform(-30, 30, (20, d))
-    return np.vstack([rng.uniform(-1.5, 1.5, (count, d)), far, policy._model.contexts])
+    return np.vstack([rng.uniform(-1.5, 1.5, (count, d)), far, policy._model.observed.contexts])
 
 
 def scores(policy, rows):

@@ -310,7 +310,7 @@ def test_a_removed_arm_is_never_chosen_again(method, tmp_path):
     learner.save(tmp_path / "l.cgap")
     again = cg.Learner.load(tmp_path / "l.cgap")
     assert again.arms == ("a", "c")
-    assert again._model.count(1) == before + 1
+    assert again._model.observed.count(1) == before + 1
 
 
 def test_a_removed_arm_does_not_distort_the_others():
@@ -553,5 +553,5 @@ def test_threads_take_turns():
     assert learner.pending == 0
     model = learner._model
     fresh = cg.Learner(4, kernel=cg.Gaussian(1.0), ridge=0.1)
-    fresh.fit(model.contexts, model.sequence.tolist(), model.rewards)
+    fresh.fit(model.observed.contexts, model.observed.arms.tolist(), model.observed.rewards)
     np.testing.assert_allclose(learner.decide([1.5]).mean, fresh.decide([1.5]).mean, atol=1e-9)

@@ -22,7 +22,14 @@ def taught(method="contextual-gap", steps=24, **settings):
 
 def told(learner):
     model = learner._model
-    return list(zip(model.contexts, model.sequence.tolist(), model.rewards.tolist(), strict=True))
+    return list(
+        zip(
+            model.observed.contexts,
+            model.observed.arms.tolist(),
+            model.observed.rewards.tolist(),
+            strict=True,
+        )
+    )
 
 
 POOL = np.linspace(-1.3, 1.3, 41)[:, None]

@@ -48,7 +48,7 @@ def test_equals_the_dense_model(kernel, prior_mean, rng):
     table = dense.posterior(queries, range(3))
     assert_same(exact.posterior(queries, range(3)), table)
     for row, query in enumerate(queries[:5]):
-        one = exact.posterior_at(query, range(3))
+        one = exact.posterior(query, range(3))
         np.testing.assert_allclose(one.mean, table.mean[row], rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(one.std, table.std[row], rtol=1e-8, atol=1e-8)
 
@@ -78,7 +78,7 @@ def test_bulk_loading_equals_one_at_a_time(first, rng):
     bulk.observe_many(contexts[first:], arms[first:], rewards[first:])
     queries = rng.normal(size=(30, 3))
     assert_same(bulk.posterior(queries, range(3)), one.posterior(queries, range(3)))
-    np.testing.assert_array_equal(bulk.sequence, one.sequence)
+    np.testing.assert_array_equal(bulk.observed.arms, one.observed.arms)
 
 
 @pytest.mark.parametrize("load", ["one at a time", "bulk"])
@@ -169,28 +169,27 @@ def test_an_assumed_observation_shrinks_the_variance_and_leaves_the_mean(rng):
     for each in (model, told):
         each.observe_many(contexts, arms, rewards)
     query, assumed = rng.normal(size=3), rng.normal(size=(2, 3))
-    before = model.posterior_at(query, range(3))
+    before = model.posterior(query, range(3))
     for context in assumed:
-        model.assume(context, 1)
-        told.observe(context, 1, float(told.posterior_at(context, range(3)).mean[1]))
-    during = model.posterior_at(query, range(3))
-    as_if_told = told.posterior_at(query, range(3))
+        told.observe(context, 1, float(told.posterior(context, range(3)).mean[1]))
+    during = model.posterior(query, range(3), {1: list(assumed)})
+    as_if_told = told.posterior(query, range(3))
     np.testing.assert_allclose(during.mean, before.mean, rtol=1e-12)
     np.testing.assert_allclose(during.mean, as_if_told.mean, rtol=1e-9)
     np.testing.assert_allclose(during.std, as_if_told.std, rtol=1e-9)
-    model.retract(1)
-    after = model.posterior_at(query, range(3))
+    after = model.posterior(query, range(3))
     np.testing.assert_array_equal(after.std, before.std)
     np.testing.assert_array_equal(after.mean, before.mean)
 
 
 @pytest.mark.parametrize("since", [0, 17, 60])
-def test_paths_hold_every_earlier_posterior(since, rng):
+def test_the_history_holds_every_earlier_posterior(since, rng):
     contexts, arms, rewards = data(rng)
     queries = rng.normal(size=(4, 3))
     whole = ExactModel(cg.Gaussian(1.0), 0.1, 3, 1.0)
     whole.observe_many(contexts, arms, rewards)
-    paths = whole.paths(queries, range(3), since)
+    paths, steps = whole.history(queries, range(3), since)
+    np.testing.assert_array_equal(np.diff(steps, axis=0), np.eye(3)[arms[since:]])
     growing = DenseModel(cg.Gaussian(1.0), 0.1, 3, 1.0)
     growing.observe_many(contexts[:since], arms[:since], rewards[:since])
     states = [0, 0, 0]

@@ -18,7 +18,7 @@ def test_follows_the_exact_posterior_at_every_point(kernel, prior_mean, window, 
     )
     exact = ExactModel(kernel, 0.1, n_arms, prior_mean)
     for step in range(steps):
-        here = exact.posterior_at(points[step], range(n_arms))
+        here = exact.posterior(points[step], range(n_arms))
         now = tracked.posterior_now()
         np.testing.assert_allclose(now.mean, here.mean, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(now.std, here.std, rtol=1e-8)

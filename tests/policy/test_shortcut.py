@@ -4,17 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.linalg import LinAlgError
 
 import contextgap as cg
 from contextgap.belief import Belief
 from contextgap.kernels import Constant
 from contextgap.models import Posterior
-from contextgap.models.narrowing import NarrowingPosterior, StillModel
-from contextgap.models.spectrum import STAGES, leading_spectrum
 from contextgap.policy import shortcut
 
-RULES = [cg.SmallestGap(), cg.HighestMean(), cg.HighestUpper()]
+RULES = [cg.SmallestGap(), cg.HighestMean()]
 WIDTHS = [cg.PosteriorWidth(1.0), cg.RidgeWidth(0.1), cg.TheoremWidth(0.1, 1.0, 0.1)]
 KERNELS = [
     cg.Gaussian(0.3),
@@ -40,15 +37,10 @@ def policy_of(rule, sizes, kernel=KERNELS[0], ridge=0.01, width=WIDTHS[0], seed=
 
 
 def check(policy, contexts):
-    """Compare with the rule, as a new policy decides and as one whose spectra were found."""
-    expected = policy._choose(contexts).arm
-    still = policy._shortcut
+    """Compare with the rule, bounds used however few the points."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(still, "pays", True)
-        np.testing.assert_array_equal(policy._pick(contexts), expected)
-        patch.setattr(still, "_spectra_at", 0)
-        patch.setattr(still, "_largest", 0)
-        np.testing.assert_array_equal(policy._pick(contexts), expected)
+        patch.setattr(shortcut, "_FEW", 0)
+        np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -70,7 +62,7 @@ def test_the_same_arms_as_the_rule_itself(rule, width, kernel):
 def test_the_same_arms_for_any_sizes_and_ridges(rule, sizes, ridge, seed, prior_mean):
     policy = policy_of(rule, sizes, ridge=ridge, seed=seed, prior_mean=prior_mean)
     contexts = np.random.default_rng(seed).uniform(-1.2, 1.2, (60, 2))
-    check(policy, np.vstack([contexts, policy._model.contexts[:20]]))
+    check(policy, np.vstack([contexts, policy._model.observed.contexts[:20]]))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -97,7 +89,7 @@ def test_ties_go_to_the_lowest_index_as_ever(rule):
     repeats=st.integers(1, 40),
     seed=st.integers(0, 100),
 )
-def test_bounds_hold_at_every_stage(kernel, sizes, ridge, repeats, seed):
+def test_bounds_hold(kernel, sizes, ridge, repeats, seed):
     rng = np.random.default_rng(seed)
     learner = cg.Learner(len(sizes), kernel=kernel, ridge=ridge, method="uniform")
     arms = np.repeat(np.arange(len(sizes)), sizes)
@@ -106,47 +98,10 @@ def test_bounds_hold_at_every_stage(kernel, sizes, ridge, repeats, seed):
     policy = learner.fit(contexts, arms, rng.normal(size=len(arms))).freeze()
     contexts = np.vstack([rng.uniform(-1.5, 1.5, (30, 2)), contexts[:20], np.zeros((1, 2))])
     exact = policy._model.posterior(contexts, policy._active)
-    still = StillModel(policy._model, policy._active)
-    still.find_spectra()
-    for _ in range(2):
-        narrowing = NarrowingPosterior(still, contexts)
-        assert (np.abs(narrowing.mean - exact.mean).max(axis=1) <= narrowing.slack).all()
-        while True:
-            assert (narrowing.least <= exact.std).all()
-            assert (narrowing.most >= exact.std).all()
-            if not narrowing.can_narrow:
-                break
-            narrowing.narrow()
-        still.spectra = []  # and without them
-
-
-def test_bounds_close():
-    policy = policy_of(RULES[0], (300, 520, 40, 0), cg.Gaussian(0.15))
-    contexts = np.random.default_rng(1).uniform(-1.5, 1.5, (50, 2))
-    exact = policy._model.posterior(contexts, policy._active)
-    still = StillModel(policy._model, policy._active)
-    still.find_spectra()
-    narrowing = NarrowingPosterior(still, contexts)
-    apart = [(narrowing.most - narrowing.least).sum()]
-    while narrowing.can_narrow:
-        narrowing.narrow()
-        apart.append((narrowing.most - narrowing.least).sum())
-    assert len(apart) == 1 + len(STAGES)
-    assert apart == sorted(apart, reverse=True)
-    np.testing.assert_allclose(narrowing.most, exact.std, atol=2e-3)
-    np.testing.assert_allclose(narrowing.least, exact.std, atol=2e-3)
-
-
-def test_a_spectrum_is_that_of_the_matrix():
-    x = np.random.default_rng(0).uniform(-1, 1, (300, 2))
-    gram = cg.Gaussian(0.15)(x, x)
-    spectrum = leading_spectrum(gram, 0.01)
-    assert spectrum.vectors.shape == (300, STAGES[-1]) or spectrum.values[-1] > 1e-3
-    vectors, values = spectrum.vectors, spectrum.values
-    np.testing.assert_allclose(gram @ vectors, vectors * values, atol=1e-12)
-    rest = gram - (vectors * values) @ vectors.T
-    assert np.linalg.norm(rest, 2) <= spectrum.next_value
-    assert spectrum.tolerance < 1e-8
+    bounds = policy._model.bounds(contexts, policy._active)
+    assert (np.abs(bounds.mean - exact.mean).max(axis=1) <= bounds.slack).all()
+    assert (bounds.least <= exact.std).all()
+    assert (bounds.most >= exact.std).all()
 
 
 @settings(max_examples=200, deadline=None)
@@ -174,50 +129,27 @@ def test_what_smallest_gap_calls_certain_holds_for_all_widths(n_arms, seed, slac
 def test_bounds_decide_most_contexts():
     policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5))
     contexts = np.random.default_rng(1).uniform(-1, 1, (500, 2))
-    _, cold = policy._shortcut.decided(contexts, 10**6)
-    assert len(cold) < 0.5 * 500
-    policy._shortcut._spectra_at = 0
-    _, warm = policy._shortcut.decided(contexts, 10**6)
-    assert len(warm) < 0.01 * 500
+    arms = shortcut.decided(
+        policy.method.recommender, policy._model, policy._active, policy.width, contexts
+    )
+    assert len(arms[1]) < 0.5 * 500
 
 
-def test_spectra_are_found_when_they_would_have_paid():
-    policy = policy_of(RULES[0], (270, 280, 260), cg.Gaussian(0.1))
-    contexts = np.random.default_rng(1).uniform(-1, 1, (400, 2))
-
-    def prepared():
-        return policy._shortcut._still is not None and bool(policy._shortcut._still.spectra)
-
-    while policy._shortcut._undecided < 6 * 280:
-        for context in contexts:
-            policy.recommend(context)
-    assert not prepared()  # who waits for one decision is not made to wait for that
-    policy.recommend(contexts)
-    assert prepared()
-    new = policy_of(RULES[0], (270, 280, 260), cg.Gaussian(0.1))
-    new.recommend(contexts)
-    assert not new._shortcut._still.spectra
-
-
-def test_spectra_that_rounding_spoils_are_not_used():
-    policy = policy_of(RULES[0], (300, 300), ridge=1e-13)
-    still = StillModel(policy._model, policy._active)
-    still.find_spectra()
-    assert still.spectra == []
-
-
-def test_a_spectrum_that_cannot_be_found_is_done_without(monkeypatch):
-    def fails(*args, **more):
-        raise LinAlgError("did not converge")
-
-    monkeypatch.setattr("contextgap.models.spectrum.eigh", fails)
-    check(policy_of(RULES[0], (300, 280, 270)), np.random.default_rng(1).uniform(-1, 1, (50, 2)))
+def test_many_contexts_that_are_the_same():
+    """One-hot rows make kernel matrices with many equal eigenvalues."""
+    rng = np.random.default_rng(0)
+    contexts = np.eye(6)[rng.integers(6, size=1200)]
+    learner = cg.Learner(3, kernel=cg.Gaussian(0.7), ridge=0.1, width=cg.PosteriorWidth(2.0))
+    learner.fit(contexts, rng.integers(3, size=1200), rng.normal(size=1200))
+    policy, query = learner.freeze(), contexts[rng.integers(1200, size=5000)]
+    np.testing.assert_array_equal(policy.recommend(query), policy._choose(query).arm)
 
 
 def test_small_arms_and_rules_that_cannot_tell_go_the_long_way(monkeypatch):
-    monkeypatch.setattr(shortcut.Shortcut, "decided", None)
+    monkeypatch.setattr(shortcut, "decided", None)
     contexts = np.random.default_rng(1).uniform(-1, 1, (20, 2))
-    for rule in (cg.SmallestGapInHistory(), cg.PosteriorSample(), cg.SmallestGap()):
+    rules = (cg.SmallestGapInHistory(), cg.PosteriorSample(), cg.HighestUpper(), cg.SmallestGap())
+    for rule in rules:
         policy = policy_of(rule, (30, 30))
         np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
 

@@ -31,7 +31,7 @@ def test_the_determinant_is_the_sum_of_squared_deviations_over_all_observations(
     model = ExactModel(cg.Gaussian(0.4), ridge, 1)
     terms = []
     for context in contexts:
-        std = model.posterior_at(context, [0]).std[0]
+        std = model.posterior(context, [0]).std[0]
         terms.append((math.log1p(std**2 / ridge), math.log1p(std / ridge)))
         model.observe(context, 0, 0.0)
     gram = cg.Gaussian(0.4)(contexts, contexts)

@@ -162,15 +162,17 @@ def test_tuning_keeps_what_was_observed_and_asked():
     assert learner.tune() is learner
     assert learner.counts == counts
     assert learner.pending == 2
-    np.testing.assert_array_equal(learner._model.rewards, before.rewards)
-    np.testing.assert_array_equal(learner._model.sequence, before.sequence)
+    np.testing.assert_array_equal(learner._model.observed.rewards, before.observed.rewards)
+    np.testing.assert_array_equal(learner._model.observed.arms, before.observed.arms)
     learner.tell([[0.1, 0.2], [0.3, 0.4]], waiting, [0.0, 0.0])
     assert learner.pending == 0
     fresh = cg.Learner(
         list("abc"), kernel=learner.kernel, ridge=learner.ridge, prior_mean=learner.prior_mean
     )
     fresh.fit(
-        learner._model.contexts, ["abc"[i] for i in learner._model.sequence], learner._model.rewards
+        learner._model.observed.contexts,
+        ["abc"[i] for i in learner._model.observed.arms],
+        learner._model.observed.rewards,
     )
     np.testing.assert_allclose(fresh.decide([0.5, 0.5]).mean, learner.decide([0.5, 0.5]).mean)
 

@@ -52,9 +52,9 @@ def test_every_model_gives_the_same_widths(rng):
     expected = width.half_width(dense.posterior(points[20:], range(3)))
     np.testing.assert_allclose(width.half_width(exact.posterior(points[20:], range(3))), expected)
     np.testing.assert_allclose(width.half_width(tracked.posterior_from(20)), expected)
-    one = width.half_width(exact.posterior_at(points[20], range(3)))
+    one = width.half_width(exact.posterior(points[20], range(3)))
     np.testing.assert_allclose(one, expected[0])
-    for arm, path in enumerate(exact.paths(points[20:], range(3), 0)):
+    for arm, path in enumerate(exact.history(points[20:], range(3), 0).states):
         np.testing.assert_allclose(width.half_width(path)[-1], expected[:, arm])
 
 

@@ -26,7 +26,7 @@ from contextgap.base.components import UnknownComponentError
 from contextgap.base.saving import whole_file
 
 FORMAT = "contextgap"
-VERSION = 1
+VERSIONS = (1, 2)  # that this release reads; models other than 0.1's need 2
 
 
 class FileFormatError(ValueError):
@@ -38,9 +38,10 @@ def write(
     kind: str,
     header: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
+    version: int = 1,
 ) -> None:
     """Write a container; a killed write leaves an older file at ``path`` whole."""
-    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **header}, indent=1)
+    text = json.dumps({"format": FORMAT, "version": version, "kind": kind, **header}, indent=1)
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as container:
         container.writestr("header.json", text)
         for name, array in arrays.items():
@@ -109,10 +110,10 @@ def not_enough_memory(path: Any, size: int) -> MemoryError:
 def _check_header(path: Any, header: Any, kind: str) -> None:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise FileFormatError(f"{path} is a zip archive but not a contextgap file")
-    if header.get("version") != VERSION:
+    if header.get("version") not in VERSIONS:
         raise FileFormatError(
-            f"{path} has format version {header.get('version')!r}; this release reads {VERSION}: "
-            "load it with the contextgap release that wrote it"
+            f"{path} has format version {header.get('version')!r}; this release reads "
+            f"{' and '.join(map(str, VERSIONS))}: load it with the contextgap release that wrote it"
         )
     if header.get("kind") != kind:
         found = str(header.get("kind"))

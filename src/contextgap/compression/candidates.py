@@ -143,9 +143,9 @@ def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, Int
     model = policy._model
     index = np.full(model.n_arms, -1, dtype=np.intp)
     index[list(policy._active)] = np.arange(len(policy._active))
-    arm = index[model.sequence]
+    arm = index[model.observed.arms]
     places = np.flatnonzero(arm >= 0)
     if len(places) > _MOST:
         places = rng.choice(places, _MOST, replace=False)
     places = places[np.lexsort((places, arm[places]))]
-    return model.contexts[places], arm[places]
+    return model.observed.contexts[places], arm[places]

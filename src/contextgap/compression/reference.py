@@ -43,7 +43,7 @@ def read_reference(policy: Policy, contexts: Any, rng: np.random.Generator) -> R
         Draws jitter, and which contexts to fit at if there are very many.
     """
     if contexts is None:
-        rows = _jittered(policy._model.contexts, rng)
+        rows = _jittered(policy._model.observed.contexts, rng)
     else:
         rows, single = policy._read(contexts)
         if single or len(rows) < _FEWEST:

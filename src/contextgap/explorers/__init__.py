@@ -2,7 +2,6 @@
 
 from contextgap.explorers.base import (
     Explorer,
-    LookAhead,
     Moment,
     Pool,
     any_context,
@@ -19,6 +18,7 @@ from contextgap.explorers.knowledge_gradient import KnowledgeGradient
 from contextgap.explorers.max_variance import MaxVariance
 from contextgap.explorers.top_two_ts import TopTwoTS
 from contextgap.explorers.uniform import Uniform
+from contextgap.models import LookAhead
 
 __all__ = [
     "ContextualGap",

@@ -6,31 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.components import Component
 from contextgap.belief import Belief
-
-
-class LookAhead(NamedTuple):
-    """What trying an arm at the context at hand would teach about reference contexts.
-
-    Both arrays have shape (references + 1, arms); the last row is the context at hand.
-
-    Parameters
-    ----------
-    mean
-        Posterior means.
-    move
-        If an arm were tried here, its mean there would move by this times a standard normal: their
-        posterior covariance over √(variance here + ridge).
-    """
-
-    mean: FloatArray
-    move: FloatArray
+from contextgap.models import LookAhead
 
 
 def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
@@ -93,7 +76,7 @@ class Pool:
     moves
         Given an arm and reference contexts, shape (r, d), returns how far the arm's mean at each
         reference would move if it were tried at each context of the pool, times a standard normal:
-        shape (r, m).
+        shape (r, m), or, where arms share what they learn, (r, m, arms moved).
     means
         Given reference contexts, returns all arms' means there.
     ridge

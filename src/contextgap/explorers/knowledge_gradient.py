@@ -22,7 +22,8 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.contexts import ContextSchema
-from contextgap.explorers.base import Explorer, LookAhead, Moment, Pool
+from contextgap.explorers.base import Explorer, Moment, Pool
+from contextgap.models import LookAhead
 
 _SCALE = 1 / np.sqrt(2 * np.pi)
 
@@ -86,14 +87,12 @@ class KnowledgeGradient(Explorer):
         reference = pool.contexts[spread_over(len(pool), self.most)]
         if self.references is not None:
             reference = self._given
-        distance = distances(pool.means(reference))
-        return np.stack(
-            [
-                gain(distance[:, [arm]], pool.moves(arm, reference)).mean(axis=0)
-                for arm in range(distance.shape[1])
-            ],
-            axis=1,
-        )
+        mean = pool.means(reference)
+        gains = [
+            gain_of(mean, arm, pool.moves(arm, reference)).mean(axis=0)
+            for arm in range(mean.shape[1])
+        ]
+        return np.stack(gains, axis=1)
 
     @cached_property
     def _given(self) -> FloatArray:
@@ -121,7 +120,16 @@ def spread_over(seen: int, most: int) -> IntArray:
 
 def expected_gain(ahead: LookAhead) -> FloatArray:
     """Return every arm's gain, averaged over the reference contexts."""
-    return np.asarray(gain(distances(ahead.mean), ahead.move).mean(axis=0))
+    if ahead.move.ndim == 2:
+        return np.asarray(gain(distances(ahead.mean), ahead.move).mean(axis=0))
+    return np.asarray(highest_line(ahead.mean[:, None], ahead.move).mean(axis=0))
+
+
+def gain_of(mean: FloatArray, arm: int, moves: FloatArray) -> FloatArray:
+    """Return the gain of trying one arm, shape (references, contexts)."""
+    if moves.ndim == 2:
+        return gain(distances(mean)[:, [arm]], moves)
+    return highest_line(mean[:, None], moves)
 
 
 def distances(mean: FloatArray) -> FloatArray:
@@ -131,6 +139,40 @@ def distances(mean: FloatArray) -> FloatArray:
     top_two = np.partition(mean, -2, axis=1)[:, -2:]
     second, highest = top_two[:, :1], top_two[:, 1:]
     return np.asarray(np.abs(mean - np.where(mean == highest, second, highest)))
+
+
+def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
+    """Return E max(mean + slope·Z) − max(mean) over the last axis, where all arms may move.
+
+    Going up in Z from −∞, the highest line has the lowest slope first; the next is the one that
+    crosses it soonest. On every stretch between two crossings one line is integrated.
+    """
+    from scipy.special import ndtr
+
+    mean, slope = np.broadcast_arrays(mean, slope)
+    order = np.lexsort((mean, slope), axis=-1)  # the lowest slope, and of those the highest
+    mean, slope = np.take_along_axis(mean, order, -1), np.take_along_axis(slope, order, -1)
+    first = (slope == slope[..., :1]).sum(axis=-1, keepdims=True) - 1
+    a, b = np.take_along_axis(mean, first, -1), np.take_along_axis(slope, first, -1)
+    start = np.full(a.shape, -np.inf)
+    total = np.zeros(a.shape[:-1])
+    for _ in range(mean.shape[-1]):
+        steeper = slope > b
+        crossing = np.full(mean.shape, np.inf)
+        np.divide(a - mean, slope - b, out=crossing, where=steeper)
+        end = crossing.min(axis=-1, keepdims=True)
+        # Of lines that cross at the same place the steepest, which comes last, goes on.
+        reached = crossing <= end
+        place = mean.shape[-1] - 1 - reached[..., ::-1].argmax(axis=-1)[..., None]
+        density = _SCALE * (np.exp(-0.5 * start**2) - np.exp(-0.5 * end**2))
+        total += (a * (ndtr(end) - ndtr(start)) + b * density)[..., 0]
+        going = np.isfinite(end)
+        a = np.where(going, np.take_along_axis(mean, place, -1), a)
+        b = np.where(going, np.take_along_axis(slope, place, -1), b)
+        start = end
+        if not going.any():
+            break
+    return np.asarray(np.maximum(total - mean.max(axis=-1), 0.0))
 
 
 def gain(distance: FloatArray, move: FloatArray) -> FloatArray:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import Belief, gaps
 from contextgap.export.rule import DecisionRule
+from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
 from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 
@@ -102,19 +103,17 @@ def _scores(policy: Policy, rule: DecisionRule, contexts: FloatArray, belief: Be
 def _smallest_gaps(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> FloatArray:
     """Each arm's smallest gap over the steps that the look-back compares."""
     lower, upper = [], []
-    for path in policy._model.paths(contexts, policy._active, rule.first_step):
+    model = cast(KeepsHistory, policy._model)  # else the rule could not be deployed
+    states, steps = model.history(contexts, policy._active, rule.first_step)
+    for path in states:
         half = policy.width.half_width(path)
         lower.append(path.mean - half)
         upper.append(path.mean + half)
-    states = [0] * len(rule.arms)
-    low = np.stack([path[0] for path in lower], axis=-1)
-    high = np.stack([path[0] for path in upper], axis=-1)
-    smallest = gaps(low, high)
-    for arm in rule.pulls[rule.first_step :]:
-        if arm >= 0:
-            states[arm] += 1
-            low[:, arm], high[:, arm] = lower[arm][states[arm]], upper[arm][states[arm]]
-            np.minimum(smallest, gaps(low, high), out=smallest)
+    smallest = np.full((len(contexts), len(lower)), np.inf)
+    for now in np.unique(steps, axis=0):
+        low = np.stack([path[state] for path, state in zip(lower, now, strict=True)], axis=-1)
+        high = np.stack([path[state] for path, state in zip(upper, now, strict=True)], axis=-1)
+        np.minimum(smallest, gaps(low, high), out=smallest)
     return smallest
 
 

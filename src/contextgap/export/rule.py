@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dtpsv
+from scipy.linalg.blas import dtpmv
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
-from contextgap.models import Posterior
+from contextgap.models import Posterior, Support
 from contextgap.policy import Policy
 from contextgap.recommenders import (
     HighestMean,
@@ -49,10 +49,11 @@ class ArmTable:
     factor
         The rows of the Cholesky factor L one after the other, n(n + 1)/2 numbers.
     innovations
-        L⁻¹(rewards − prior), so that the mean is also prior + v·innovations, and prefixes of both
-        give the mean after fewer observations.
+        Lᵀ·weights, so that the mean is also prior + v·innovations. Of models that keep their
+        history, prefixes of both give the mean after fewer observations.
     reach
-        Half width over std after 0, 1, ..., n observations; the last is today's.
+        Half width over std after 0, 1, ..., n observations; the last is today's, and the only one
+        of models that do not keep their history.
     """
 
     support: FloatArray
@@ -117,49 +118,47 @@ def decision_rule(policy: Policy) -> DecisionRule:
     if policy.dimension is None:
         raise ExportError("a policy that never saw a context cannot be exported: tell it something")
     model, active = policy._model, policy._active
-    arrays, prior = model.arrays(), model.prior()
-    arms = tuple(_table(policy, arm, arrays, prior) for arm in active)
+    tables = tuple(_table(policy, support) for support in model.supports(active))
     index = np.full(model.n_arms, -1, dtype=np.intp)
     index[list(active)] = np.arange(len(active))
     return DecisionRule(
         kernel=policy.kernel,
         dimension=policy.dimension,
         columns=policy.columns,
-        prior=prior,
+        prior=model.prior(),
         labels=policy.arms,
-        arms=arms,
+        arms=tables,
         recommender=recommender,
         probability=policy.probability,
-        pulls=index[model.sequence],
+        pulls=index[model.observed.arms],
         first_step=_first_step(recommender, policy._rules.burn_in * len(active), len(model)),
     )
 
 
-def _table(policy: Policy, arm: int, arrays: dict[str, FloatArray], prior: float) -> ArmTable:
-    model = policy._model
-    factor = arrays[f"factor{arm}"]
-    innovations = arrays[f"z{arm}"] - prior * arrays[f"w{arm}"]
-    weights = innovations.copy()
-    if len(weights):
-        # Rows of L are columns of its packed transpose: solving with that gives L⁻ᵀ.
-        weights = dtpsv(len(weights), factor, weights)
-    return ArmTable(
-        support=arrays["contexts"][arrays["sequence"] == arm].reshape(-1, policy.dimension or 0),
-        weights=weights,
-        factor=factor,
-        innovations=innovations,
-        reach=_reach(policy.width, factor, model.ridge, model.n_arms, len(weights)),
-    )
+def _table(policy: Policy, support: Support) -> ArmTable:
+    model, recommender = policy._model, policy.method.recommender
+    looks_back = isinstance(recommender, SmallestGapInHistory)
+    if len(support.factors) != 1 or (looks_back and support.innovations is None):
+        raise ExportError(f"a model of kind {model.kind!r} cannot be exported")
+    factor, size = support.factors[0][1], len(support.weights)
+    if support.innovations is None:
+        # v·Lᵀ·weights is weights·k; rows of L are columns of its packed transpose.
+        innovations = dtpmv(size, factor, support.weights) if size else np.empty(0)
+        gain = np.array([support.information_gain])
+    else:
+        ends = np.cumsum(np.arange(1, size + 1))
+        steps = np.log(factor[ends - 1]) - 0.5 * np.log(model.ridge) if size else np.empty(0)
+        gain, innovations = np.concatenate([[0.0], steps.cumsum()]), support.innovations
+    reach = _reach(policy.width, gain, model.ridge, model.n_arms)
+    points = support.points.reshape(-1, policy.dimension or 0)
+    return ArmTable(points, support.weights, factor, innovations, reach)
 
 
-def _reach(width: Width, factor: FloatArray, ridge: float, n_arms: int, size: int) -> FloatArray:
-    """Return half width over std after 0, 1, ..., ``size`` observations."""
-    ends = np.cumsum(np.arange(1, size + 1))
-    steps = np.log(factor[ends - 1]) - 0.5 * np.log(ridge) if size else np.empty(0)
-    gain = np.concatenate([[0.0], steps.cumsum()])
+def _reach(width: Width, gain: FloatArray, ridge: float, n_arms: int) -> FloatArray:
+    """Return half width over std, for each information gain."""
+    zero, unit = np.zeros_like(gain), np.ones_like(gain)
     one, two = (
-        width.half_width(Posterior(np.zeros(size + 1), np.full(size + 1, std), gain, ridge, n_arms))
-        for std in (1.0, 2.0)
+        width.half_width(Posterior(zero, std, gain, ridge, n_arms)) for std in (unit, 2 * unit)
     )
     if not np.allclose(two, 2 * one, rtol=1e-12, atol=0):
         raise ExportError(

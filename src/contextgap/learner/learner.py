@@ -25,10 +25,9 @@ from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes
 from contextgap.learner.settings import read_settings
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
-from contextgap.learner.view import Outlook
+from contextgap.learner.view import View
 from contextgap.methods import Method, read_method
-from contextgap.models import ExactModel
-from contextgap.models.arm import check_floats
+from contextgap.models import Follower, Model, check_floats, new_model
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.state import (
@@ -108,7 +107,8 @@ class Learner:
         labels = read_labels(arms)
         start = read_settings(len(labels), kernel, ridge, prior_mean, width, burn_in, retune)
         self._rules = Rules(read_method(method), start.width, start.burn_in)
-        self._model = ExactModel(start.kernel, start.ridge, len(labels), start.prior_mean)
+        self._model = new_model(start.kernel, start.ridge, len(labels), start.prior_mean)
+        self._followed: Follower | None = None
         self._kernel_given, self._next_tune = kernel is not None, start.first_tune
         self._tuning: Tuning | None = None
         self._labels = labels
@@ -173,7 +173,7 @@ class Learner:
     @property
     def counts(self) -> dict[Label, int]:
         """How many rewards of each arm were told."""
-        return {self._labels[i]: self._model.count(i) for i in self._active}
+        return {self._labels[i]: self._model.observed.count(i) for i in self._active}
 
     @property
     def pending(self) -> int:
@@ -219,11 +219,11 @@ class Learner:
             return self._ask_from(pool)
         if contexts is None:
             raise TypeError("contexts must be numbers, got None; or give pool= to choose one from")
-        intake, outlook = self._read(contexts), self._outlook()
+        intake, view = self._read(contexts), self._view()
         state, picks = self._state(), []
         try:
             for context in intake.rows:
-                pick, _ = self._pick(outlook.moment(context))
+                pick, _ = self._pick(view.moment(context))
                 self._pending.add(context, self._active[pick])
                 picks.append(pick)
             self._schema = intake.schema
@@ -313,7 +313,7 @@ class Learner:
         if count < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
         kernel = self.kernel if self._kernel_given else None
-        found, self._tuning = learn(*self._model.by_arm(), kernel, criterion)
+        found, self._tuning = learn(*self._model.observed.by_arm(), kernel, criterion)
         self._model = self._model.refitted(found.kernel, found.ridge, found.prior_mean)
         self._rules = replace(self._rules, hindsight=True)
         while self._next_tune is not None and self._next_tune <= count:
@@ -332,7 +332,7 @@ class Learner:
         intake = self._read(context)
         if not intake.single:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
-        moment = self._outlook().moment(intake.rows[0])
+        moment = self._view().moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
         pick, reason = self._pick(moment)
         return Decision.of(moment.belief, self.arms, pick, reason)
@@ -418,7 +418,7 @@ class Learner:
             What is wanted.
         """
         enough = self.settled(rule) >= rule.share
-        return enough and all(self._model.count(i) >= self._rules.burn_in for i in self._active)
+        return enough and min(map(self._model.observed.count, self._active)) >= self._rules.burn_in
 
     @in_turn
     def add_arm(self, label: Label) -> None:
@@ -457,8 +457,6 @@ class Learner:
     @in_turn
     def drop_pending(self) -> None:
         """Forget all picks whose reward was not told; it will never come."""
-        for arm in self._pending.by_arm:
-            self._model.retract(arm)
         self._pending = Pending()
 
     @in_turn
@@ -471,7 +469,7 @@ class Learner:
             Where to write.
         """
         # A loaded learner has no followed points; without them both go on alike, to the last bit.
-        self._model.forget_points()
+        self._followed = None
         waiting = [(arm, x) for arm, xs in self._pending.by_arm.items() for x in xs]
         header = {
             **describe_rules(self._rules),
@@ -486,7 +484,8 @@ class Learner:
         contexts = np.array([x for _, x in waiting]).reshape(
             len(waiting), self._schema.dimension or 0
         )
-        files.write(path, "learner", header, {**self._model.arrays(), "pending": contexts})
+        arrays = {**self._model.arrays(), "pending": contexts}
+        files.write(path, "learner", header, arrays, self._model.file_version)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -550,6 +549,7 @@ class Learner:
         mark, pending, kept = state
         vars(self).update(kept, _pending=pending)
         self._model.rewind(mark)
+        self._followed = None
 
     def _read(self, contexts: Any, called: str = "contexts") -> Intake:
         intake = self._schema.read(contexts, called)
@@ -567,22 +567,28 @@ class Learner:
         intake = self._read(pool, called="pool")
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
-        outlook = self._outlook()
-        chosen = outlook.pool(intake.rows)
-        burning_in = min(outlook.pulls()) < self._rules.burn_in
+        view = self._view()
+        chosen = view.pool(intake.rows)
+        burning_in = min(view.pulls()) < self._rules.burn_in
         row = any_context(chosen) if burning_in else self._rules.method.explorer.choose(chosen)
-        pick, _ = self._pick(outlook.moment(intake.rows[row]))
+        pick, _ = self._pick(view.moment(intake.rows[row]))
         self._pending.add(intake.rows[row], self._active[pick])
         self._schema = intake.schema
         return row_of(pool, row), self.arms[pick]
 
-    def _outlook(self) -> Outlook:
-        return Outlook(self._model, self._pending, self._active, self._rules.width, self._rng)
+    def _view(self) -> View:
+        width = self._rules.width
+        return View(self._model, self._pending, self._active, width, self._rng, self._follower)
+
+    def _follower(self) -> Follower:
+        if self._followed is None or self._followed.model is not self._model:
+            self._followed = self._model.follow()
+        return self._followed
 
     def _pick(self, moment: Moment) -> tuple[int, str]:
         return explore(moment, self._rules.method.explorer, self._rules.burn_in)
 
-    def _policy(self, model: ExactModel, card: Card | None = None) -> Policy:
+    def _policy(self, model: Model, card: Card | None = None) -> Policy:
         return Policy(
             model=model,
             labels=self._labels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,12 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import Belief
 from contextgap.explorers import LookAhead, Moment, Pool, check_reference
 from contextgap.learner.pending import Pending
-from contextgap.models import ExactModel
+from contextgap.models import Follower, Model
 from contextgap.widths import Width
 
 
 @dataclass
-class Outlook:
+class View:
     """A model, in which picks whose reward is still to come count as made.
 
     Parameters
@@ -30,17 +31,20 @@ class Outlook:
         How standard deviations become intervals.
     rng
         The one source of randomness.
+    follower
+        Gives what follows reference points from step to step.
     """
 
-    model: ExactModel
+    model: Model
     pending: Pending
     active: tuple[int, ...]
     width: Width
     rng: np.random.Generator
+    follower: Callable[[], Follower]
 
     def pulls(self) -> list[int]:
         """Return how often each arm was picked so far, pending picks included."""
-        return [self.model.count(i) + self.pending.count(i) for i in self.active]
+        return [self.model.observed.count(i) + self.pending.count(i) for i in self.active]
 
     def moment(self, context: FloatArray) -> Moment:
         """Return what there is to see from one context."""
@@ -55,27 +59,25 @@ class Outlook:
 
     def pool(self, contexts: FloatArray) -> Pool:
         """Return what there is to see from several contexts at once."""
-        self._assume_pending()
-        model, active = self.model, self.active
+        model, active, waiting = self.model, self.active, self.pending.by_arm
         return Pool(
             contexts=contexts,
-            believe=lambda: Belief(model.posterior(contexts, active, assumed=True), self.width),
-            moves=lambda arm, points: model.moves(contexts, active[arm], points),
-            means=lambda points: model.posterior(points, active, assumed=True).mean,
+            believe=lambda: Belief(model.posterior(contexts, active, waiting), self.width),
+            moves=lambda arm, points: self._moves(contexts, arm, points),
+            means=lambda points: model.posterior(points, active, waiting).mean,
             ridge=model.ridge,
             rng=self.rng,
         )
 
     def _believe(self, context: FloatArray) -> Belief:
-        self._assume_pending()
-        return Belief(self.model.posterior_at(context, self.active), self.width)
+        posterior = self.model.posterior(context, self.active, self.pending.by_arm)
+        return Belief(posterior, self.width)
+
+    def _moves(self, contexts: FloatArray, arm: int, points: FloatArray) -> FloatArray:
+        moves = self.model.moves(contexts, self.active[arm], points, self.pending.by_arm)
+        return moves if moves.ndim == 2 else moves[..., list(self.active)]
 
     def _look_ahead(self, context: FloatArray, reference: IntArray | FloatArray) -> LookAhead:
         check_reference(reference, len(context))
-        self._assume_pending()
-        return LookAhead(*self.model.look_ahead(context, self.active, reference))
-
-    def _assume_pending(self) -> None:
-        for arm, waiting in self.pending.by_arm.items():
-            for late in waiting[self.model.assumed(arm) :]:
-                self.model.assume(late, arm)
+        follower = self.follower()
+        return follower.look_ahead(context, self.active, reference, self.pending.by_arm)

@@ -1,8 +1,44 @@
 """Models: what the rewards seen so far say about every arm at a context."""
 
-from contextgap.models.base import Model, Posterior
-from contextgap.models.dense import DenseModel
+from contextgap.models.base import (
+    NOTHING_PENDING,
+    Bounds,
+    Follower,
+    History,
+    KeepsHistory,
+    LeftOut,
+    LookAhead,
+    Model,
+    Pending,
+    Posterior,
+    Support,
+)
+from contextgap.models.choice import describe_model, new_model, restored_model, weighted_model
+from contextgap.models.dense import DenseHistoryModel, DenseModel
 from contextgap.models.exact import ExactModel
+from contextgap.models.observations import Observations, check_floats
 from contextgap.models.tracked import TrackedModel
 
-__all__ = ["DenseModel", "ExactModel", "Model", "Posterior", "TrackedModel"]
+__all__ = [
+    "NOTHING_PENDING",
+    "Bounds",
+    "DenseHistoryModel",
+    "DenseModel",
+    "ExactModel",
+    "Follower",
+    "History",
+    "KeepsHistory",
+    "LeftOut",
+    "LookAhead",
+    "Model",
+    "Observations",
+    "Pending",
+    "Posterior",
+    "Support",
+    "TrackedModel",
+    "check_floats",
+    "describe_model",
+    "new_model",
+    "restored_model",
+    "weighted_model",
+]

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
-from contextgap.base.arrays import FloatArray, IntArray, Rows
+from contextgap.base.arrays import FloatArray, Rows
 from contextgap.models.factor import PanelFactor
-from contextgap.models.followed import Followed
+from contextgap.models.observations import check_floats
 
 # Each row of a factor may spoil a variance by this, relative to the prior variance.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
@@ -41,31 +41,27 @@ class Arm:
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge
         self.factor = PanelFactor()
-        self.places = Rows(dtype=np.intp)  # its observations' places among all arms'
         self.z = Rows()
         self.w = Rows()
         self.gain = 0.0  # ½ ln det(I + K/ridge)
         self.assumed: list[FloatArray] = []  # contexts whose rewards are still to come
-        self.followed = Followed()
         self._dual: tuple[tuple[float, int], FloatArray] | None = None
 
     def __len__(self) -> int:
         return len(self.z.view)
 
-    def observe(self, place: int, v: FloatArray, prior_variance: float, reward: float) -> None:
+    def observe(self, v: FloatArray, prior_variance: float, reward: float) -> None:
         """Take in one reward at a context with v = L⁻¹k."""
         self.retract()
-        self._append(place, v, self._pivot(v, prior_variance), reward)
+        self._append(v, self._pivot(v, prior_variance), reward)
 
-    def observe_many(
-        self, places: IntArray, v: FloatArray, gram: FloatArray, rewards: FloatArray
-    ) -> None:
+    def observe_many(self, v: FloatArray, gram: FloatArray, rewards: FloatArray) -> None:
         """Take in many rewards at contexts with v = L⁻¹K(old, new) and gram = K(new, new)."""
         self.retract()
         rows = new_rows(v, gram, self.ridge)
-        for i, (place, reward) in enumerate(zip(places, rewards, strict=True)):
+        for i, reward in enumerate(rewards):
             n = len(v) + i
-            self._append(int(place), rows[i, :n], float(rows[i, n]), float(reward))
+            self._append(rows[i, :n], float(rows[i, n]), float(reward))
 
     def assume(self, context: FloatArray, v: FloatArray, prior_variance: float) -> None:
         """Count an observation whose reward is not known yet."""
@@ -77,11 +73,10 @@ class Arm:
         if self.assumed:
             self.factor.truncate(len(self))
             self.assumed = []
-            self.followed.truncate(len(self))
 
     def rewind(self, size: int, gain: float) -> None:
         """Go back to the first ``size`` observations, none assumed, whatever was done since."""
-        for rows in (self.places, self.z, self.w):
+        for rows in (self.z, self.w):
             rows.truncate(size)
         self.factor.truncate(size)
         self.gain, self.assumed, self._dual = gain, [], None
@@ -133,7 +128,7 @@ class Arm:
         copy = Arm(self.ridge)
         copy.factor = self.factor.snapshot()
         copy.factor.truncate(len(self))
-        copy.places, copy.z, copy.w = (Rows.of(x.view) for x in (self.places, self.z, self.w))
+        copy.z, copy.w = Rows.of(self.z.view), Rows.of(self.w.view)
         copy.gain = self.gain
         return copy
 
@@ -143,9 +138,8 @@ class Arm:
         return {"factor": packed, "z": self.z.view, "w": self.w.view}
 
     @classmethod
-    def restored(cls, ridge: float, places: IntArray, arrays: dict[str, NDArray[Any]]) -> Arm:
-        """Return the arm that ``arrays`` was called on."""
-        size = len(places)
+    def restored(cls, ridge: float, size: int, arrays: dict[str, NDArray[Any]]) -> Arm:
+        """Return the arm of ``size`` observations that ``arrays`` was called on."""
         check_floats(arrays["factor"], (size * (size + 1) // 2,))
         check_floats(arrays["z"], (size,))
         check_floats(arrays["w"], (size,))
@@ -153,16 +147,15 @@ class Arm:
         arm.factor = PanelFactor.from_packed(arrays["factor"], size)
         if size and arm.factor.diagonal.min() <= 0:
             raise ValueError("a factor's diagonal is not positive")
-        arm.places, arm.z, arm.w = map(Rows.of, (places, arrays["z"], arrays["w"]))
+        arm.z, arm.w = Rows.of(arrays["z"]), Rows.of(arrays["w"])
         arm._add_gain(arm.factor.diagonal.tolist())
         return arm
 
     def _pivot(self, v: FloatArray, prior_variance: float) -> float:
         return pivot(float(prior_variance - v @ v), self.ridge, prior_variance, len(v))
 
-    def _append(self, place: int, v: FloatArray, diagonal: float, reward: float) -> None:
+    def _append(self, v: FloatArray, diagonal: float, reward: float) -> None:
         self.factor.append(v, diagonal)
-        self.places.append(place)
         self.z.append((reward - v @ self.z.view) / diagonal)
         self.w.append((1.0 - v @ self.w.view) / diagonal)
         self._add_gain([diagonal])
@@ -212,13 +205,6 @@ def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
         rows[i, old + i] = pivot(variance, ridge, gram[i, i], old + i)
         factor.append(row, rows[i, old + i])
     return rows
-
-
-def check_floats(values: NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Raise ``ValueError`` unless an array read from a file is what it should be."""
-    if values.dtype != np.float64 or values.shape != shape or not np.isfinite(values).all():
-        found = f"{values.dtype} {values.shape}"
-        raise ValueError(f"expected finite floats of shape {shape}, got {found}")
 
 
 def _accumulate(rows: FloatArray) -> None:

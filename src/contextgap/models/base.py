@@ -1,20 +1,33 @@
-"""What a model of the arms' rewards offers.
+"""The contract of models: what the rewards seen so far say about every arm at a context.
 
-Every arm has a kernel ridge regression of its own, equivalently a Gaussian-process posterior:
-with the arm's contexts X and rewards y, K = k(X, X) and k = k(X, x) (section 4.1 of "Simple Regret
-Minimization for Contextual Bandits", which this library follows throughout),
+In the models of this library every arm is a kernel ridge regression, equivalently a
+Gaussian-process posterior: with contexts X and rewards y, K = k(X, X) and k = k(X, x) (section 4.1
+of "Simple Regret Minimization for Contextual Bandits", which this library follows throughout),
 
     mean(x) = m + kᵀ(K + ridge·I)⁻¹(y − m)        std²(x) = k(x, x) − kᵀ(K + ridge·I)⁻¹k
 
-where m is the prior mean, 0 in the paper.
+where m is the prior mean, 0 in the paper. Nothing outside of this room knows more about a model
+than what stands here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.kernels import Kernel
+from contextgap.models.observations import Observations
+
+# Contexts of picks whose reward is still to come, by arm, oldest first. A model counts each as an
+# observation whose reward equals its expectation: that leaves means and shrinks variances.
+Pending: TypeAlias = Mapping[int, Sequence[FloatArray]]
+NOTHING_PENDING: Pending = MappingProxyType({})
 
 
 class Posterior(NamedTuple):
@@ -40,20 +53,324 @@ class Posterior(NamedTuple):
     n_arms: int
 
 
-class Model(Protocol):
+class LookAhead(NamedTuple):
+    """What trying an arm at the context at hand would teach about reference contexts.
+
+    Parameters
+    ----------
+    mean
+        Posterior means, shape (references + 1, arms); the last row is the context at hand.
+    move
+        If an arm were tried here, its mean there would move by this times a standard normal: their
+        posterior covariance over √(variance here + ridge). Shape (references + 1, arms); where
+        arms share what they learn, (references + 1, arms tried, arms moved).
+    """
+
+    mean: FloatArray
+    move: FloatArray
+
+
+class LeftOut(NamedTuple):
+    """Beliefs at observed contexts from which what was heard there is left out.
+
+    Parameters
+    ----------
+    posterior
+        Means and standard deviations, shape (rows, arms).
+    error
+        Each reward minus its prediction from the others.
+    """
+
+    posterior: Posterior
+    error: FloatArray
+
+
+class Bounds(NamedTuple):
+    """Exact means, and bounds on standard deviations that cost less than these.
+
+    Parameters
+    ----------
+    mean, least, most
+        Shape (contexts, arms).
+    slack
+        By how much rounding may have spoilt each context's means.
+    """
+
+    mean: FloatArray
+    least: FloatArray
+    most: FloatArray
+    slack: FloatArray
+
+
+class Support(NamedTuple):
+    """All that one arm's posterior rests on, as plain arrays: what exports see of a model.
+
+    With k the kernel values between a context x and the points,
+
+        mean = prior + weights·k        std² = k(x, x) − Σ sign·|L⁻¹k|²
+
+    over the signed triangular factors L. One factor with sign 1 is an exact posterior; inducing
+    points need a second one with sign −1.
+
+    Parameters
+    ----------
+    points
+        Contexts, shape (n, d).
+    weights
+        Of the kernel values in a mean.
+    factors
+        Pairs of a sign and a factor L, its rows one after the other, n(n + 1)/2 numbers.
+    information_gain
+        ½ ln det(I + K/ridge).
+    innovations
+        L⁻¹(rewards − prior) of the only factor, if its leading parts and those of L are the
+        posteriors after fewer observations; None for models that do not keep their history.
+    """
+
+    points: FloatArray
+    weights: FloatArray
+    factors: tuple[tuple[int, FloatArray], ...]
+    information_gain: float
+    innovations: FloatArray | None = None
+
+
+class History(NamedTuple):
+    """Posteriors of all steps since one.
+
+    Parameters
+    ----------
+    states
+        By arm: its different posteriors in order, arrays of shape (states, contexts).
+    steps
+        Row t: which of its states each arm is in t steps later.
+    """
+
+    states: list[Posterior]
+    steps: IntArray
+
+
+class Follower(ABC):
+    """The posterior at some points, kept up to date as rewards come; owned by who asked for it."""
+
+    model: Model
+
+    @abstractmethod
+    def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
+        """Take in what was observed since the last call, one reward after the other.
+
+        Yields the posterior at the points after each.
+        """
+
+    @abstractmethod
+    def posterior(self, arms: Sequence[int]) -> Posterior:
+        """Take in everything observed so far; return the posterior at the points."""
+
+    @abstractmethod
+    def look_ahead(
+        self,
+        context: FloatArray,
+        arms: Sequence[int],
+        reference: IntArray | FloatArray,
+        pending: Pending = NOTHING_PENDING,
+    ) -> LookAhead:
+        """Follow reference points from now on; return what trying arms would teach about them.
+
+        ``reference`` holds places of observed contexts, or contexts, shape (m, d).
+        """
+
+
+class Model(ABC):
     """Posteriors of several arms that share a kernel and a ridge.
 
     ``arms`` are indices; ``contexts`` have shape (m, d); a ``context`` has shape (d,).
+
+    Parameters
+    ----------
+    kernel
+        Similarity of contexts.
+    ridge
+        Regularisation.
+    n_arms
+        Number of arms to start with.
+    prior_mean
+        A number, or ``"auto"`` for the average reward seen.
     """
 
+    kind: ClassVar[str]  # what files call it
+    version: ClassVar[int] = 1  # of its arrays in files
+    file_version: ClassVar[int] = 2  # the format from which on releases can read such files
+    kinds: ClassVar[dict[str, type[Model]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "kind" in vars(cls):
+            Model.kinds[cls.kind] = cls
+
+    def __init__(
+        self, kernel: Kernel, ridge: float, n_arms: int, prior_mean: float | str = 0.0
+    ) -> None:
+        self.kernel = kernel
+        self.ridge = ridge
+        self.prior_mean = prior_mean
+        self.observed = Observations(n_arms)
+
+    def __len__(self) -> int:
+        return len(self.observed)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, retired ones included."""
+        return self.observed.n_arms
+
+    def prior(self) -> float:
+        """Return the prior mean as a number."""
+        if isinstance(self.prior_mean, str):
+            return float(self.observed.rewards.mean()) if len(self) else 0.0
+        return self.prior_mean
+
+    @abstractmethod
     def add_arm(self) -> None:
         """Add an arm without observations, with the next index."""
 
+    @abstractmethod
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
         """Take in one reward."""
 
+    @abstractmethod
     def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
         """Take in many rewards at once; the posterior is that of one ``observe`` for each."""
 
-    def posterior(self, contexts: FloatArray, arms: Sequence[int]) -> Posterior:
-        """Return the posterior of ``arms`` at every row of ``contexts``."""
+    @abstractmethod
+    def mark(self) -> Any:
+        """Return what ``rewind`` needs to come back to this state."""
+
+    @abstractmethod
+    def rewind(self, mark: Any) -> None:
+        """Undo all observations since ``mark``, also where one was interrupted half way."""
+
+    @abstractmethod
+    def information_gain(self, arms: Sequence[int]) -> FloatArray:
+        """Return ½ ln det(I + K/ridge) of each arm."""
+
+    @abstractmethod
+    def posterior(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> Posterior:
+        """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
+
+    @abstractmethod
+    def moves(
+        self,
+        contexts: FloatArray,
+        arm: int,
+        points: FloatArray,
+        pending: Pending = NOTHING_PENDING,
+    ) -> FloatArray:
+        """Return how far trying an arm at contexts would move means at points.
+
+        As in ``LookAhead``: shape (points, contexts), or, where arms share what they learn,
+        (points, contexts, all arms).
+        """
+
+    @abstractmethod
+    def follow(self, points: FloatArray | None = None) -> Follower:
+        """Return what keeps the posterior at points up to date, which the caller owns."""
+
+    def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds | None:
+        """Return means and cheap bounds on standard deviations; None if the model has none."""
+        del contexts, arms
+        return None
+
+    @abstractmethod
+    def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
+        """Return beliefs at observed contexts without what was heard there.
+
+        ``places`` says which observations; ``visits`` how many of the same arm, at the same
+        context, to leave out with each.
+        """
+
+    @abstractmethod
+    def sums(
+        self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what is known of Σ weight · (expected reward) over contexts and arms.
+
+        ``weights`` has shape (k, contexts, arms). The first result is the posterior variance of
+        each sum; the second, shape (k, observations), by how much its mean moves with each reward.
+        """
+
+    @abstractmethod
+    def supports(self, arms: Sequence[int]) -> list[Support]:
+        """Return what each arm's posterior rests on."""
+
+    @abstractmethod
+    def snapshot(self) -> Self:
+        """Return a model that stays as this one is now."""
+
+    def refitted(self, kernel: Kernel, ridge: float, prior_mean: float | str) -> Self:
+        """Return a model of the same observations with other settings."""
+        model = type(self)(kernel, ridge, self.n_arms, prior_mean)
+        log = self.observed
+        model.observe_many(log.contexts, log.arms, log.rewards)
+        return model
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything observed and derived, for a file."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what ``arrays`` returned; raise ``ValueError`` if it does not fit together."""
+
+
+class KeepsHistory(ABC):
+    """A model that still knows every posterior it ever had; the exact look-back needs one."""
+
+    @abstractmethod
+    def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
+        """Return the posteriors after ``since`` observations, one more, ..., all of them."""
+
+
+class PlainFollower(Follower):
+    """Asks the model anew every time: for models that have nothing to carry over."""
+
+    def __init__(self, model: Model, points: FloatArray | None = None) -> None:
+        self.model = model
+        self._points = points
+        self._seen = 0
+
+    def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
+        """Yield the posteriors since the last call, or the last if there is no history."""
+        since, self._seen = self._seen, len(self.model)
+        if not isinstance(self.model, KeepsHistory) or self._points is None:
+            yield self.posterior(arms)
+            return
+        states, steps = self.model.history(self._points, arms, since)
+        for now in steps[1:]:
+            mean, std, gain = (
+                np.stack([getattr(of, name)[i] for of, i in zip(states, now, strict=True)], axis=-1)
+                for name in ("mean", "std", "information_gain")
+            )
+            yield Posterior(mean, std, gain[0], self.model.ridge, self.model.n_arms)
+
+    def posterior(self, arms: Sequence[int]) -> Posterior:
+        """Return the posterior at the points."""
+        if self._points is None:
+            raise ValueError("no points are followed")
+        return self.model.posterior(self._points, arms)
+
+    def look_ahead(
+        self,
+        context: FloatArray,
+        arms: Sequence[int],
+        reference: IntArray | FloatArray,
+        pending: Pending = NOTHING_PENDING,
+    ) -> LookAhead:
+        """Return what trying arms would teach about reference points and the context itself."""
+        model, here = self.model, context[None]
+        given = model.observed.contexts[reference] if reference.dtype.kind == "i" else reference
+        points = np.vstack([np.asarray(given).reshape(-1, len(context)), here])
+        mean = model.posterior(points, arms, pending).mean
+        moves = [model.moves(here, arm, points, pending)[:, 0] for arm in arms]
+        move = np.stack(moves, axis=1)
+        return LookAhead(mean, move[..., list(arms)] if move.ndim == 3 else move)

@@ -12,8 +12,6 @@ variance of the function g·ridge²/(1 − g·ridge·k).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
@@ -22,34 +20,13 @@ from contextgap.models.arm import Arm
 _COLUMNS = 256
 
 
-class LeftOut(NamedTuple):
-    """Predictions of rewards from the arm's others.
+def left_out(
+    arm: Arm, prior: float, places: IntArray, visits: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return errors and variances of predictions of some rewards from the arm's others.
 
-    Parameters
-    ----------
-    error
-        The reward minus its prediction.
-    variance
-        What is not known of the arm's expected reward there.
-    """
-
-    error: FloatArray
-    variance: FloatArray
-
-
-def left_out(arm: Arm, prior: float, places: IntArray, visits: IntArray) -> LeftOut:
-    """Return what is left when observations of an arm are left out, one context at a time.
-
-    Parameters
-    ----------
-    arm
-        The arm.
-    prior
-        The prior mean, as a number.
-    places
-        Which of its observations.
-    visits
-        How many of its observations are to be left out with each, itself included.
+    ``places`` are those among the arm's own observations; ``visits`` says how many are left out
+    with each, itself included. Variances are those of the expected reward, without noise.
     """
     solved = arm.dual(prior)[places]
     precision = np.empty(len(places))
@@ -65,4 +42,4 @@ def left_out(arm: Arm, prior: float, places: IntArray, visits: IntArray) -> Left
     others_out = np.maximum(others_out, np.finfo(np.float64).tiny)
     variance = np.maximum(1.0 / np.maximum(precision, np.finfo(np.float64).tiny) - arm.ridge, 0.0)
     many = known * arm.ridge / np.maximum(others_out, np.finfo(np.float64).tiny)
-    return LeftOut(solved / others_out, np.where(visits == 1, variance, many))
+    return solved / others_out, np.where(visits == 1, variance, many)

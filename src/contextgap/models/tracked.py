@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models.arm import pivot, root
 from contextgap.models.base import Posterior
-from contextgap.models.followed import Followed, carried_over
+from contextgap.models.follower import FollowedArm, carried_over
 
 
 @dataclass
@@ -96,7 +96,7 @@ class TrackedModel:
         self._late: list[list[_Late]] = [[] for _ in range(n_arms)]
         # For look_ahead: all observations, and the posteriors followed at reference points.
         self._observed: list[list[_Late]] = [[] for _ in range(n_arms)]
-        self._followed = [Followed() for _ in range(n_arms)]
+        self._followed = [FollowedArm() for _ in range(n_arms)]
         self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
 
     def prior(self) -> float:

@@ -17,10 +17,10 @@ from contextgap.base.labels import Label, label_array
 from contextgap.belief import Belief, Decision
 from contextgap.kernels import Kernel
 from contextgap.methods import Method
-from contextgap.models import ExactModel
+from contextgap.models import Model
+from contextgap.policy import shortcut
 from contextgap.policy.card import Card
 from contextgap.policy.scoring import score
-from contextgap.policy.shortcut import Shortcut
 from contextgap.policy.state import (
     Rules,
     describe_rules,
@@ -68,7 +68,7 @@ class Policy:
     def __init__(
         self,
         *,
-        model: ExactModel,
+        model: Model,
         labels: tuple[Label, ...],
         active: tuple[int, ...],
         rules: Rules,
@@ -85,9 +85,6 @@ class Policy:
         self._rules = rules
         self._schema = schema
         self._compression = compression
-        self._shortcut: Shortcut | None = None
-        if isinstance(rule := rules.method.recommender, BoundedRule):
-            self._shortcut = Shortcut(rule, model, active, rules.width)
         self._seed = seed
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -147,7 +144,7 @@ class Policy:
     @property
     def counts(self) -> dict[Label, int]:
         """How many rewards of each arm the policy rests on."""
-        return {self._labels[i]: self._model.count(i) for i in self._active}
+        return {self._labels[i]: self._model.observed.count(i) for i in self._active}
 
     @cached_property
     def card(self) -> Card:
@@ -335,7 +332,7 @@ class Policy:
             "seed": self._seed,
             "card": self.card.describe() if "card" in vars(self) else None,
         }
-        files.write(path, "policy", header, self._model.arrays())
+        files.write(path, "policy", header, self._model.arrays(), self._model.file_version)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
@@ -394,12 +391,15 @@ class Policy:
 
     def _pick(self, rows: FloatArray) -> IntArray:
         """The arms that ``_choose`` chooses, without their gaps, which take longer."""
-        if self._shortcut is None or not self._shortcut.pays:
+        rule, model, active = self._rules.method.recommender, self._model, self._active
+        if not isinstance(rule, BoundedRule) or not shortcut.pays(rule, model, active):
             return self._choose(rows).arm
         picks = np.empty(len(rows), dtype=np.intp)
         undecided: list[IntArray] = []
         for block in self._blocks(len(rows)):
-            picks[block], left = self._shortcut.decided(rows[block], len(rows))
+            picks[block], left = shortcut.decided(
+                rule, model, active, self._rules.width, rows[block]
+            )
             undecided.append(block.start + left)
         if len(left := np.concatenate([*undecided, np.empty(0, dtype=np.intp)])):
             picks[left] = self._choose(rows[left]).arm

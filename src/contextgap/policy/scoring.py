@@ -21,7 +21,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
 from contextgap.belief import Belief
-from contextgap.models import ExactModel, Posterior
+from contextgap.models import Model, Posterior
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.state import Rules
 from contextgap.recommenders.history import Choice
@@ -76,7 +76,7 @@ class _Evidence:
 
 
 def score(
-    model: ExactModel,
+    model: Model,
     labels: Sequence[Label],
     active: Sequence[int],
     rules: Rules,
@@ -162,37 +162,25 @@ def _warnings(card: Card, n_arms: int) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _left_out(model: ExactModel, active: Sequence[int], places: IntArray) -> _Rows:
-    contexts, rewards = model.contexts[places], model.rewards[places]
-    arms = model.sequence[places]
-    posterior = model.posterior(contexts, active)
-    visits = _visits(model)
-    error = np.empty(len(places))
-    columns = {arm: column for column, arm in enumerate(active)}
-    for arm in np.unique(arms).tolist():
-        rows = np.flatnonzero(arms == arm)
-        alone = model.left_out(arm, places[rows], visits[places[rows]])
-        error[rows] = alone.error
-        if arm in columns:
-            posterior.mean[rows, columns[arm]] = rewards[rows] - alone.error
-            posterior.std[rows, columns[arm]] = np.sqrt(alone.variance)
-    return _Rows(places, contexts, arms, rewards, posterior, error, visits[places])
+def _left_out(model: Model, active: Sequence[int], places: IntArray) -> _Rows:
+    log, visits = model.observed, _visits(model)[places]
+    posterior, error = model.left_out(places, visits, active)
+    arms, rewards = log.arms[places], log.rewards[places]
+    return _Rows(places, log.contexts[places], arms, rewards, posterior, error, visits)
 
 
-def _visits(model: ExactModel) -> IntArray:
+def _visits(model: Model) -> IntArray:
     """Return how often each observation was made: 1 where every visit had noise of its own."""
     visits = np.ones(len(model), dtype=np.intp)
-    for arm, (contexts, rewards) in enumerate(zip(*model.by_arm(), strict=True)):
+    for arm, (contexts, rewards) in enumerate(zip(*model.observed.by_arm(), strict=True)):
         counts = repetitions(contexts, rewards)
         if counts is None:
             return np.ones(len(model), dtype=np.intp)
-        visits[model.sequence == arm] = counts
+        visits[model.observed.places(arm)] = counts
     return visits
 
 
-def _decide(
-    model: ExactModel, active: Sequence[int], rules: Rules, seed: int, rows: _Rows
-) -> Choice:
+def _decide(model: Model, active: Sequence[int], rules: Rules, seed: int, rows: _Rows) -> Choice:
     burn_in_end = rules.burn_in * len(active)
     history = ModelEvidence(model, rows.contexts, active, rules.width, burn_in_end, seed)
     evidence = _Evidence(
@@ -205,12 +193,12 @@ def _decide(
     return rules.method.recommender.choose(evidence)
 
 
-def _errors_of_averages(model: ExactModel) -> FloatArray:
+def _errors_of_averages(model: Model) -> FloatArray:
     """Return what the averages of the arms' other rewards miss, for every observation in order."""
-    errors, overall = np.empty(len(model)), float(model.rewards.mean())
-    for arm, rewards in enumerate(model.by_arm()[1]):
+    errors, overall = np.empty(len(model)), float(model.observed.rewards.mean())
+    for arm, rewards in enumerate(model.observed.by_arm()[1]):
         if len(rewards):
-            errors[model.places(arm)] = errors_of_averages(rewards, overall)
+            errors[model.observed.places(arm)] = errors_of_averages(rewards, overall)
     return errors
 
 
@@ -240,7 +228,7 @@ def _pooled_variance(
 
 
 def _model_variance(
-    model: ExactModel, active: Sequence[int], rows: _Rows, shares: FloatArray
+    model: Model, active: Sequence[int], rows: _Rows, shares: FloatArray
 ) -> FloatArray:
     """Return the variance of each average of expected rewards, weighted by shares.
 
@@ -248,19 +236,17 @@ def _model_variance(
     policy goes, as clicks are where they are likely; so each reward's own squared error is put in
     the place of the ridge, as in sandwich estimators.
     """
-    gram = model.kernel(rows.contexts, rows.contexts)
-    weights = shares / len(rows.arms)
-    total = np.zeros(len(shares))
-    for column, arm in enumerate(active):
-        variance, moves = model.sums(arm, rows.contexts, weights[:, :, column].T, gram)
+    total, moves = model.sums(rows.contexts, active, shares / len(rows.arms))
+    power = np.square(moves)
+    for arm in range(model.n_arms):
         own = np.flatnonzero(rows.arms == arm)
-        seen = np.square(moves[np.searchsorted(model.places(arm), rows.places[own])])
-        power = seen.sum(axis=0)
+        seen = power[:, rows.places[own]]
+        known = seen.sum(axis=1)
         # Visits that share their noise add up before they are squared.
-        noise = (rows.visits[own] * np.square(rows.error[own])) @ seen
-        noise = np.divide(noise, power, out=np.full(len(shares), model.ridge), where=power > 0)
-        total += np.maximum(variance + (noise - model.ridge) * np.square(moves).sum(axis=0), 0.0)
-    return total
+        noise = seen @ (rows.visits[own] * np.square(rows.error[own]))
+        noise = np.divide(noise, known, out=np.full(len(shares), model.ridge), where=known > 0)
+        total += (noise - model.ridge) * power[:, model.observed.places(arm)].sum(axis=1)
+    return np.maximum(total, 0.0)
 
 
 def _read_propensities(propensities: Any, count: int) -> FloatArray | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from contextgap.base import checks
-from contextgap.base import components as parts
+from contextgap.base import checks, components
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.labels import Label, decode_label, encode_label, read_labels
 from contextgap.kernels import Kernel
 from contextgap.methods import Method
-from contextgap.models import ExactModel
+from contextgap.models import Model, describe_model, restored_model
 from contextgap.widths import Width
 
 
@@ -64,7 +63,7 @@ def describe_rules(rules: Rules) -> dict[str, Any]:
 
 def restore_rules(header: dict[str, Any]) -> Rules:
     """Reverse ``describe_rules``."""
-    method, width = parts.build(header["method"]), parts.build(header["width"])
+    method, width = components.build(header["method"]), components.build(header["width"])
     if not (isinstance(method, Method) and isinstance(width, Width)):
         raise ValueError("method or width is something else")
     burn_in = checks.whole("burn_in", header["burn_in"], least=0)
@@ -72,10 +71,11 @@ def restore_rules(header: dict[str, Any]) -> Rules:
 
 
 def describe_state(
-    model: ExactModel, labels: tuple[Label, ...], active: tuple[int, ...], schema: ContextSchema
+    model: Model, labels: tuple[Label, ...], active: tuple[int, ...], schema: ContextSchema
 ) -> dict[str, Any]:
     """Return what was learnt, but for the arrays, as plain values for a file's header."""
     return {
+        "model": describe_model(model),
         "kernel": model.kernel.describe(),
         "ridge": model.ridge,
         "prior_mean": model.prior_mean,
@@ -88,9 +88,9 @@ def describe_state(
 
 def restore_state(
     header: dict[str, Any], arrays: dict[str, Any]
-) -> tuple[ExactModel, tuple[Label, ...], tuple[int, ...], ContextSchema]:
+) -> tuple[Model, tuple[Label, ...], tuple[int, ...], ContextSchema]:
     """Reverse ``describe_state``, arrays included."""
-    kernel = parts.build(header["kernel"])
+    kernel = components.build(header["kernel"])
     if not isinstance(kernel, Kernel):
         raise ValueError("the kernel is something else")
     labels, active = _restore_arms(header["arms"], header["active"])
@@ -98,9 +98,10 @@ def restore_state(
     if schema.dimension is not None:
         kernel.check_dimension(schema.dimension)
     ridge = checks.positive("ridge", header["ridge"], "as a learner's")
-    model = ExactModel(kernel, ridge, len(labels), read_prior_mean(header["prior_mean"]))
-    model.restore(arrays)
-    if len(model) and model.contexts.shape[1] != schema.dimension:
+    prior_mean = read_prior_mean(header["prior_mean"])
+    named = header.get("model")  # files of release 0.1 name none
+    model = restored_model(named, arrays, kernel, ridge, len(labels), prior_mean)
+    if len(model) and model.observed.dimension != schema.dimension:
         raise ValueError("contexts have another dimension than the header says")
     return model, labels, active, schema
 

@@ -1,8 +1,8 @@
 """The look-back of Algorithm 1: the smallest gap over all steps of the exploration.
 
 The paper drops it as computationally prohibitive. It is not. Prefixes of one forward substitution
-give every earlier posterior (``ExactModel.paths``), and most steps need no look: over a stretch of
-steps, with U2 the second highest upper and L the highest lower among the arms,
+give every earlier posterior, and most steps need no look: over a stretch of steps, with U2 the
+second highest upper and L the highest lower among the arms,
 
     smallest gap ≥ U2 − L ≥ (second highest of the arms' least uppers) − (highest lower),
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import gaps
-from contextgap.models import ExactModel
+from contextgap.models import KeepsHistory
 from contextgap.widths import Width
 
 _STRETCH = 96  # steps bounded at once: longer is quicker to bound, shorter bounds closer
@@ -106,7 +106,7 @@ class _Intervals:
 
 
 def smallest_gap_in_history(
-    model: ExactModel, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
+    model: KeepsHistory, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
 ) -> Choice:
     """Return the leader of the step whose smallest gap was smallest, for every context.
 
@@ -134,16 +134,15 @@ def smallest_gap_in_history(
 
 
 def _intervals(
-    model: ExactModel, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
+    model: KeepsHistory, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
 ) -> _Intervals:
     lower, upper = [], []
-    for posterior in model.paths(contexts, arms, since):
+    states, steps = model.history(contexts, arms, since)
+    for posterior in states:
         half = width.half_width(posterior)
         if np.may_share_memory(half, posterior.std):
             half = half.copy()
         # In place: these arrays are large, and nobody else's.
         upper.append(np.add(posterior.mean, half, out=posterior.std))
         lower.append(np.subtract(posterior.mean, half, out=posterior.mean))
-    pulled = model.sequence[since:, None] == np.asarray(arms)
-    states = np.vstack([np.zeros((1, len(arms)), dtype=np.intp), pulled.cumsum(axis=0)])
-    return _Intervals(lower, upper, states)
+    return _Intervals(lower, upper, steps)

@@ -15,7 +15,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.components import Component
 from contextgap.belief import Belief, gaps, highest_other
-from contextgap.models import ExactModel
+from contextgap.models import KeepsHistory, Model
 from contextgap.recommenders.history import Choice, smallest_gap_in_history
 from contextgap.widths import Width
 
@@ -60,7 +60,7 @@ class ModelEvidence:
 
     def __init__(
         self,
-        model: ExactModel,
+        model: Model,
         contexts: FloatArray,
         arms: Sequence[int],
         width: Width,
@@ -82,11 +82,21 @@ class ModelEvidence:
 
     def smallest_gap_in_history(self, last: int | None) -> Choice:
         """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
+        if not isinstance(self._model, KeepsHistory):
+            raise TypeError(no_history(self._model))
         now = len(self._model)
         since = min(self._burn_in_end, now)
         if last is not None:
             since = max(since, now + 1 - last)
         return smallest_gap_in_history(self._model, self.contexts, self._arms, self._width, since)
+
+
+def no_history(model: Model) -> str:
+    """Return what to say where a rule looks back and the model cannot."""
+    return (
+        f"SmallestGapInHistory looks back on every step, and a model of kind {model.kind!r} does "
+        "not keep its history; deploy by SmallestGap"
+    )
 
 
 class Recommender(Component, ABC):
@@ -110,15 +120,6 @@ class Settled(NamedTuple):
 
     arm: IntArray
     certain: NDArray[np.bool_]
-
-
-def _clearly_highest(low: FloatArray, high: FloatArray, slack: FloatArray) -> Settled:
-    """Choose the highest score, scores lying between ``low`` and ``high``."""
-    arm = low.argmax(axis=-1)
-    rows = np.arange(len(low))
-    others = high.copy()
-    others[rows, arm] = -np.inf
-    return Settled(arm, low[rows, arm] > others.max(axis=-1) + 4 * slack)
 
 
 class _ByBelief(Recommender):
@@ -190,19 +191,18 @@ class HighestMean(BoundedRule):
     def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
         """Return the highest mean; widths play no part."""
         del most
-        return _clearly_highest(least.mean, least.mean, slack)
+        arm, rows = least.mean.argmax(axis=-1), np.arange(len(least.mean))
+        others = least.mean.copy()
+        others[rows, arm] = -np.inf
+        return Settled(arm, least.mean[rows, arm] > others.max(axis=-1) + 4 * slack)
 
 
 @dataclass(frozen=True)
-class HighestUpper(BoundedRule):
+class HighestUpper(_ByBelief):
     """Deploy the arm with the highest upper bound, as Kernel-UCB does."""
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return np.asarray(evidence.belief.upper.argmax(axis=-1))
-
-    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
-        """Return the arm whose least upper bound is above all others' greatest."""
-        return _clearly_highest(least.upper, most.upper, slack)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,68 @@
+"""The one place that chooses a model, and that knows which files hold which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dtpmv
+
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.kernels import Kernel
+from contextgap.models.base import Model
+from contextgap.models.exact import ExactModel
+
+
+def new_model(kernel: Kernel, ridge: float, n_arms: int, prior_mean: float | str) -> Model:
+    """Return the model that learners use."""
+    return ExactModel(kernel, ridge, n_arms, prior_mean)
+
+
+def describe_model(model: Model) -> dict[str, Any]:
+    """Return what a file's header says about a model."""
+    return {"kind": model.kind, "version": model.version}
+
+
+def restored_model(
+    description: Any,
+    arrays: Mapping[str, NDArray[Any]],
+    kernel: Kernel,
+    ridge: float,
+    n_arms: int,
+    prior_mean: float | str,
+) -> Model:
+    """Return the model of a file; files of release 0.1 do not name theirs, which is exact."""
+    description = {"kind": "exact", "version": 1} if description is None else description
+    kind = Model.kinds.get(description["kind"])
+    if kind is None or description["version"] > kind.version:
+        raise ValueError(
+            f"it holds a model of kind {description['kind']!r}, version {description['version']}, "
+            "which this release does not know"
+        )
+    model = kind(kernel, ridge, n_arms, prior_mean)
+    model.restore(arrays)
+    return model
+
+
+def weighted_model(like: Model, contexts: FloatArray, arms: IntArray, weights: FloatArray) -> Model:
+    """Return a model whose arms' means are prior + weights·k(own contexts, x).
+
+    The posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They were never
+    observed: nothing is promised any more.
+    """
+    prior = like.prior()
+    trial, final = (ExactModel(like.kernel, like.ridge, like.n_arms, prior) for _ in range(2))
+    if not len(arms):
+        return final
+    trial.observe_many(contexts, arms, np.full(len(arms), prior))
+    rewards = np.full(len(arms), prior)
+    for arm in np.unique(arms):
+        # Where K is nearly singular, L·Lᵀ is not K + ridge·I to the last digit, and the factor is
+        # what the mean comes from. Rows of L are columns of its packed transpose.
+        own, packed = arms == arm, trial.supports([arm])[0].factors[0][1]
+        size = int(own.sum())
+        rewards[own] += dtpmv(size, packed, dtpmv(size, packed, weights[own]), trans=1)
+    final.observe_many(contexts, arms, rewards)
+    return final

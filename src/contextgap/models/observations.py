@@ -1,0 +1,134 @@
+"""The log of everything observed, in order and by arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap.base.arrays import FloatArray, IntArray, Rows
+
+
+class Observations:
+    """Contexts, arms and rewards in the order in which they were told.
+
+    Parameters
+    ----------
+    n_arms
+        Number of arms to start with.
+    """
+
+    def __init__(self, n_arms: int) -> None:
+        self._contexts = Rows(0)
+        self._arms = Rows(dtype=np.intp)
+        self._rewards = Rows()
+        self._places = [Rows(dtype=np.intp) for _ in range(n_arms)]
+
+    def __len__(self) -> int:
+        return len(self._rewards.view)
+
+    @property
+    def contexts(self) -> FloatArray:
+        """Every observed context, shape (n, d)."""
+        return self._contexts.view
+
+    @property
+    def arms(self) -> IntArray:
+        """The index of the arm of every observation."""
+        return self._arms.view
+
+    @property
+    def rewards(self) -> FloatArray:
+        """Every observed reward."""
+        return self._rewards.view
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per context; 0 before the first."""
+        return int(self.contexts.shape[1])
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, retired ones included."""
+        return len(self._places)
+
+    def count(self, arm: int) -> int:
+        """Return the number of observations of an arm."""
+        return len(self._places[arm].view)
+
+    def places(self, arm: int) -> IntArray:
+        """Return the places of an arm's observations among all."""
+        return self._places[arm].view
+
+    def by_arm(self) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Return every arm's contexts and every arm's rewards."""
+        places = [own.view for own in self._places]
+        return [self.contexts[own] for own in places], [self.rewards[own] for own in places]
+
+    def add_arm(self) -> None:
+        """Add an arm without observations, with the next index."""
+        self._places.append(Rows(dtype=np.intp))
+
+    def append(self, context: FloatArray, arm: int, reward: float) -> None:
+        """Add one observation."""
+        if not len(self):
+            self._contexts = Rows(len(context))
+        self._places[arm].append(len(self))
+        self._contexts.append(context)
+        self._arms.append(arm)
+        self._rewards.append(reward)
+
+    def extend(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+        """Add many observations."""
+        if not len(self):
+            self._contexts = Rows(contexts.shape[1])
+        for arm in np.unique(arms):
+            self._places[arm].extend(len(self) + np.flatnonzero(arms == arm))
+        self._contexts.extend(contexts)
+        self._arms.extend(arms)
+        self._rewards.extend(rewards)
+
+    def truncate(self, size: int) -> None:
+        """Forget all observations from number ``size`` on, also one that was half added."""
+        for rows in (self._contexts, self._arms, self._rewards):
+            rows.truncate(size)
+        for own in self._places:
+            own.truncate(int(np.searchsorted(own.view, size)))
+
+    def snapshot(self) -> Self:
+        """Return a copy that later observations do not show in."""
+        copy = type(self)(0)
+        copy._contexts, copy._arms, copy._rewards = (
+            Rows.of(rows.view) for rows in (self._contexts, self._arms, self._rewards)
+        )
+        copy._places = [Rows.of(own.view) for own in self._places]
+        return copy
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the log as arrays, for a file."""
+        return {"contexts": self.contexts, "rewards": self.rewards, "sequence": self.arms}
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, NDArray[Any]], n_arms: int) -> Self:
+        """Return the log that ``arrays`` was called on; ``ValueError`` if that cannot be."""
+        contexts, rewards, arms = (arrays[x] for x in ("contexts", "rewards", "sequence"))
+        if contexts.ndim != 2:
+            raise ValueError(f"contexts have {contexts.ndim} dimensions, not 2")
+        check_floats(contexts, contexts.shape)
+        check_floats(rewards, (len(contexts),))
+        if arms.shape != rewards.shape or arms.dtype.kind != "i":
+            raise ValueError("the sequence of arms does not match the rewards")
+        if len(arms) and not (arms.min() >= 0 and arms.max() < n_arms):
+            raise ValueError("the sequence of arms names an arm that does not exist")
+        log = cls(n_arms)
+        log.extend(contexts, arms.astype(np.intp), rewards)
+        return log
+
+
+def check_floats(values: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise ``ValueError`` unless an array read from a file is what it should be."""
+    if values.dtype != np.float64 or values.shape != shape or not np.isfinite(values).all():
+        found = f"{values.dtype} {values.shape}"
+        raise ValueError(f"expected finite floats of shape {shape}, got {found}")
