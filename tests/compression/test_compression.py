@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 import contextgap as cg
 from contextgap.compression import candidates, compress, rom_bytes
 from contextgap.compression.candidates import make_candidates
-from contextgap.compression.choose import Selection
-from contextgap.compression.equations import Equations, normal_equations
-from contextgap.compression.original import Original, targets, usual_margin
-from contextgap.compression.reference import read_reference
 from contextgap.compression.refit import refitted
-from contextgap.compression.size import Layout
+from contextgap.compression.sample import Decided, read_sample, targets, usual_margin
+from contextgap.compression.selection import Equations, Selection, normal_equations
 from contextgap.export.c import write_c
+from contextgap.export.c.layout import Layout
+from contextgap.export.c.literals import Real
 from contextgap.kernels.base import Constant
 from contextgap.models import DenseModel
 from contextgap.recommenders import (
@@ -114,11 +113,11 @@ def test_a_policy_small_enough_is_left_as_it_is(goal):
 def test_with_all_candidates_the_means_are_the_original_ones(rule):
     """Every point but one, then every point: the fit ends at the original's own weights."""
     policy, contexts = frozen(rule, "matern", steps=60), sample(400)
-    fitting = Original.of(policy, contexts)
-    layout = Layout.of(policy, float32=True)
+    fitting = Decided.of(policy, contexts)
+    layout = Layout.of(policy, Real(float32=True))
     rng = np.random.default_rng(0)
     candidate = next(make_candidates(policy, fitting, layout, None, rng))
-    assert candidate.reach(60) == 60
+    assert candidate.selection.reach(60) == 60
     whole = candidate.policy(60)
     fresh = sample(1000, seed=5)
     if rule == "mean":  # the others' targets are moved where the deployed arm is not the highest
@@ -173,6 +172,12 @@ def test_bytes_are_those_of_the_c_export(kernel, rule, float32, tmp_path):
     small, report = compress(policy, **goal, contexts=sample(300), float32=float32)
     export = write_c(small, tmp_path / "small", float32=float32, self_test=5)
     assert export.rom_bytes == report.bytes <= goal["bytes"]
+
+
+def test_bytes_include_the_unit_and_centre_of_a_linear_kernel(tmp_path):
+    learner = cg.Learner(2, kernel=cg.Gaussian(0.6) + cg.Linear(unit=(0.5, 2.0), centre=0.3))
+    policy = learner.fit([[0.0, 1.0], [1.0, 0.5]], [0, 1], [1.0, 0.5]).freeze()
+    assert write_c(policy, tmp_path, float32=True).rom_bytes == rom_bytes(policy)
 
 
 def test_as_many_points_as_the_bytes_allow():
@@ -395,7 +400,7 @@ def test_each_point_chosen_lowers_the_error_most():
 def test_targets_are_highest_at_the_arm_deployed_and_moved_least(seed, arms):
     rng = np.random.default_rng(seed)
     mean, arm = rng.standard_normal((6, arms)), rng.integers(arms, size=6)
-    found = targets(Original(np.zeros((6, 1)), arm, mean, mean - 1, mean + 1), "mean")
+    found = targets(Decided(np.zeros((6, 1)), arm, mean, mean - 1, mean + 1), "mean")
     np.testing.assert_array_equal(found.argmax(axis=1), arm)
     right = mean.argmax(axis=1) == arm
     np.testing.assert_array_equal(found[right], mean[right])
@@ -413,7 +418,7 @@ def test_targets_are_highest_at_the_arm_deployed_and_moved_least(seed, arms):
 
 def test_reference_contexts_are_the_observed_ones_and_copies_near_them():
     policy = frozen(steps=60)
-    fitted, held_out = read_reference(policy, None, np.random.default_rng(0))
+    fitted, held_out = read_sample(policy, None, np.random.default_rng(0))
     assert (len(fitted), len(held_out)) == (90, 30)
     observed = {tuple(row) for row in policy._model.observed.contexts}
     together = np.vstack([fitted, held_out])
@@ -424,7 +429,7 @@ def test_reference_contexts_are_the_observed_ones_and_copies_near_them():
 
 def test_many_reference_contexts_are_thinned():
     policy = frozen(steps=30)
-    fitted, held_out = read_reference(policy, sample(9000), np.random.default_rng(0))
+    fitted, held_out = read_sample(policy, sample(9000), np.random.default_rng(0))
     assert (len(fitted), len(held_out)) == (4500, 2250)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import contextgap as cg
 from contextgap.export import ExportError, decision_rule
 from contextgap.export.c import write_c
-from contextgap.export.c.build import CompiledPolicy, CompilerError, compile_shared, load
+from contextgap.export.c.build import CompiledPolicy, CompilerError, compile_shared
 from contextgap.export.c.literals import Real, comment_text, string
 from contextgap.export.reference import reference
 from contextgap.kernels import Constant
@@ -437,4 +437,4 @@ def test_building_says_what_is_missing(tmp_path):
         compile_shared(tmp_path, "no-such-compiler")
     write_c(explored().freeze(), tmp_path)
     with pytest.raises(ValueError, match=r"shape \(m, 2\), got \(3,\)"):
-        load(tmp_path).recommend(np.zeros(3))
+        CompiledPolicy(tmp_path).recommend(np.zeros(3))

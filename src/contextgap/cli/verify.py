@@ -19,9 +19,8 @@ from contextgap.cli.policies import ContextFile, Json, PolicyFile, read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.export import Parity, decision_rule, parity
 from contextgap.export.c.build import CompiledPolicy, CompilerError, find_compiler
-from contextgap.export.c.data import column_names
-from contextgap.export.c.files import HEADER, SELF_TEST, SOURCE
-from contextgap.export.c.literals import label_text
+from contextgap.export.c.literals import column_names, label_text
+from contextgap.export.c.writer import HEADER, SELF_TEST, SOURCE
 from contextgap.export.onnx import GraphPolicy
 from contextgap.export.reference import comparison_contexts
 from contextgap.policy import Policy
@@ -144,7 +143,7 @@ def _compiler_errors() -> Iterator[None]:
 def _check_same_shape(policy: Policy, export: _Exported, path: Path) -> None:
     """Complain if the export cannot be of this policy."""
     rule = decision_rule(policy)
-    names = list(column_names(rule))
+    names = list(column_names(rule.columns, rule.dimension))
     pairs: dict[str, tuple[Any, Any]] = {
         "numbers per context": (rule.dimension, export.dimension),
         "arms": ([*map(label_text, rule.labels)], [*map(label_text, export.labels)]),

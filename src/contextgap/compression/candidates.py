@@ -1,17 +1,17 @@
-"""The ways in which a policy can be compressed: a rule to deploy by, and what to fit."""
+"""The ways to compress a policy (a rule to deploy by, and what to fit), and the best of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.compression.choose import Selection
-from contextgap.compression.equations import normal_equations
-from contextgap.compression.original import Original, targets
 from contextgap.compression.refit import refitted
-from contextgap.compression.size import Layout
+from contextgap.compression.sample import Decided, targets
+from contextgap.compression.selection import Selection, normal_equations
+from contextgap.export.c.layout import Layout
 from contextgap.policy import Policy
 from contextgap.recommenders import (
     HighestMean,
@@ -33,94 +33,39 @@ WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
 }
 
 
-class Candidate:
-    """One way to compress a policy, at any size.
+class Candidate(NamedTuple):
+    """One way to compress a policy, at any size: how many points all arms have together.
 
-    Parameters
-    ----------
-    policy
-        The original.
-    recommender
-        The rule to deploy by.
-    fitted
-        What the means are fitted to, ``"mean"`` or ``"upper"``.
-    selection
-        The order in which points are taken.
-    layout
-        Knows the bytes.
+    ``fitted`` says what the means are fitted to, ``"mean"`` or ``"upper"``.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        recommender: Recommender,
-        fitted: str,
-        selection: Selection,
-        layout: Layout,
-    ) -> None:
-        self.recommender = recommender
-        self.fitted = fitted
-        self._policy = policy
-        self._selection = selection
-        self._layout = layout
-
-    def reach(self, size: int) -> int:
-        """Return how many points there are to have, up to ``size``.
-
-        Parameters
-        ----------
-        size
-            Points of all arms together.
-        """
-        return self._selection.reach(size)
+    original: Policy
+    recommender: Recommender
+    fitted: str
+    selection: Selection
+    layout: Layout
 
     def policy(self, size: int) -> Policy:
-        """Return the policy of the first ``size`` points.
-
-        Parameters
-        ----------
-        size
-            Points of all arms together.
-        """
-        return refitted(self._policy, self.recommender, *self._selection.points(size))
+        """Return the policy of the first ``size`` points."""
+        return refitted(self.original, self.recommender, *self.selection.points(size))
 
     def bytes(self, size: int) -> int:
-        """Return the bytes of the first ``size`` points.
-
-        Parameters
-        ----------
-        size
-            Points of all arms together.
-        """
-        arm = self._selection.points(size)[1]
-        counts = np.bincount(arm, minlength=len(self._policy.arms))
-        return self._layout.bytes(self.recommender, counts.tolist())
+        """Return the bytes of the first ``size`` points."""
+        arm = self.selection.points(size)[1]
+        counts = np.bincount(arm, minlength=len(self.original.arms))
+        return self.layout.holding(self.recommender, counts.tolist()).rom_bytes
 
 
 def make_candidates(
     policy: Policy,
-    fitting: Original,
+    fitting: Decided,
     layout: Layout,
     most_per_arm: int | None,
     rng: np.random.Generator,
 ) -> Iterator[Candidate]:
-    """Return the ways in which a policy can be compressed.
-
-    Parameters
-    ----------
-    policy
-        The original.
-    fitting
-        Its decisions at the contexts to fit at.
-    layout
-        Knows the bytes.
-    most_per_arm
-        Points that an arm may have; None for any number.
-    rng
-        Draws which observed contexts may become points, if there are very many.
-    """
+    """Return the ways in which a policy can be compressed, fitted where ``fitting`` was asked."""
     contexts, arm = _observed(policy, rng)
-    there = Original.of(policy, contexts)
+    there = Decided.of(policy, contexts)
     selections: dict[str, Selection] = {}
     for recommender, fitted in WAYS[type(policy.method.recommender)]:
         if fitted not in selections:
@@ -149,3 +94,62 @@ def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, Int
         places = rng.choice(places, _MOST, replace=False)
     places = places[np.lexsort((places, arm[places]))]
     return model.observed.contexts[places], arm[places]
+
+
+def search(
+    candidates: Iterable[Candidate],
+    goal: tuple[str, float],
+    fitting: Decided,
+    held_out: Decided,
+) -> tuple[Candidate, int] | None:
+    """Return the best way and its number of points; None if only all points satisfy the goal."""
+    kind, wanted = goal
+    best: tuple[float, Candidate, int] | None = None
+    least_bytes: list[int] = []
+    for candidate in candidates:
+        if kind == "agreement":
+            size = _smallest(candidate, lambda policy: held_out.share_kept(policy) >= wanted)
+            score = 0.0 if size is None else -float(candidate.bytes(size))
+        else:
+            size = _largest(candidate, int(wanted) if kind == "bytes" else None)
+            least_bytes.append(candidate.bytes(0))
+            score = 0.0 if size is None else fitting.share_kept(candidate.policy(size))
+        if size is not None and (best is None or score > best[0]):
+            best = score, candidate, size
+    if best is None and kind == "bytes":
+        raise ValueError(
+            f"bytes must be at least {min(least_bytes)}, which this policy takes without a single "
+            f"point, got {int(wanted)}"
+        )
+    return None if best is None else best[1:]
+
+
+def _largest(candidate: Candidate, most_bytes: int | None) -> int | None:
+    """The largest number of points that fits; any fits if there is no limit."""
+    if most_bytes is None:
+        return candidate.selection.reach(np.iinfo(np.int64).max)
+    if candidate.bytes(0) > most_bytes:
+        return None
+    low, high = 0, 1
+    while candidate.selection.reach(high) == high and candidate.bytes(high) <= most_bytes:
+        low, high = high, 2 * high
+    high = min(high, candidate.selection.reach(high) + 1)
+    return _bisect(low, high, lambda size: candidate.bytes(size) > most_bytes) - 1
+
+
+def _smallest(candidate: Candidate, enough: Callable[[Policy], bool]) -> int | None:
+    """The smallest number of points that is enough, found by doubling and bisection."""
+    low, high = -1, 1
+    while not enough(candidate.policy(size := candidate.selection.reach(high))):
+        if size < high:
+            return None
+        low, high = high, 2 * high
+    return _bisect(low, size, lambda size: enough(candidate.policy(size)))
+
+
+def _bisect(low: int, high: int, true: Callable[[int], bool]) -> int:
+    """The first whole number above ``low`` for which something is true, ``high`` being one."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if true(middle) else (middle, high)
+    return high

@@ -2,21 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.compression.candidates import WAYS, Candidate, make_candidates
-from contextgap.compression.original import Original, deployed_arms
-from contextgap.compression.reference import read_reference
-from contextgap.compression.report import CompressionReport, CurveRow, added_regret
-from contextgap.compression.size import Layout
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.compression.candidates import WAYS, Candidate, make_candidates, search
+from contextgap.compression.sample import Decided, deployed_arms, read_sample
+from contextgap.export.c.layout import Layout
+from contextgap.export.c.literals import Real
 from contextgap.policy import Policy
 from contextgap.policy.state import read_seed, read_truth
 
 _PER_DOUBLING = 2  # rows of the curve
+
+
+class CurveRow(NamedTuple):
+    """One size of a compressed policy.
+
+    Parameters
+    ----------
+    points
+        Points of all arms together.
+    bytes
+        Bytes of constants in C.
+    agreement
+        Share of held-out reference contexts at which the decision is unchanged.
+    """
+
+    points: int
+    bytes: int
+    agreement: float
+
+
+@dataclass(frozen=True)
+class CompressionReport:
+    """What compressing a policy cost.
+
+    Parameters
+    ----------
+    agreement
+        Share of decisions unchanged at reference contexts that were not used for choosing or
+        refitting points; only ``compress(agreement=...)`` looks at them, to choose the size.
+    agreement_fitted
+        The same at the contexts that were used.
+    added_regret
+        Average over held-out contexts of what the original policy's mean says the changed
+        decisions lose; never negative if the original deploys the highest mean.
+    added_regret_bound
+        The same with the original's upper bound of its own arm and its lower bound of the new one:
+        what changed decisions lose at most, where the original's intervals hold.
+    points
+        Points of each arm.
+    points_before
+        Those of the original policy.
+    bytes
+        Bytes of constants in C.
+    bytes_before
+        Those of the original policy.
+    recommender
+        Name of the rule by which the compressed policy deploys.
+    fitted
+        What its means were fitted to: ``"mean"``, the original's means; ``"upper"``, its upper
+        bounds; ``"nothing"`` if the policy was small enough as it was. Either way only up to a
+        function that all arms share, so differences between arms are meant, not levels.
+    curve
+        Agreement at held-out contexts by size, for the same rule; the last row is the original.
+    """
+
+    agreement: float
+    agreement_fitted: float
+    added_regret: float
+    added_regret_bound: float
+    points: tuple[int, ...]
+    points_before: tuple[int, ...]
+    bytes: int
+    bytes_before: int
+    recommender: str
+    fitted: str
+    curve: tuple[CurveRow, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bytes_before} bytes to {self.bytes} ({sum(self.points_before)} points to "
+            f"{sum(self.points)}, deployed by {self.recommender}): {self.agreement:.2%} of "
+            f"decisions unchanged, average regret added {self.added_regret:.3g}, "
+            f"at most {self.added_regret_bound:.3g} where the original's intervals hold"
+        )
 
 
 def compress(
@@ -89,22 +163,24 @@ def compress(
     (10, True)
     """
     checks.instance("policy", policy, Policy, "learner.freeze()")
-    goal = _read_goal(points=points, bytes=bytes, agreement=agreement)
-    layout = _layout(policy, float32=read_truth("float32", float32))
+    kind, wanted = goal = _read_goal(points=points, bytes=bytes, agreement=agreement)
+    real = Real(read_truth("float32", float32))
+    _check_compressible(policy)
+    layout = Layout.of(policy, real)
     rng = np.random.default_rng(read_seed(seed))
-    reference = read_reference(policy, contexts, rng)
-    if _small_enough(policy, goal, layout):
+    sample = read_sample(policy, contexts, rng)
+    taken = {"points": max(layout.sizes), "bytes": layout.rom_bytes}
+    if kind in taken and taken[kind] <= wanted:
         return policy, _unchanged(policy, layout)
-    fitting, held_out = (Original.of(policy, rows) for rows in reference)
-    most_per_arm = int(goal[1]) if goal[0] == "points" else None
-    found = _search(
-        make_candidates(policy, fitting, layout, most_per_arm, rng), goal, fitting, held_out
-    )
+    fitting, held_out = (Decided.of(policy, rows) for rows in sample)
+    most_per_arm = int(wanted) if kind == "points" else None
+    candidates = make_candidates(policy, fitting, layout, most_per_arm, rng)
+    found = search(candidates, goal, fitting, held_out)
     if found is None:
         return policy, _unchanged(policy, layout)
     candidate, size = found
     compressed = candidate.policy(size)
-    return compressed, _report(policy, compressed, candidate, layout, fitting, held_out)
+    return compressed, _report(compressed, candidate, fitting, held_out)
 
 
 def _read_goal(**given: Any) -> tuple[str, float]:
@@ -121,7 +197,7 @@ def _read_goal(**given: Any) -> tuple[str, float]:
     return name, share
 
 
-def _layout(policy: Policy, *, float32: bool) -> Layout:
+def _check_compressible(policy: Policy) -> None:
     recommender = policy.method.recommender
     if type(recommender) not in WAYS:
         can = ", ".join(kind.__name__ for kind in WAYS)
@@ -130,146 +206,66 @@ def _layout(policy: Policy, *, float32: bool) -> Layout:
         )
     if not any(policy.counts.values()):
         raise ValueError("a policy that rests on no rewards has nothing to compress")
-    return Layout.of(policy, float32=float32)
-
-
-def _small_enough(policy: Policy, goal: tuple[str, float], layout: Layout) -> bool:
-    counts = tuple(policy.counts.values())
-    if goal[0] == "points":
-        return max(counts) <= goal[1]
-    whole = layout.bytes(policy.method.recommender, counts)
-    return goal[0] == "bytes" and whole <= goal[1]
-
-
-def _search(
-    candidates: Iterable[Candidate],
-    goal: tuple[str, float],
-    fitting: Original,
-    held_out: Original,
-) -> tuple[Candidate, int] | None:
-    """Return the best way and its number of points; None if only all points satisfy the goal."""
-    kind, wanted = goal
-    best: tuple[float, Candidate, int] | None = None
-    least_bytes: list[int] = []
-    for candidate in candidates:
-        if kind == "agreement":
-            size = _smallest(candidate, lambda policy: share_kept(policy, held_out) >= wanted)
-            score = 0.0 if size is None else -float(candidate.bytes(size))
-        else:
-            size = _largest(candidate, int(wanted) if kind == "bytes" else None)
-            least_bytes.append(candidate.bytes(0))
-            score = 0.0 if size is None else share_kept(candidate.policy(size), fitting)
-        if size is not None and (best is None or score > best[0]):
-            best = score, candidate, size
-    if best is None and kind == "bytes":
-        raise ValueError(
-            f"bytes must be at least {min(least_bytes)}, which this policy takes without a single "
-            f"point, got {int(wanted)}"
-        )
-    return None if best is None else best[1:]
-
-
-def share_kept(policy: Policy, original: Original) -> float:
-    """Return the share of decisions at which two policies agree.
-
-    Parameters
-    ----------
-    policy
-        One of them.
-    original
-        The other's decisions.
-    """
-    return float(np.mean(deployed_arms(policy, original.contexts) == original.arm))
-
-
-def _largest(candidate: Candidate, most_bytes: int | None) -> int | None:
-    """The largest number of points that fits; any fits if there is no limit."""
-    if most_bytes is None:
-        return candidate.reach(np.iinfo(np.int64).max)
-    if candidate.bytes(0) > most_bytes:
-        return None
-    low, high = 0, 1
-    while candidate.reach(high) == high and candidate.bytes(high) <= most_bytes:
-        low, high = high, 2 * high
-    high = min(high, candidate.reach(high) + 1)
-    return _bisect(low, high, lambda size: candidate.bytes(size) > most_bytes) - 1
-
-
-def _smallest(candidate: Candidate, enough: Callable[[Policy], bool]) -> int | None:
-    """The smallest number of points that is enough, found by doubling and bisection."""
-    low, high = -1, 1
-    while not enough(candidate.policy(size := candidate.reach(high))):
-        if size < high:
-            return None
-        low, high = high, 2 * high
-    return _bisect(low, size, lambda size: enough(candidate.policy(size)))
-
-
-def _bisect(low: int, high: int, true: Callable[[int], bool]) -> int:
-    """The first whole number above ``low`` for which something is true, ``high`` being one."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if true(middle) else (middle, high)
-    return high
 
 
 def _report(
-    policy: Policy,
-    compressed: Policy,
-    candidate: Candidate,
-    layout: Layout,
-    fitting: Original,
-    held_out: Original,
+    compressed: Policy, candidate: Candidate, fitting: Decided, held_out: Decided
 ) -> CompressionReport:
     arms = deployed_arms(compressed, held_out.contexts)
-    believed, most = added_regret(held_out, arms)
-    points = tuple(compressed.counts.values())
-    before = _whole(policy, layout)
+    believed, most = _added_regret(held_out, arms)
+    points, before = tuple(compressed.counts.values()), candidate.layout
+    curve = _curve(candidate, sum(points), before.points, held_out)
     return CompressionReport(
         agreement=float(np.mean(arms == held_out.arm)),
-        agreement_fitted=share_kept(compressed, fitting),
+        agreement_fitted=fitting.share_kept(compressed),
         added_regret=believed,
         added_regret_bound=most,
         points=points,
-        points_before=tuple(policy.counts.values()),
-        bytes=layout.bytes(candidate.recommender, points),
-        bytes_before=before.bytes,
+        points_before=before.sizes,
+        bytes=candidate.bytes(sum(points)),
+        bytes_before=before.rom_bytes,
         recommender=type(candidate.recommender).__name__,
         fitted=candidate.fitted,
-        curve=(*_curve(candidate, sum(points), before.points, held_out), before),
+        curve=(*curve, CurveRow(before.points, before.rom_bytes, 1.0)),
     )
 
 
-def _curve(candidate: Candidate, size: int, whole: int, held_out: Original) -> list[CurveRow]:
+def _curve(candidate: Candidate, size: int, whole: int, held_out: Decided) -> list[CurveRow]:
     """Agreement by size, up to twice the chosen one, but not beyond the original's."""
     sizes = {size} if size else set()
     steps = np.arange(0, _PER_DOUBLING * np.log2(max(2, 2 * size)) + 1e-9) / _PER_DOUBLING
     for wanted in np.unique(np.round(2.0**steps).astype(int)).tolist():
-        if wanted < whole and (reached := candidate.reach(wanted)):
+        if wanted < whole and (reached := candidate.selection.reach(wanted)):
             sizes.add(reached)
     return [
-        CurveRow(each, candidate.bytes(each), share_kept(candidate.policy(each), held_out))
+        CurveRow(each, candidate.bytes(each), held_out.share_kept(candidate.policy(each)))
         for each in sorted(sizes)
     ]
 
 
-def _whole(policy: Policy, layout: Layout) -> CurveRow:
-    points = tuple(policy.counts.values())
-    return CurveRow(sum(points), layout.bytes(policy.method.recommender, points), 1.0)
+def _added_regret(original: Decided, arms: IntArray) -> tuple[float, float]:
+    """What deploying other arms than a policy loses on average, as believed and at most."""
+    believed = _at(original.mean, original.arm) - _at(original.mean, arms)
+    most = np.maximum(_at(original.upper, original.arm) - _at(original.lower, arms), 0.0)
+    changed = arms != original.arm
+    return float(np.mean(believed)), float(np.mean(np.where(changed, most, 0.0)))
+
+
+def _at(values: FloatArray, arms: IntArray) -> FloatArray:
+    return np.asarray(np.take_along_axis(values, arms[:, None], axis=1)[:, 0])
 
 
 def _unchanged(policy: Policy, layout: Layout) -> CompressionReport:
-    whole, points = _whole(policy, layout), tuple(policy.counts.values())
     return CompressionReport(
         agreement=1.0,
         agreement_fitted=1.0,
         added_regret=0.0,
         added_regret_bound=0.0,
-        points=points,
-        points_before=points,
-        bytes=whole.bytes,
-        bytes_before=whole.bytes,
+        points=layout.sizes,
+        points_before=layout.sizes,
+        bytes=layout.rom_bytes,
+        bytes_before=layout.rom_bytes,
         recommender=type(policy.method.recommender).__name__,
         fitted="nothing",
-        curve=(whole,),
+        curve=(CurveRow(layout.points, layout.rom_bytes, 1.0),),
     )

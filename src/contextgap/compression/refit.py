@@ -24,19 +24,7 @@ def refitted(
 
     The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They were
     never observed, so nothing is promised any more (``Rules.hindsight``).
-
-    Parameters
-    ----------
-    policy
-        The original, for everything but points and rule.
-    recommender
-        The rule to deploy by.
-    contexts
-        The points, shape (n, d).
-    arm
-        Their arms, as indices into ``policy.arms``.
-    weights
-        Their weights.
+    ``arm`` holds the points' arms as indices into ``policy.arms``.
     """
     place = np.asarray(policy._active, dtype=np.intp)[arm]
     final = weighted_model(policy._model, contexts, place, weights)

@@ -19,20 +19,11 @@ _BLOCK = 1024  # contexts at once, since kernel values of many may be large
 
 @dataclass(frozen=True)
 class Reference:
-    """Python's answers.
+    """Python's answers at m contexts: the index of the recommended arm, and what is believed.
 
-    Parameters
-    ----------
-    contexts
-        Where, shape (m, d).
-    arm
-        The index of the recommended arm.
-    mean, half_width, gap
-        What is believed after the last step, shape (m, arms).
-    certificate
-        max(0, gap of the recommended arm).
-    scores
-        Numbers of which the recommended arm has the smallest, shape (m, arms).
+    ``mean``, ``half_width`` and ``gap``, of shape (m, arms), are those after the last step, and
+    ``certificate`` is max(0, gap of the recommended arm). Of ``scores``, of the same shape, the
+    recommended arm has the smallest.
     """
 
     contexts: FloatArray
@@ -53,17 +44,7 @@ class Reference:
 
 
 def reference(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Reference:
-    """Return a policy's answers.
-
-    Parameters
-    ----------
-    policy
-        Whose.
-    rule
-        The same as plain arrays.
-    contexts
-        Where, shape (m, d).
-    """
+    """Return a policy's answers; ``rule`` is the same policy as plain arrays."""
     blocks = [
         _block(policy, rule, contexts[first : first + _BLOCK])
         for first in range(0, len(contexts), _BLOCK)
@@ -122,18 +103,8 @@ def comparison_contexts(
 ) -> FloatArray:
     """Return contexts to compare at: given ones, or some near the observed ones.
 
-    Parameters
-    ----------
-    policy
-        Reads given contexts.
-    rule
-        The same as plain arrays.
-    count
-        How many to make: a quarter observed ones, half between and a quarter around them.
-    given
-        Contexts of the user's, or None.
-    seed
-        Of the contexts made.
+    Of ``count`` that are made, a quarter are observed ones, half lie between and a quarter around
+    them.
     """
     if given is not None:
         rows, _ = policy._read(given)
@@ -153,24 +124,12 @@ def comparison_contexts(
 
 
 def observed_contexts(rule: DecisionRule) -> FloatArray:
-    """Return the observed contexts of all arms, shape (n, d).
-
-    Parameters
-    ----------
-    rule
-        The policy as plain arrays.
-    """
+    """Return the observed contexts of all arms, shape (n, d)."""
     return np.concatenate([arm.support for arm in rule.arms])
 
 
 def fallback_arm(rule: DecisionRule) -> int:
-    """Return the arm with the highest mean, averaged over all observed contexts.
-
-    Parameters
-    ----------
-    rule
-        The policy as plain arrays.
-    """
+    """Return the arm with the highest mean, averaged over all observed contexts."""
     observed = observed_contexts(rule)
     average = np.zeros(len(rule.arms))
     for first in range(0, len(observed), _BLOCK):

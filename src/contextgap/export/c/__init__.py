@@ -1,6 +1,6 @@
 """A frozen policy as C99: no allocation, no dependency but ``math.h``, all data constant."""
 
-from contextgap.export.c.cost import Operations
-from contextgap.export.c.files import CExport, write_c
+from contextgap.export.c.layout import Operations
+from contextgap.export.c.writer import CExport, write_c
 
 __all__ = ["CExport", "Operations", "write_c"]

@@ -8,16 +8,15 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.c.files import HEADER, SOURCE
-from contextgap.export.c.template import fill
+from contextgap.export.c.source import fill
+from contextgap.export.c.writer import HEADER, SOURCE
 
 _COMPILERS = ("cc", "gcc", "clang")
 
@@ -27,13 +26,7 @@ class CompilerError(RuntimeError):
 
 
 def find_compiler(compiler: str | None = None) -> str:
-    """Return the path of a C compiler.
-
-    Parameters
-    ----------
-    compiler
-        Its name or path; None for ``$CC`` or else the first of cc, gcc and clang there is.
-    """
+    """Return the path of a C compiler; by default ``$CC`` or the first of cc, gcc and clang."""
     wanted = [compiler] if compiler else [*filter(None, [os.environ.get("CC")]), *_COMPILERS]
     for name in wanted:
         if found := shutil.which(name):
@@ -52,16 +45,8 @@ def compile_shared(
 ) -> Path:
     """Compile an export, with loops over many contexts, to a shared library; return its path.
 
-    Parameters
-    ----------
-    directory
-        Where ``write_c`` wrote; nothing is added there.
-    compiler
-        Name or path of a C compiler; None to look for one.
-    into
-        Folder for the library; None for a new temporary one, which the caller may remove.
-    flags
-        More options for the compiler.
+    The library goes to the folder ``into``, by default a new temporary one, which the caller may
+    remove; nothing is added to the export's ``directory``.
     """
     command, export = find_compiler(compiler), Path(directory)
     for name in (HEADER, SOURCE):
@@ -82,22 +67,11 @@ def compile_shared(
     return library
 
 
-@dataclass(frozen=True)
-class CompiledDecisions:
-    """What the exported code decides at many contexts.
+class CompiledDecisions(NamedTuple):
+    """What the exported code decides at m contexts.
 
-    Parameters
-    ----------
-    arm
-        Indices of the recommended arms, shape (m,).
-    status
-        0, or why an arm is the fallback.
-    mean
-        Shape (m, arms).
-    width, gap
-        Full widths and gaps, shape (m, arms); None if the export holds means only.
-    certificate
-        Shape (m,); None if the export holds means only.
+    ``arm``, ``status`` and ``certificate`` have shape (m,), all else (m, arms). ``status`` is 0, or
+    why the arm is the fallback. An export that holds means only has None for what rests on widths.
     """
 
     arm: IntArray
@@ -109,16 +83,9 @@ class CompiledDecisions:
 
 
 class CompiledPolicy:
-    """An export, compiled and loaded.
+    """An export that ``write_c`` wrote to ``directory``, compiled and loaded.
 
-    Parameters
-    ----------
-    directory
-        Where ``write_c`` wrote.
-    compiler
-        Name or path of a C compiler; None to look for one.
-    flags
-        More options for the compiler.
+    It is asked at contexts of shape (m, d), which are rounded first if it computes in ``float``.
     """
 
     def __init__(
@@ -139,23 +106,15 @@ class CompiledPolicy:
     @property
     def labels(self) -> tuple[str, ...]:
         """The arms' labels as the export has them."""
-        table = (ctypes.c_char_p * self.n_arms).in_dll(self._library, "contextgap_labels")
-        return tuple((text or b"").decode("utf-8") for text in table)
+        return self._texts("contextgap_labels", self.n_arms)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the context's numbers as the export has them."""
-        table = (ctypes.c_char_p * self.dimension).in_dll(self._library, "contextgap_columns")
-        return tuple((text or b"").decode("utf-8") for text in table)
+        return self._texts("contextgap_columns", self.dimension)
 
     def recommend(self, contexts: Any) -> IntArray:
-        """Return the index of the recommended arm for every row.
-
-        Parameters
-        ----------
-        contexts
-            Shape (m, d); rounded first if the export computes in ``float``.
-        """
+        """Return the index of the recommended arm for every row."""
         rows = self._rows(contexts)
         arm, status = np.empty((2, len(rows)), dtype=np.intc)
         self._library.contextgap_batch_recommend(
@@ -164,13 +123,7 @@ class CompiledPolicy:
         return arm.astype(np.intp)
 
     def decide(self, contexts: Any) -> CompiledDecisions:
-        """Return decisions with what is believed about every arm, for every row.
-
-        Parameters
-        ----------
-        contexts
-            Shape (m, d); rounded first if the export computes in ``float``.
-        """
+        """Return decisions with what is believed about every arm, for every row."""
         rows = self._rows(contexts)
         arm, status = np.empty((2, len(rows)), dtype=np.intc)
         # Zeros, since an export of means alone leaves widths and gaps untouched.
@@ -191,6 +144,10 @@ class CompiledPolicy:
             certificate=certificate.astype(np.float64) if self.has_widths else None,
         )
 
+    def _texts(self, name: str, count: int) -> tuple[str, ...]:
+        table = (ctypes.c_char_p * count).in_dll(self._library, name)
+        return tuple((text or b"").decode("utf-8") for text in table)
+
     def _rows(self, contexts: Any) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             rows = np.ascontiguousarray(contexts, dtype=self.dtype)
@@ -199,19 +156,6 @@ class CompiledPolicy:
                 f"contexts must have shape (m, {self.dimension}), got {np.shape(contexts)}"
             )
         return rows
-
-
-def load(directory: str | os.PathLike[str], compiler: str | None = None) -> CompiledPolicy:
-    """Compile and load an export.
-
-    Parameters
-    ----------
-    directory
-        Where ``write_c`` wrote.
-    compiler
-        Name or path of a C compiler; None to look for one.
-    """
-    return CompiledPolicy(directory, compiler)
 
 
 def _pointer(array: NDArray[Any]) -> ctypes.c_void_p:

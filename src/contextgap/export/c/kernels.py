@@ -7,12 +7,11 @@ exponent at −300 (−85 in ``float``), a Matérn's distance at 700 (85 in ``fl
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from contextgap.export.c.cost import Operations
+from contextgap.export.c.layout import Operations
 from contextgap.export.c.literals import Real, array
 from contextgap.export.rule import ExportError
 from contextgap.kernels import (
@@ -39,30 +38,15 @@ _DISTANCE = """\
 """
 
 
-@dataclass(frozen=True)
-class KernelSource:
-    """A kernel in C.
-
-    Parameters
-    ----------
-    code
-        Definitions of ``kernel(x, y)`` and, if needed, ``kernel_diagonal(x)``.
-    value
-        Cost of one kernel value.
-    diagonal
-        Cost of k(x, x).
-    constants
-        Numbers kept in constant arrays.
-    """
+class KernelSource(NamedTuple):
+    """``kernel(x, y)`` and, if needed, ``kernel_diagonal(x)`` in C, with the cost of each."""
 
     code: str
     value: Operations
     diagonal: Operations
-    constants: int
 
 
-@dataclass(frozen=True)
-class _Node:
+class _Node(NamedTuple):
     """A kernel's function; k(x, x), which is a number if it is constant; and what both cost."""
 
     function: str
@@ -74,19 +58,7 @@ class _Node:
 def kernel_source(
     kernel: Kernel, dimension: int, real: Real, *, with_diagonal: bool
 ) -> KernelSource:
-    """Return a kernel in C.
-
-    Parameters
-    ----------
-    kernel
-        Any nesting of the library's own kernels.
-    dimension
-        Numbers per context.
-    real
-        The type to compute in.
-    with_diagonal
-        Whether k(x, x) is needed too.
-    """
+    """Return any nesting of the library's own kernels in C, with k(x, x) where that is needed."""
     writer = _Writer(dimension, real)
     root = writer.visit(kernel)
     writer.function("kernel", _TWO_CONTEXTS, f"    return {root.function}(x, y);\n")
@@ -94,7 +66,7 @@ def kernel_source(
         unused = "    (void)x;\n" if isinstance(root.at_itself, float) else ""
         body = f"{unused}    return {writer.expression(root.at_itself)};\n"
         writer.function("kernel_diagonal", "(const contextgap_real *x)", body)
-    return KernelSource("\n".join(writer.parts), root.value, root.diagonal, writer.constants)
+    return KernelSource("\n".join(writer.parts), root.value, root.diagonal)
 
 
 class _Writer:
@@ -102,7 +74,6 @@ class _Writer:
 
     def __init__(self, dimension: int, real: Real) -> None:
         self.parts: list[str] = []
-        self.constants = 0
         self._count = 0
         self._dimension = dimension
         self._real = real
@@ -258,5 +229,4 @@ class _Writer:
     def _table(self, what: str, values: Any) -> str:
         name = f"kernel_{self._count + 1}_{what}"
         self.parts.append(array(self._real, name, values, "one per number of a context"))
-        self.constants += self._dimension
         return name

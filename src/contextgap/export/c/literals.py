@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,7 @@ _LONGEST = 4095  # bytes of a string literal that every C99 compiler must accept
 
 
 class Real:
-    """The floating-point type of an export.
-
-    Parameters
-    ----------
-    float32
-        ``float`` instead of ``double``.
-    """
+    """The floating-point type of an export, ``float`` or ``double``."""
 
     def __init__(self, float32: bool) -> None:
         self.float32 = float32
@@ -92,6 +86,11 @@ def string(text: str, called: str) -> str:
 def label_text(label: Label) -> str:
     """Return what an arm is called: its label if that is text, else what Python prints for it."""
     return label if isinstance(label, str) else repr(label)
+
+
+def column_names(columns: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
+    """Return the names of a context's numbers; without names they are called by position."""
+    return tuple(columns or (f"context[{i}]" for i in range(dimension)))
 
 
 def comment_text(text: str) -> str:

@@ -1,58 +1,118 @@
-"""``contextgap_policy.c``: tables, kernel and rule."""
+"""The text of the three exported files, from templates and the policy's tables."""
 
 from __future__ import annotations
 
-from contextgap.export.c.data import tables, text_rows, texts
-from contextgap.export.c.kernels import KernelSource
-from contextgap.export.c.literals import Real
-from contextgap.export.c.shape import Form, Shape
-from contextgap.export.c.template import fill
+import textwrap
+from dataclasses import asdict
+from importlib.resources import files
+from string import Template
+
+import numpy as np
+
+from contextgap.export.c.layout import Form, Layout, Operations, first_step
+from contextgap.export.c.literals import (
+    array,
+    column_names,
+    comment_text,
+    integers,
+    label_text,
+    rows,
+    string,
+)
+from contextgap.export.reference import Reference
 from contextgap.export.rule import DecisionRule
 from contextgap.recommenders import HighestMean, HighestUpper
 
 # Replaced by the export's id, which depends on the text around it.
 EXPORT_ID = "@EXPORT_ID@"
 
+_FIELDS = """\
+    /* Full widths of the intervals: upper = mean + width / 2. */
+    contextgap_real width[CONTEXTGAP_ARMS];
+    /* Highest upper of the other arms minus own lower. */
+    contextgap_real gap[CONTEXTGAP_ARMS];
+    /* The arm's regret is at most this where intervals hold: max(0, {gap}).
+     * {promise} */
+    contextgap_real certificate;
+"""
+_EXPLAINED = """\
+ * contextgap_decide also solves with the arms' factors, {entries} numbers, for widths and gaps.
+"""
 
-def source(rule: DecisionRule, shape: Shape, kernel: KernelSource, real: Real, version: str) -> str:
-    """Return the text of ``contextgap_policy.c``, but for the export's id.
 
-    Parameters
-    ----------
-    rule
-        The policy as plain arrays.
-    shape
-        Form and sizes of the code.
-    kernel
-        The kernel in C.
-    real
-        The type to compute in.
-    version
-        Of this library.
-    """
-    labels, columns = texts(rule)
+def fill(name: str, **values: object) -> str:
+    """Return the template ``name``.in with its ``$names`` replaced."""
+    from contextgap import __version__
+
+    text = (files("contextgap.export.c") / "templates" / f"{name}.in").read_text("utf-8")
+    return Template(text).substitute(values, version=__version__, export_id=EXPORT_ID)
+
+
+def source(rule: DecisionRule, layout: Layout, kernel: str) -> str:
+    """Return the text of ``contextgap_policy.c``: tables, kernel and rule."""
+    real, columns = layout.real, column_names(rule.columns, rule.dimension)
     return fill(
         "policy.c",
-        version=version,
-        export_id=EXPORT_ID,
         real_max="FLT_MAX" if real.float32 else "DBL_MAX",
         real_huge="HUGE_VALF" if real.float32 else "HUGE_VAL",
         suffix=real.suffix,
-        labels=text_rows(labels),
-        columns=text_rows(columns),
-        data=tables(rule, shape, real),
-        kernel=kernel.code,
-        rule=_rule(rule, shape, real),
+        labels=rows(
+            (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels)), 1
+        ),
+        columns=rows((string(name, f"column {i}") for i, name in enumerate(columns)), 1),
+        data="\n".join([*_numbers(rule, layout), *_indices(rule, layout)]),
+        kernel=kernel,
+        rule=_rule(rule, layout),
     )
 
 
-def _rule(rule: DecisionRule, shape: Shape, real: Real) -> str:
-    prior = real.literal(rule.prior, "the prior mean")
-    if shape.form is Form.MEANS:
+def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
+    """The definitions of all constant arrays of real numbers."""
+    arms, form = rule.arms, layout.form
+    vectors = [("support", [arm.support for arm in arms], "observed contexts, arm after arm")]
+    if form.mean_from_weights:
+        vectors.append(("weights", [arm.weights for arm in arms], "mean = prior + weights . k"))
+    else:
+        innovations = [arm.innovations for arm in arms]
+        vectors.append(("innovations", innovations, "mean = prior + innovations . v"))
+    if form.has_widths:
+        factors = [arm.factor for arm in arms]
+        vectors.append(("factor", factors, "lower triangles of the arms' factors, by rows"))
+        full = form is Form.LOOK_BACK
+        reach = [arm.reach if full else arm.reach[-1:] for arm in arms]
+        after = " after 0, 1, ... observations" if full else ""
+        vectors.append(("reach", reach, f"half width over standard deviation{after}"))
+    return [
+        array(layout.real, name, np.concatenate([part.ravel() for part in parts]), comment)
+        for name, parts, comment in vectors
+    ]
+
+
+def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
+    """The definitions of all constant arrays of whole numbers."""
+    if layout.form is not Form.LOOK_BACK:
+        return [integers("sizes", "size_t", layout.sizes, "observations of each arm")]
+    points, entries = (
+        [0, *np.cumsum(sizes)[:-1].tolist()]
+        for sizes in (layout.sizes, [size * (size + 1) // 2 for size in layout.sizes])
+    )
+    pulls = rule.pulls[rule.pulls >= 0].tolist()
+    return [
+        integers("first_point", "size_t", points, "where each arm's points start"),
+        integers("first_entry", "size_t", entries, "where each arm's factor starts"),
+        integers("pulls", layout.index_type[0], pulls, "the arm observed at each step"),
+        "/* the look-back compares the states after FIRST_STEP steps, one more, ..., all */\n"
+        f"#define FIRST_STEP {first_step(rule)}L\n#define STEPS {layout.points}L\n",
+    ]
+
+
+def _rule(rule: DecisionRule, layout: Layout) -> str:
+    form, solved = layout.form, layout.solved_entries
+    prior = layout.real.literal(rule.prior, "the prior mean")
+    if form is Form.MEANS:
         return fill("highest.c") + fill("means.c", prior=prior) + fill("decide_means.c")
     by_decision = fill("recommend_by_decision.c")
-    solved = max(1, shape.solved_entries)
-    if shape.form is Form.LOOK_BACK:
+    if form is Form.LOOK_BACK:
         look_back = fill("look_back.c", solved_entries=solved)
         return fill("lowest.c") + fill("gaps.c", prior=prior) + look_back + by_decision
     picking, pick = "lowest.c", "lowest(decision->gap)"
@@ -60,7 +120,7 @@ def _rule(rule: DecisionRule, shape: Shape, real: Real) -> str:
         picking, pick = "highest.c", "highest(decision->mean)"
     elif isinstance(rule.recommender, HighestUpper):
         picking, pick = "highest.c", "highest(upper)"
-    explained = shape.form is Form.MEANS_EXPLAINED
+    explained = form is Form.MEANS_EXPLAINED
     mean_term = "weights[point] * k" if explained else "v[i] * innovations[point]"
     return (
         fill(picking)
@@ -68,4 +128,67 @@ def _rule(rule: DecisionRule, shape: Shape, real: Real) -> str:
         + fill("gaps.c", prior=prior)
         + fill("last_step.c", solved_entries=solved, mean_term=mean_term, pick=pick)
         + ("" if explained else by_decision)
+    )
+
+
+def header(
+    rule: DecisionRule, layout: Layout, operations: Operations, fallback: int, precision: str
+) -> str:
+    """Return the text of ``contextgap_policy.h``: the interface, and what a call costs."""
+    columns = enumerate(column_names(rule.columns, rule.dimension))
+    explained = layout.form is Form.MEANS_EXPLAINED
+    return fill(
+        "policy.h",
+        recommender=type(rule.recommender).__name__,
+        arms=layout.arms,
+        points=layout.points,
+        kernel=_wrapped(comment_text(str(rule.kernel))),
+        dimension=layout.dimension,
+        columns="\n".join(f" *   [{i}] {comment_text(name)}" for i, name in columns),
+        **asdict(operations),
+        multiply_adds=operations.multiply_adds,
+        explained_cost=_EXPLAINED.format(entries=layout.factor_entries) if explained else "",
+        number_bytes=layout.number_bytes,
+        rom_bytes=layout.rom_bytes,
+        ram_bytes=layout.ram_bytes,
+        precision=_wrapped(precision),
+        real=layout.real.name,
+        has_widths=int(layout.form.has_widths),
+        fallback=fallback,
+        decision_fields=_fields(rule, layout.form) if layout.form.has_widths else "",
+        failed_fields=", all else is HUGE_VAL" if layout.form.has_widths else "",
+    )
+
+
+def _fields(rule: DecisionRule, form: Form) -> str:
+    gap = "its gap at the step it was chosen for" if form is Form.LOOK_BACK else "its gap"
+    promise = "Heuristic: the width promises nothing."
+    if rule.probability is not None:
+        promise = f"All hold at once with probability {rule.probability:g}."
+    return _FIELDS.format(gap=gap, promise=promise)
+
+
+def _wrapped(text: str) -> str:
+    return "\n * ".join(textwrap.wrap(text, 92, break_long_words=False))
+
+
+def self_test(layout: Layout, expected: Reference, tolerance: float) -> str:
+    """Return the text of ``contextgap_selftest.c``: Python's answers, to compare with."""
+    real, near = layout.real, (expected.margin <= tolerance).astype(int)
+    data = [
+        array(real, "contexts", expected.contexts, "one after the other"),
+        array(real, "means", expected.mean, "of every arm"),
+        integers("arms", "int", expected.arm.tolist(), "recommended"),
+        integers("near_tie", "unsigned char", near.tolist(), "whether rounding may decide"),
+    ]
+    if layout.form.has_widths:
+        data.append(array(real, "widths", 2 * expected.half_width, "full ones, of every arm"))
+        data.append(array(real, "gaps", expected.gap, "of every arm"))
+        data.append(array(real, "certificates", expected.certificate, "of the recommended arm"))
+    return fill(
+        "selftest.c",
+        count=len(expected.arm),
+        real_max="FLT_MAX" if real.float32 else "DBL_MAX",
+        tolerance=real.literal(tolerance, "the tolerance"),
+        data="\n".join(data),
     )

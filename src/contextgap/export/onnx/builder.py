@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from contextgap.export.rule import ExportError
 from contextgap.problems.extras import study_import
@@ -19,34 +19,20 @@ class GraphBuilder:
     """Nodes and constants of a graph under construction.
 
     Asking twice for the same node or constant gives the same value, so parts need not know what
-    others have computed already.
-
-    Parameters
-    ----------
-    dtype
-        Of all real numbers in the graph, float64 or float32.
-    opset
-        Version of the operators.
+    others have computed already. All real numbers have one type, float64 or float32.
     """
 
-    def __init__(self, dtype: type[np.floating[Any]], opset: int) -> None:
+    def __init__(self, dtype: DTypeLike, opset: int) -> None:
         self.dtype = np.dtype(dtype)
         self.opset = opset
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
+        self.outputs: dict[str, Any] = {}
         self._onnx = study_import("onnx", extra="onnx")
         self._names: dict[Any, str] = {}
 
     def real(self, values: ArrayLike, setting: str | None = None) -> str:
-        """Return a constant of the graph's real type.
-
-        Parameters
-        ----------
-        values
-            Numbers of any shape.
-        setting
-            What the number is, if it must not become zero by rounding.
-        """
+        """Return a constant of the graph's real type; a ``setting`` must not round to zero."""
         exact = np.asarray(values, dtype=np.float64)
         with np.errstate(over="ignore", under="ignore"):
             rounded = exact.astype(self.dtype)
@@ -100,13 +86,23 @@ class GraphBuilder:
         """Return tables one below the other."""
         return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=0)
 
-    def name_output(self, value: str, name: str) -> None:
-        """Call a value by a name that the graph promises."""
-        self.nodes.append(self._onnx.helper.make_node("Identity", [value], [name], name))
+    def cast(self, value: str, dtype: DTypeLike) -> str:
+        """Return a value converted to another type."""
+        return self.node("Cast", value, to=self.type_code(dtype))
 
-    def prune(self, outputs: tuple[str, ...]) -> None:
+    def output(self, name: str, value: str, dtype: DTypeLike, *shape: str | int) -> None:
+        """Promise a value under a name of its own."""
+        helper = self._onnx.helper
+        self.nodes.append(helper.make_node("Identity", [value], [name], name))
+        self.outputs[name] = helper.make_tensor_value_info(name, self.type_code(dtype), shape)
+
+    def type_code(self, dtype: DTypeLike) -> int:
+        """Return what ONNX calls a type."""
+        return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def prune(self) -> None:
         """Drop nodes and constants that no output needs."""
-        needed, kept = set(outputs), []
+        needed, kept = set(self.outputs), []
         for node in reversed(self.nodes):
             if needed.intersection(node.output):
                 needed.update(node.input)

@@ -1,54 +1,137 @@
-"""Which arm, as a graph: gaps, the look-back, and rows that get no answer.
+"""A whole decision rule as a graph: which arm, what explains it, and rows that get no answer.
 
 Tables have shape (arms, batch). Ties go to the lowest index, and to the earlier step.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from contextgap.base.arrays import IntArray
 from contextgap.export.onnx.builder import GraphBuilder
-from contextgap.export.onnx.posterior import ArmGraph
+from contextgap.export.onnx.kernels import KernelGraph
+from contextgap.export.onnx.posterior import ArmGraph, arm_graph, mean_alone
+from contextgap.export.rule import DecisionRule
+from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 
 
-def pick(graph: GraphBuilder, operator: str, scores: str) -> str:
-    """Return the first place of the highest (ArgMax) or lowest (ArgMin) score, shape (batch,)."""
+def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool) -> None:
+    """Put a whole rule into a graph, with everything believed if it is to explain itself."""
+    kernel = KernelGraph(graph, np.vstack([table.support for table in rule.arms]))
+    chosen, scores, explained = _decide(graph, rule, kernel, explain)
+    bad = _unanswerable(graph, kernel.contexts, scores)
+    bad_row = graph.node("Reshape", bad, graph.whole([-1]))
+    arm = graph.node("Where", bad_row, graph.whole(-1), chosen)
+    graph.output("arm", arm, np.int64, "batch")
+    if explain:
+        certificate = explained.pop("certificate")
+        for name, table in explained.items():
+            known = graph.node("Where", bad, graph.real(np.nan), table)
+            by_row = graph.node("Transpose", known, perm=[1, 0])
+            graph.output(name, by_row, graph.dtype, "batch", len(rule.arms))
+        # What cannot be computed is not certified.
+        bound = graph.node("Where", bad_row, graph.real(np.inf), certificate)
+        graph.output("certificate", bound, graph.dtype, "batch")
+    graph.prune()
+
+
+def _decide(
+    graph: GraphBuilder, rule: DecisionRule, kernel: KernelGraph, explain: bool
+) -> tuple[str, str, dict[str, str]]:
+    """Return the names of the arm, of the table it was picked from, and of what explains it."""
+    values = _values_by_arm(graph, rule, kernel)
+    prior = graph.node("Mul", kernel.ones, graph.real(rule.prior))
+    if isinstance(rule.recommender, HighestMean) and not explain:
+        means = [
+            mean_alone(graph, table, own, prior)
+            for table, own in zip(rule.arms, values, strict=True)
+        ]
+        scores = graph.stack(means)
+        return _pick(graph, "ArgMax", scores), scores, {}
+    diagonal = kernel.diagonal(rule.kernel)
+    arms = [
+        arm_graph(graph, table, own, diagonal, prior, first)
+        for table, own, first in zip(rule.arms, values, _first_states(rule), strict=True)
+    ]
+    return _choose(graph, rule, arms, kernel.ones, explain)
+
+
+def _choose(
+    graph: GraphBuilder, rule: DecisionRule, arms: list[ArmGraph], ones: str, explain: bool
+) -> tuple[str, str, dict[str, str]]:
+    today = [arm.today(graph) for arm in arms]
+    table = {
+        name: graph.stack([getattr(arm, name) for arm in today])
+        for name in ("mean", "std", "lower", "upper")
+    }
+    if len(arms) == 1:  # an only arm has the gap 0
+        gap = gap_when_chosen = graph.node("Mul", ones, graph.real(0.0))
+    else:
+        gap = gap_when_chosen = _gaps(graph, table["lower"], table["upper"])
+        if isinstance(rule.recommender, SmallestGapInHistory):
+            gap_when_chosen = _gaps_at_best_step(graph, arms, _states_by_step(rule))
+    scores, operator = gap_when_chosen, "ArgMin"
+    if isinstance(rule.recommender, HighestMean | HighestUpper):
+        name = "mean" if isinstance(rule.recommender, HighestMean) else "upper"
+        scores, operator = table[name], "ArgMax"
+    chosen = _pick(graph, operator, scores)
+    if not explain:
+        return chosen, scores, {}
+    place = graph.node("Reshape", chosen, graph.whole([1, -1]))
+    own_gap = graph.node("GatherElements", gap_when_chosen, place, axis=0)
+    bound = graph.node("Max", own_gap, graph.real(0.0))
+    certificate = graph.node("Reshape", bound, graph.whole([-1]))
+    return chosen, scores, {**table, "gap": gap, "certificate": certificate}
+
+
+def _values_by_arm(graph: GraphBuilder, rule: DecisionRule, kernel: KernelGraph) -> list[str]:
+    """Kernel values at each arm's support: computed for all at once, then told apart."""
+    if not len(kernel.support):
+        return ["" for _ in rule.arms]
+    values = kernel.values(rule.kernel)
+    ends = np.cumsum([len(table.support) for table in rule.arms]).tolist()
+    if sum(len(table.support) > 0 for table in rule.arms) == 1:
+        return [values for _ in rule.arms]
+    return [
+        graph.rows(values, end - len(table.support), end)
+        for end, table in zip(ends, rule.arms, strict=True)
+    ]
+
+
+def _first_states(rule: DecisionRule) -> list[int]:
+    """Observations that each arm had at the first step that matters."""
+    if not isinstance(rule.recommender, SmallestGapInHistory):
+        return [len(table.weights) for table in rule.arms]
+    before = rule.pulls[: rule.first_step]
+    return [int((before == arm).sum()) for arm in range(len(rule.arms))]
+
+
+def _states_by_step(rule: DecisionRule) -> IntArray:
+    """Which state every arm is in at each step looked back on, counted from the first."""
+    pulled = rule.pulls[rule.first_step :, None] == np.arange(len(rule.arms))
+    start = np.zeros((1, len(rule.arms)), dtype=np.intp)
+    return np.asarray(np.vstack([start, pulled.cumsum(axis=0)]), dtype=np.intp)
+
+
+def _pick(graph: GraphBuilder, operator: str, scores: str) -> str:
+    """The first place of the highest (ArgMax) or lowest (ArgMin) score, shape (batch,)."""
     return graph.node(operator, scores, axis=0, keepdims=0, select_last_index=0)
 
 
-def gap_table(graph: GraphBuilder, lower: list[str], upper: list[str], ones: str) -> str:
-    """Return every arm's gap from rows of bounds; 0 for an only arm."""
-    if len(upper) == 1:
-        return graph.node("Mul", ones, graph.real(0.0))
-    uppers, lowers = graph.stack(upper), graph.stack(lower)
-    both = graph.highest_two(uppers)
+def _gaps(graph: GraphBuilder, lower: str, upper: str) -> str:
+    """Every arm's gap, of at least two, from tables of bounds."""
+    both = graph.highest_two(upper)
     highest, second = graph.rows(both, 0, 1), graph.rows(both, 1, 2)
     # Where two arms share the highest upper, second equals highest and either is right.
-    rival = graph.node("Where", graph.node("Equal", uppers, highest), second, highest)
-    return graph.node("Sub", rival, lowers)
+    rival = graph.node("Where", graph.node("Equal", upper, highest), second, highest)
+    return graph.node("Sub", rival, lower)
 
 
-def gap_table_at_best_step(
-    graph: GraphBuilder, arms: list[ArmGraph], states: IntArray, ones: str
-) -> str:
-    """Return every arm's gap at the step whose smallest gap is smallest, for each context.
+def _gaps_at_best_step(graph: GraphBuilder, arms: list[ArmGraph], states: IntArray) -> str:
+    """Every arm's gap at the step whose smallest gap is smallest, for each context.
 
-    Parameters
-    ----------
-    graph
-        Where to put the nodes.
-    arms
-        Every arm's states.
-    states
-        Row t: which state each arm is in at step t.
-    ones
-        Name of a row of ones, shape (1, batch).
+    Row t of ``states`` says which state each arm is in at step t.
     """
-    if len(arms) == 1:
-        return gap_table(graph, [arms[0].lower], [arms[0].upper], ones)
     smallest = _smallest_gaps(graph, arms, states)
     step = graph.node("ArgMin", smallest, axis=0, keepdims=1, select_last_index=0)
     lower, upper = [], []
@@ -56,11 +139,11 @@ def gap_table_at_best_step(
         state = graph.node("Gather", graph.whole(own), step, axis=0)
         lower.append(graph.node("GatherElements", arm.lower, state, axis=0))
         upper.append(graph.node("GatherElements", arm.upper, state, axis=0))
-    return gap_table(graph, lower, upper, ones)
+    return _gaps(graph, upper=graph.stack(upper), lower=graph.stack(lower))
 
 
 def _smallest_gaps(graph: GraphBuilder, arms: list[ArmGraph], states: IntArray) -> str:
-    """Return the smallest gap at every step, shape (steps, batch).
+    """The smallest gap at every step, shape (steps, batch).
 
     With h the arm of highest upper U1, and U2 the second highest, it is
     min(U1 − max lower, U2 − lower_h); see ``contextgap.recommenders.history``.
@@ -86,40 +169,11 @@ def _by_step(graph: GraphBuilder, arm: ArmGraph, own: IntArray) -> tuple[str, st
     return lower, upper
 
 
-def states_by_step(pulls: IntArray, first_step: int, n_arms: int) -> IntArray:
-    """Return which state every arm is in at each step looked back on, counted from the first.
-
-    Parameters
-    ----------
-    pulls
-        The arm observed at each step; −1 for one no longer in use.
-    first_step
-        The first step that counts.
-    n_arms
-        How many arms are in use.
-    """
-    pulled = pulls[first_step:, None] == np.arange(n_arms)
-    start = np.zeros((1, n_arms), dtype=np.intp)
-    return np.asarray(np.vstack([start, pulled.cumsum(axis=0)]), dtype=np.intp)
-
-
-def unanswerable(graph: GraphBuilder, contexts: str, scores: str, real: Any, flag: Any) -> str:
-    """Return where a context holds a non-finite number, or is so large that a score is not one.
-
-    Parameters
-    ----------
-    graph
-        Where to put the nodes.
-    contexts
-        Name of the transposed input, shape (d, batch).
-    scores
-        Name of the table that the pick was made from.
-    real, flag
-        The ONNX codes of the graph's real type and of truth values.
-    """
+def _unanswerable(graph: GraphBuilder, contexts: str, scores: str) -> str:
+    """Where a context holds a non-finite number, or is so large that a score is not one."""
     bad = graph.node("Or", graph.node("IsNaN", contexts), graph.node("IsInf", contexts))
     found = [
-        graph.reduce("ReduceMax", graph.node("Cast", where, to=real), axis=0)
+        graph.reduce("ReduceMax", graph.cast(where, graph.dtype), axis=0)
         for where in (bad, graph.node("IsNaN", scores))
     ]
-    return graph.node("Cast", graph.node("Max", *found), to=flag)
+    return graph.cast(graph.node("Max", *found), np.bool_)

@@ -21,15 +21,7 @@ _PANEL = 128
 
 
 class ArmGraph(NamedTuple):
-    """Names of one arm's values, each of shape (states, batch); the last state is today's.
-
-    Parameters
-    ----------
-    mean, std, lower, upper
-        What is believed about the arm in every state.
-    states
-        How many there are.
-    """
+    """Names of one arm's values, each of shape (states, batch); the last state is today's."""
 
     mean: str
     std: str
@@ -57,29 +49,12 @@ def mean_alone(graph: GraphBuilder, table: ArmTable, values: str, prior: str) ->
 
 
 def arm_graph(
-    graph: GraphBuilder,
-    table: ArmTable,
-    values: str,
-    diagonal: str,
-    prior: str,
-    first: int,
+    graph: GraphBuilder, table: ArmTable, values: str, diagonal: str, prior: str, first: int
 ) -> ArmGraph:
     """Return an arm's states after ``first`` observations of its own, one more, ..., all.
 
-    Parameters
-    ----------
-    graph
-        Where to put the nodes.
-    table
-        The arm.
-    values
-        Name of the kernel values at its support, shape (n, batch).
-    diagonal
-        Name of k(x, x), shape (1, batch).
-    prior
-        Name of the prior mean, shape (1, batch).
-    first
-        The least number of observations wanted.
+    ``values`` names the kernel values at its support, shape (n, batch); ``diagonal`` and ``prior``
+    name k(x, x) and the prior mean, shape (1, batch).
     """
     n = len(table.weights)
     mean, variance = [prior], [diagonal]

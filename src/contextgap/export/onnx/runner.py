@@ -14,7 +14,7 @@ from contextgap.base import checks
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.files import FileFormatError
 from contextgap.base.labels import Label, decode_label
-from contextgap.export.onnx.metadata import PREFIX
+from contextgap.export.onnx.writer import PREFIX
 from contextgap.problems.extras import study_import
 
 # Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.

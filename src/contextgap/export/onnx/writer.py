@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.export.onnx import metadata
+from contextgap.base.labels import encode_label
 from contextgap.export.onnx.builder import GraphBuilder
-from contextgap.export.onnx.emit import emit
+from contextgap.export.onnx.decision import emit
 from contextgap.export.onnx.kernels import check_kernel
 from contextgap.export.onnx.posterior import inverse_size
 from contextgap.export.rule import DecisionRule, ExportError, decision_rule
@@ -25,6 +27,7 @@ from contextgap.recommenders import HighestMean, SmallestGapInHistory
 # The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index). All else
 # that is used here exists since 11, the first with CumSum and with Equal of float64.
 OLDEST_OPSET = 12
+PREFIX = "contextgap."  # of the keys of metadata
 # Protocol buffers, of which an ONNX file is one, end here.
 _LARGEST_FILE = 2**31 - 1
 
@@ -97,11 +100,11 @@ def write_onnx(
     check_kernel(rule.kernel)
     _check_size(rule, 4 if float32 else 8, explain)
     graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
-    outputs = emit(onnx, graph, rule, explain)
+    emit(graph, rule, explain)
     target = Path(path)
-    content = _model(onnx, graph, rule, outputs).SerializeToString()
+    content = _model(onnx.helper, graph, rule).SerializeToString()
     _write(target, content)
-    return OnnxFile(target, len(content), opset, tuple(outputs))
+    return OnnxFile(target, len(content), opset, tuple(graph.outputs))
 
 
 def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
@@ -115,32 +118,49 @@ def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
         )
 
 
-def _model(onnx: Any, graph: GraphBuilder, rule: DecisionRule, outputs: dict[str, Any]) -> Any:
-    helper = onnx.helper
-    real = helper.np_dtype_to_tensor_dtype(graph.dtype)
-    made = helper.make_graph(
-        graph.nodes,
-        "policy",
-        [helper.make_tensor_value_info("contexts", real, ["batch", rule.dimension])],
-        [helper.make_tensor_value_info(name, *kind) for name, kind in outputs.items()],
-        graph.initializers,
-    )
+def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule) -> Any:
+    shape = ["batch", rule.dimension]
+    contexts = helper.make_tensor_value_info("contexts", graph.type_code(graph.dtype), shape)
+    outputs = list(graph.outputs.values())
+    made = helper.make_graph(graph.nodes, "policy", [contexts], outputs, graph.initializers)
     opsets = [helper.make_opsetid("", graph.opset)]
-    described = metadata.describe(rule, _numbers_per_context(rule))
+    described = _metadata(rule)
     model = helper.make_model(
         made,
         opset_imports=opsets,
         # The oldest format that goes with the operators, so that old runtimes open the file.
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="contextgap",
-        producer_version=described[f"{metadata.PREFIX}version"],
+        producer_version=described[f"{PREFIX}version"],
     )
     helper.set_model_props(model, described)
     return model
 
 
+def _metadata(rule: DecisionRule) -> dict[str, str]:
+    """What a graph says about itself: strings by key, JSON where structured."""
+    try:
+        labels = [encode_label(label) for label in rule.labels]
+    except TypeError as error:
+        raise ExportError(str(error)) from None
+    structured = {
+        "labels": labels,
+        "columns": None if rule.columns is None else list(rule.columns),
+        "dimension": rule.dimension,
+        "recommender": rule.recommender.describe(),
+        "kernel": rule.kernel.describe(),
+        "probability": rule.probability,
+        "numbers_per_context": _numbers_per_context(rule),
+    }
+    texts = {f"{PREFIX}{key}": json.dumps(value) for key, value in structured.items()}
+    return {**texts, f"{PREFIX}version": version("contextgap")}
+
+
 def _numbers_per_context(rule: DecisionRule) -> int:
-    """Numbers per context of the largest value: kernel values, or bounds at every step."""
+    """Numbers per context of the graph's largest value, by which runners choose their blocks.
+
+    These are kernel values, or bounds at every step.
+    """
     observations = sum(len(table.weights) for table in rule.arms)
     looks_back = isinstance(rule.recommender, SmallestGapInHistory)
     steps = len(rule.pulls) + 1 - rule.first_step if looks_back else 1

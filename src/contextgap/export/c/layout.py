@@ -1,0 +1,248 @@
+"""What the exported code holds and computes, counted from the sizes of its tables.
+
+Bytes are those of pointers and ``size_t`` where they are largest. Of operations, every addition,
+subtraction, multiplication and division of real numbers counts, and every call of ``exp``, ``sqrt``
+and ``sin``; comparisons, signs and integer arithmetic do not. None of the loops ends early, so the
+count holds for every finite context and is the worst case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+from enum import Enum
+
+from contextgap.export.c.literals import Real, column_names, label_text
+from contextgap.export.rule import DecisionRule
+from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
+from contextgap.kernels.stationary import Stationary
+from contextgap.policy import Policy
+from contextgap.recommenders import HighestMean, Recommender, SmallestGapInHistory
+
+_POINTER = 8
+
+
+class Form(Enum):
+    """What the exported code computes."""
+
+    MEANS = "means"
+    MEANS_EXPLAINED = "means, and widths when asked to explain"
+    LAST_STEP = "means and widths after the last step"
+    LOOK_BACK = "means and widths after every step"
+
+    @classmethod
+    def of(cls, recommender: Recommender, certificates: bool = False) -> Form:
+        """Return the form for a rule; one that needs means only has widths for certificates."""
+        if isinstance(recommender, HighestMean):
+            return cls.MEANS_EXPLAINED if certificates else cls.MEANS
+        return cls.LOOK_BACK if isinstance(recommender, SmallestGapInHistory) else cls.LAST_STEP
+
+    @property
+    def has_widths(self) -> bool:
+        """Whether the factors are in the tables."""
+        return self is not Form.MEANS
+
+    @property
+    def mean_from_weights(self) -> bool:
+        """Whether a recommendation needs the weights only.
+
+        Where v = L⁻¹k is solved for anyway, the mean comes from v and the innovations, as in
+        Python: there are as many of them, and nothing cancels when the ridge is small.
+        """
+        return self in (Form.MEANS, Form.MEANS_EXPLAINED)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The sizes of the exported tables; ``sizes`` holds the number of observations of each arm."""
+
+    form: Form
+    real: Real
+    dimension: int
+    sizes: tuple[int, ...]
+    kernel_constants: int
+    text_bytes: int
+
+    @classmethod
+    def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
+        """Return the layout of a policy's export."""
+        if policy.dimension is None:
+            raise ValueError("a policy that never saw a context has no size; tell it something")
+        words = *map(label_text, policy.arms), *column_names(policy.columns, policy.dimension)
+        return cls(
+            form=Form.of(policy.method.recommender, certificates),
+            real=real,
+            dimension=policy.dimension,
+            sizes=tuple(policy.counts.values()),
+            kernel_constants=_kernel_constants(policy.kernel, policy.dimension),
+            # A text ends with a zero byte, and a table points to it.
+            text_bytes=sum(
+                len(word.encode("utf-8", "backslashreplace")) + 1 + _POINTER for word in words
+            ),
+        )
+
+    def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:
+        """Return the layout of the same policy with another rule and other observations."""
+        return replace(self, form=Form.of(recommender), sizes=tuple(sizes))
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return len(self.sizes)
+
+    @property
+    def points(self) -> int:
+        """Observations of all arms."""
+        return sum(self.sizes)
+
+    @property
+    def factor_entries(self) -> int:
+        """Numbers in all factors."""
+        return sum(size * (size + 1) // 2 for size in self.sizes)
+
+    @property
+    def solved_entries(self) -> int:
+        """Entries of v = L⁻¹k that are kept at once; C has no empty arrays."""
+        return max(1, self.points if self.form is Form.LOOK_BACK else max(self.sizes))
+
+    @property
+    def index_type(self) -> tuple[str, int]:
+        """The smallest C type that holds every arm's index, and its bytes."""
+        if self.arms <= 2**7:
+            return "signed char", 1
+        return ("short", 2) if self.arms <= 2**15 else ("int", 4)
+
+    @property
+    def number_bytes(self) -> int:
+        """Bytes of the tables' real numbers."""
+        # C has no empty arrays, so every table has at least one entry.
+        count = max(1, self.points * self.dimension) + max(1, self.points) + self.kernel_constants
+        if self.form.has_widths:
+            count += max(1, self.factor_entries) + self.arms
+        if self.form is Form.LOOK_BACK:  # every step's width
+            count += self.points
+        return self.real.bytes * count
+
+    @property
+    def rom_bytes(self) -> int:
+        """Bytes of all constants: numbers, labels, names and indices."""
+        total = self.number_bytes + self.text_bytes + _POINTER * self.arms
+        if self.form is Form.LOOK_BACK:
+            total += _POINTER * self.arms + max(1, self.points) * self.index_type[1]
+        return total
+
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of all arrays on the stack while a decision is made."""
+        padding = 2 * _POINTER
+        if not self.form.has_widths:
+            return self.arms * self.real.bytes + padding
+        numbers = 3 * self.arms + 1 + self.solved_entries
+        if self.form is Form.LOOK_BACK:
+            numbers += 4 * self.arms + 1
+            return numbers * self.real.bytes + padding + _POINTER * self.arms
+        return (numbers + 2 * self.arms) * self.real.bytes + padding
+
+
+def rom_bytes(policy: Policy, *, float32: bool = True) -> int:
+    """Return the bytes of constants in a policy's C export, without certificates.
+
+    Code comes on top. Kernels that C does not know are counted as if they had no constants.
+
+    Parameters
+    ----------
+    policy
+        The policy; it must have seen a context.
+    float32
+        Whether numbers are ``float`` rather than ``double``.
+    """
+    return Layout.of(policy, Real(float32)).rom_bytes
+
+
+def _kernel_constants(kernel: Kernel, dimension: int) -> int:
+    """Numbers in the tables that ``kernels.kernel_source`` writes."""
+    if isinstance(kernel, Sum | Product):
+        sides = (kernel.left, kernel.right)
+        return sum(_kernel_constants(side, dimension) for side in sides)
+    if isinstance(kernel, Scaled):
+        return _kernel_constants(kernel.kernel, dimension)
+    if isinstance(kernel, Periodic) or (isinstance(kernel, Linear) and not kernel.plain):
+        return 2 * dimension
+    if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, tuple):
+        return dimension
+    return 0
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Numbers of floating-point operations.
+
+    Parameters
+    ----------
+    additions
+        Additions and subtractions.
+    multiplications
+        Multiplications.
+    divisions
+        Divisions.
+    exp, sqrt, sin
+        Calls of these functions.
+    """
+
+    additions: int = 0
+    multiplications: int = 0
+    divisions: int = 0
+    exp: int = 0
+    sqrt: int = 0
+    sin: int = 0
+
+    @property
+    def multiply_adds(self) -> int:
+        """Additions or multiplications, whichever are more.
+
+        Almost every addition goes with a multiplication, so this is about the number of fused
+        multiply-adds of a machine that has them, and never below it.
+        """
+        return max(self.additions, self.multiplications)
+
+    def __add__(self, other: Operations) -> Operations:
+        return Operations(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def __mul__(self, times: int) -> Operations:
+        return Operations(*(times * count for count in astuple(self)))
+
+    __rmul__ = __mul__
+
+
+def first_step(rule: DecisionRule) -> int:
+    """Return after how many observations of arms in use the look-back starts.
+
+    A step of a retired arm changes no interval, and ties go to the earlier step: leave it out.
+    """
+    return int((rule.pulls[: rule.first_step] >= 0).sum())
+
+
+def recommend_cost(
+    rule: DecisionRule, layout: Layout, kernel: Operations, diagonal: Operations
+) -> Operations:
+    """Return what ``contextgap_recommend`` computes, given the cost of k(x, y) and of k(x, x)."""
+    arms, points = layout.arms, layout.points
+    if layout.form.mean_from_weights:
+        return points * (kernel + Operations(1, 1)) + arms * Operations(additions=1)
+    solving = sum((_solved_row(i) for size in layout.sizes for i in range(size)), Operations())
+    states = points - first_step(rule) + 1 if layout.form is Form.LOOK_BACK else 1
+    intervals = arms + states - 1  # all arms' at the first state, the pulled one's at each later
+    # One interval: prior + shift, k(x, x) − known, reach · root.
+    interval = Operations(additions=2, multiplications=1, sqrt=1)
+    # One comparison: upper, lower and gap of every arm.
+    comparison = arms * Operations(additions=3 if arms > 1 else 0)
+    doubled = arms * Operations(multiplications=1)
+    return (
+        points * kernel + solving + diagonal + intervals * interval + states * comparison + doubled
+    )
+
+
+def _solved_row(before: int) -> Operations:
+    """One entry of v: subtract a dot product of ``before`` terms, divide, update two sums."""
+    dot = Operations(before + 3, before)  # four partial sums, added up at the end
+    return dot + Operations(additions=3, multiplications=2, divisions=1)

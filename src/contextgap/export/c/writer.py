@@ -1,0 +1,196 @@
+"""Write a frozen policy as C99, after measuring how far its answers may be from Python's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dtpsv, stpsv
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+from contextgap.export.c.kernels import kernel_source
+from contextgap.export.c.layout import Form, Layout, Operations, recommend_cost
+from contextgap.export.c.literals import Real
+from contextgap.export.c.source import EXPORT_ID, header, source
+from contextgap.export.c.source import self_test as self_test_text
+from contextgap.export.reference import Reference, comparison_contexts, fallback_arm, reference
+from contextgap.export.rule import ArmTable, DecisionRule, ExportError, decision_rule
+from contextgap.policy import Policy
+from contextgap.policy.state import read_truth
+
+HEADER, SOURCE, SELF_TEST = "contextgap_policy.h", "contextgap_policy.c", "contextgap_selftest.c"
+
+_MOST = 200  # contexts to emulate at
+_MARGIN = 16  # rounding in C need not go as in numpy
+
+
+@dataclass(frozen=True)
+class CExport:
+    """What was written, and what it needs.
+
+    Parameters
+    ----------
+    header, source, self_test
+        The files.
+    rom_bytes
+        Constants, with 8-byte pointers; code comes on top.
+    ram_bytes
+        Arrays on the stack during a call.
+    operations
+        What one call of ``contextgap_recommend`` computes.
+    fallback
+        Index of the arm that is recommended where nothing can be computed.
+    tolerance
+        How far means and gaps may be from Python's, and how close the scores of two arms whose
+        order rounding may decide.
+    near_ties
+        At how many contexts of the self-test two arms are as close as that. Many of them in
+        ``float`` mean that the policy needs ``double``, or a larger ridge.
+    """
+
+    header: Path
+    source: Path
+    self_test: Path
+    rom_bytes: int
+    ram_bytes: int
+    operations: Operations
+    fallback: int
+    tolerance: float
+    near_ties: int
+
+
+def write_c(
+    policy: Policy,
+    directory: str | os.PathLike[str],
+    *,
+    float32: bool = False,
+    self_test: int = 200,
+    contexts: Any = None,
+    certificates: bool = False,
+) -> CExport:
+    """Write a policy as C99: a header, a source and a program that tests them on the target.
+
+    Raises ``ExportError`` for what cannot be expressed: rules that draw at random, kernels other
+    than the library's own, numbers beyond the range of ``float``.
+
+    Parameters
+    ----------
+    policy
+        The frozen decision rule.
+    directory
+        Where to write; made if missing. Files of an earlier export are replaced.
+    float32
+        Compute in ``float``; the header says what that costs in precision.
+    self_test
+        At how many contexts the self-test compares with Python.
+    contexts
+        Contexts to compare at instead: those the policy will meet.
+    certificates
+        Whether a policy that deploys the highest mean shall explain itself by widths, gaps and
+        certificates. They take n²/2 numbers for an arm's n observations; without them it needs
+        its observed contexts and n numbers. Other rules need widths anyway and always have them.
+    """
+    checks.instance("policy", policy, Policy, "learner.freeze()")
+    count = checks.whole("self_test", self_test, least=1)
+    for name, value in (("float32", float32), ("certificates", certificates)):
+        read_truth(name, value)
+    rule, real = decision_rule(policy), Real(float32)
+    layout = Layout.of(policy, real, certificates=certificates)
+    kernel = kernel_source(rule.kernel, rule.dimension, real, with_diagonal=layout.form.has_widths)
+    rows = real.rounded(comparison_contexts(policy, rule, count, contexts), "contexts")
+    if not len(rows):
+        raise ValueError("contexts must hold at least one context to compare at, got none")
+    expected = reference(policy, rule, rows.astype("float64"))
+    tolerance, sentence = _precision(rule, layout, expected)
+    operations = recommend_cost(rule, layout, kernel.value, kernel.diagonal)
+    fallback, folder = fallback_arm(rule), Path(directory)
+    texts = {
+        SOURCE: source(rule, layout, kernel.code),
+        SELF_TEST: self_test_text(layout, expected, tolerance),
+        HEADER: header(rule, layout, operations, fallback, sentence),
+    }
+    _write(folder, texts)
+    return CExport(
+        header=folder / HEADER,
+        source=folder / SOURCE,
+        self_test=folder / SELF_TEST,
+        rom_bytes=layout.rom_bytes,
+        ram_bytes=layout.ram_bytes,
+        operations=operations,
+        fallback=fallback,
+        tolerance=tolerance,
+        near_ties=int((expected.margin <= tolerance).sum()),
+    )
+
+
+def _precision(rule: DecisionRule, layout: Layout, expected: Reference) -> tuple[float, str]:
+    """Emulate the exported formulas in their precision and compare with Python's answers.
+
+    Only kernel values are computed in double and then rounded. Returns the deviation of means and
+    gaps, or difference of scores, up to which it is rounding; and the same in words.
+    """
+    real, contexts = layout.real, expected.contexts[:_MOST]
+    mean, half = np.zeros((2, len(contexts), layout.arms))
+    for i, arm in enumerate(rule.arms):
+        shift, variance = _emulated(rule, arm, layout, contexts)
+        mean[:, i] = rule.prior + shift
+        half[:, i] = arm.reach[-1] * np.sqrt(np.maximum(variance, 0))
+    mean_error = float(np.abs(mean - expected.mean[:_MOST]).max())
+    half_error, widths = 0.0, ""
+    if layout.form.has_widths:
+        half_error = float(np.abs(half - expected.half_width[:_MOST]).max())
+        widths = f" and half widths by at most {half_error:.1e}"
+    if not np.isfinite(mean_error + half_error):
+        raise ExportError(
+            f"the range of {real.name} is too small for this policy"
+            + ("; export it with float32=False" if real.float32 else "")
+        )
+    size = float((np.abs(expected.mean) + expected.half_width).max()) or 1.0
+    least = (1e-5 if real.float32 else 1e-9) * size
+    tolerance = max(least, _MARGIN * (mean_error + half_error))
+    return tolerance, (
+        f"Computing in {real.name} moves means by at most {mean_error:.1e}{widths} at "
+        f"{len(contexts)} contexts of the self-test, emulated; two arms whose scores differ by "
+        f"less than {tolerance:.1e} are a near tie."
+    )
+
+
+def _emulated(
+    rule: DecisionRule, arm: ArmTable, layout: Layout, contexts: FloatArray
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return mean − prior and std² as the exported code computes them."""
+    real = layout.real
+    support = real.rounded(arm.support, "support").astype(np.float64)
+    values = real.rounded(rule.kernel(support, contexts), "the kernel's values")
+    variance = real.rounded(rule.kernel.diagonal(contexts), "the kernel's values")
+    shift = real.rounded(arm.weights, "weights") @ values
+    if layout.form is Form.MEANS or not len(arm.weights):
+        return shift, variance
+    solve = stpsv if real.float32 else dtpsv
+    factor = real.rounded(arm.factor, "factor")
+    # Rows of L are columns of its packed transpose; the transpose of that is L again.
+    v = np.array([solve(len(k), factor, k, trans=1) for k in values.T], dtype=real.dtype).T
+    if not layout.form.mean_from_weights:
+        shift = real.rounded(arm.innovations, "innovations") @ v
+    return shift, variance - np.einsum("ij,ij->j", v, v)
+
+
+def _write(directory: Path, texts: dict[str, str]) -> None:
+    """Write all files or none; files of different exports refuse to be compiled together."""
+    digest = hashlib.sha256("".join(texts.values()).encode("utf-8")).hexdigest()[:8]
+    if directory.is_file():
+        raise NotADirectoryError(f"{directory} is a file; name a folder to write three files to")
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".contextgap-") as unfinished:
+        for name, text in texts.items():
+            whole = text.replace(EXPORT_ID, digest)
+            (Path(unfinished) / name).write_text(whole, encoding="utf-8", newline="\n")
+        for name in texts:
+            os.replace(Path(unfinished) / name, directory / name)
