@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from contextgap.experiments.coverage import coverage_table
 from contextgap.problems.extras import study_import
 from contextgap.report import style
 from contextgap.report.end_labels import end_labels
 from contextgap.report.page import Report, Section
+from coverage_trial.trial import coverage_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from contextgap.experiments.contest import Contest, cells_of
-from contextgap.experiments.leaderboard import round_task, tune_cells
 from contextgap.experiments.reproduce import Workshop
 from contextgap.experiments.tasks import execute
 from contextgap.explorers import Explorer
@@ -21,6 +19,8 @@ from contextgap.recommenders import (
     SmallestGap,
     SmallestGapInHistory,
 )
+from leaderboard.board import round_task, tune_cells
+from leaderboard.contest import Contest, cells_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.experiments.coverage_cell import CoverageCell, draw_functions
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner, StoppingRule
 from contextgap.problems.extras import study_import
 from contextgap.widths import TheoremWidth
+from coverage_trial.cells import CoverageCell, draw_functions
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextgap.experiments.contest import Contest
-from contextgap.experiments.leaderboard import Leaderboard
-from contextgap.experiments.standings import HIGH_NOISE, OVERALL, Standings
 from contextgap.report.files import save
-from contextgap.report.leaderboard import (
+from contextgap.report.tables import three_digits
+from leaderboard.board import Leaderboard
+from leaderboard.contest import Contest
+from leaderboard.figures import (
     critical_difference_diagram,
     rank_heat_map,
     recommender_heat_map,
     recommender_tables,
 )
-from contextgap.report.tables import three_digits
+from leaderboard.standings import HIGH_NOISE, OVERALL, Standings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from contextgap.base.arrays import FloatArray
-from contextgap.experiments.ranking import cliques
-from contextgap.experiments.standings import over_budgets
 from contextgap.report import style
+from leaderboard.ranking import cliques
+from leaderboard.standings import over_budgets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

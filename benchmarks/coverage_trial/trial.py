@@ -17,7 +17,13 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.belief import Belief
-from contextgap.experiments.coverage_cell import (
+from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.explorers import Moment, explore
+from contextgap.methods import METHODS
+from contextgap.models import TrackedModel
+from contextgap.problems.extras import study_import
+from contextgap.widths import Width
+from coverage_trial.cells import (
     CoverageCell,
     coverage_cells,
     draw_contexts,
@@ -25,12 +31,6 @@ from contextgap.experiments.coverage_cell import (
     draw_noise,
     random_source,
 )
-from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
-from contextgap.explorers import Moment, explore
-from contextgap.methods import METHODS
-from contextgap.models import TrackedModel
-from contextgap.problems.extras import study_import
-from contextgap.widths import Width
 
 if TYPE_CHECKING:
     from pandas import DataFrame

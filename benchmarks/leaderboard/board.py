@@ -15,13 +15,13 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.experiments.compare import read_methods, run_once
-from contextgap.experiments.contest import Cell, Contest, cells_of
 from contextgap.experiments.reproduce import Workshop, thinned
 from contextgap.experiments.tasks import Task, execute
 from contextgap.experiments.tune import Grid, Tuning, grid_tasks
 from contextgap.methods import Method
 from contextgap.problems.extras import study_import
 from contextgap.widths import PosteriorWidth
+from leaderboard.contest import Cell, Contest, cells_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

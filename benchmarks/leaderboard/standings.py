@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.experiments.ranking import (
+from contextgap.problems.extras import study_import
+from leaderboard.ranking import (
     Friedman,
     Intervals,
     bootstrap_means,
@@ -17,7 +18,6 @@ from contextgap.experiments.ranking import (
     pairwise_ratios,
     ranks,
 )
-from contextgap.problems.extras import study_import
 
 if TYPE_CHECKING:
     from pandas import DataFrame
