@@ -21,20 +21,9 @@ if TYPE_CHECKING:
 def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
     """Fly every mission with every entry; ``how`` is for ``execute``.
 
-    Parameters
-    ----------
-    missions
-        Problems with alternating phases; the place in the list is the seed.
-    entries
-        Methods with their settings.
-    **how
-        For ``execute``.
-
-    Returns
-    -------
-    table
-        One row per method, seed and orbit: average regret over its steps without feedback, beside
-        that of the best single arm and of a random arm.
+    A mission's place in the list is its seed. The table has one row per method, seed and orbit:
+    average regret over the steps without feedback, beside that of the best single arm and of a
+    random arm.
     """
     pandas = study_import("pandas")
     places = [(entry, seed) for entry in entries for seed in range(len(missions))]

@@ -157,19 +157,8 @@ def _prior_draws(
 def budget_for(table: DataFrame, tolerance: float, probability: float) -> int | None:
     """Return the fewest steps after which average regret is within the tolerance often enough.
 
-    Parameters
-    ----------
-    table
-        What ``pilot`` returned.
-    tolerance
-        The average simple regret that may be left.
-    probability
-        In which share of repetitions.
-
-    Returns
-    -------
-    steps
-        None if the pilot's budget does not suffice.
+    ``table`` comes from ``pilot`` and ``probability`` is a share of its repetitions. None means
+    that the pilot's budget does not suffice.
     """
     within = (table["average_regret"] <= tolerance).groupby(table["checkpoint"]).mean()
     # From that checkpoint on: one lucky checkpoint is not enough.

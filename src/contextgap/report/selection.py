@@ -43,11 +43,6 @@ def selection_figure(summary: DataFrame) -> Figure:
 
     With one budget, a line of text per method; with several, curves by the share of the full table
     that was paid for.
-
-    Parameters
-    ----------
-    summary
-        What ``experiments.summarise_selection`` returned.
     """
     check_columns("summary", summary, ("scenario", "budget", "method", "choose", "share_of_runs"))
     shown = summary.assign(label=_labels(summary))
@@ -80,15 +75,7 @@ def _layout() -> ConstrainedLayoutEngine:
 
 
 def selection_report(summary: DataFrame, records: DataFrame) -> Report:
-    """Return the report.
-
-    Parameters
-    ----------
-    summary
-        What ``experiments.summarise_selection`` returned.
-    records
-        What ``experiments.select_algorithms`` returned.
-    """
+    """Return the report of what ``select_algorithms`` recorded and its summary."""
     tables = [
         (f"{scenario}.", _readable(rows))
         for scenario, rows in summary.groupby("scenario", sort=False)

@@ -34,17 +34,7 @@ _DASH_DOT: Dashes = (0, (5, 1.4, 1.2, 1.4))
 
 @dataclass(frozen=True)
 class Look:
-    """How one method is drawn.
-
-    Parameters
-    ----------
-    colour
-        As hexadecimal.
-    line
-        Dashes as matplotlib takes them: an offset and lengths of ink and gap.
-    marker
-        A matplotlib marker.
-    """
+    """How one method is drawn, in matplotlib's terms; dashes are an offset and lengths."""
 
     colour: str
     line: Dashes
