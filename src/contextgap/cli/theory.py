@@ -70,14 +70,12 @@ def plan_command(
         )
         folder.mkdir(parents=True, exist_ok=True)
         save(pilot_curve(found.pilot, tolerance), folder, "plan")
-    if json:
-        print_json({**_facts(found), "figure": str(folder / "plan.png")})
-        return
     facts = _facts(found)
-    rows_ = [
-        [name, "beyond the budget" if value is None else value] for name, value in facts.items()
-    ]
-    print_table("how long to explore", ["", "value"], rows_)
+    if json:
+        print_json({**facts, "figure": str(folder / "plan.png")})
+        return
+    shown = [["beyond the budget" if x is None else x for x in fact] for fact in facts.items()]
+    print_table("how long to explore", ["", "value"], shown)
     out.print(
         "the theorem holds for every problem that meets its assumptions; "
         "the pilot says what functions drawn from the prior need and promises nothing"

@@ -42,19 +42,10 @@ def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -
         for entry, seed in places
     ]
     tables = [
-        pandas.DataFrame(
-            {
-                "method": entry.label,
-                "seed": seed,
-                **{name: result[name] for name in ("orbit", *_COLUMNS)},
-            }
-        )
+        pandas.DataFrame({"method": entry.label, "seed": seed, **result}).drop(columns="seconds")
         for (entry, seed), result in zip(places, execute(tasks, **how), strict=True)
     ]
     return pandas.concat(tables, ignore_index=True)
-
-
-_COLUMNS = ("steps", "average_regret", "best_single", "random")
 
 
 def fly_once(
