@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 import contextgap
-from contextgap.cli import export, policies, reproduce, selection, studies, theory, verify
+from contextgap.cli import (
+    export,
+    policies,
+    reproduce,
+    selection,
+    studies,
+    theory,
+    verify,
+)
 from contextgap.cli.terminal import say_error
 
 app = typer.Typer(
