@@ -3,6 +3,7 @@
 Usage: python docs/theory_figure.py
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import contextgap as cg
-from contextgap.experiments.coverage_cell import draw_functions
 from contextgap.experiments.pilot import pilot
 from contextgap.experiments.plan import plan
 from contextgap.theory import (
@@ -26,6 +26,9 @@ from contextgap.theory import (
     uniform_rate,
     width_envelope,
 )
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+from coverage_trial.cells import draw_functions
 
 BLUE, RED, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#7f7f7f"
 NOISE, NORM, RIDGE = 0.1, 1.0, 0.2

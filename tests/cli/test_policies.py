@@ -14,7 +14,7 @@ import contextgap as cg
 from contextgap.cli.app import app
 
 
-def call(*arguments, code=0):
+def call(*arguments, code=0, app=app):
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == code, result.output
     return result

@@ -1,6 +1,7 @@
 """plan, and stopping early."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,14 +48,11 @@ def test_run_stops_when_certificates_suffice(tmp_path):
     assert f"stopped after {stopping['stopped_after']} of 80 steps" in shown
 
 
-def test_coverage_prints_what_failed_and_what_was_saved(tmp_path):
-    small = ["--runs", "1", "--budget", "20", "--jobs", "1", "--out", tmp_path]
-    printed = call("coverage", *small, "--json").stdout
-    assert "NaN" not in printed  # which is not JSON
-    found = json.loads(printed)
-    assert len(found["coverage"]) == 5
-    assert all(row["runs"] == 12 for row in found["coverage"])
-    assert found["stopping"]["median_steps"] <= 20
-    shown = call("coverage", *small).stdout
-    assert "tight, δ = 0.01" in shown
-    assert "How conservative" in (tmp_path / "report.html").read_text()
+@pytest.mark.parametrize("name", ["leaderboard", "coverage"])
+def test_studies_that_left_the_package_say_where_they_went(name):
+    done = call(name, "--jobs", "1", "--quick", code=2)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    script = line.split("run python ")[1].split()[0]
+    assert name in script
+    assert (Path(__file__).parents[2] / script).is_file()

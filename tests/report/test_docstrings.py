@@ -6,14 +6,8 @@ import pytest
 from numpydoc.docscrape import FunctionDoc
 
 from contextgap import report
-from contextgap.report import end_labels, files, tables
 
-PUBLIC = [
-    *(getattr(report, name) for name in report.__all__),
-    end_labels.end_labels,
-    files.inline_svg,
-    tables.table_html,
-]
+PUBLIC = [getattr(report, name) for name in report.__all__]
 
 
 @pytest.mark.parametrize("thing", PUBLIC, ids=lambda thing: thing.__name__)

@@ -9,7 +9,6 @@ import typer
 import contextgap
 from contextgap.cli import (
     export,
-    leaderboard,
     policies,
     reproduce,
     selection,
@@ -17,6 +16,7 @@ from contextgap.cli import (
     theory,
     verify,
 )
+from contextgap.cli.terminal import say_error
 
 app = typer.Typer(
     name="contextgap",
@@ -29,15 +29,27 @@ app.command("run")(studies.run_command)
 app.command("compare")(studies.compare_command)
 app.command("tune")(studies.tune_command)
 app.command("reproduce")(reproduce.reproduce_command)
-app.command("leaderboard")(leaderboard.leaderboard_command)
 app.command("select")(selection.select_command)
 app.command("plan")(theory.plan_command)
-app.command("coverage")(theory.coverage_command)
 app.command("learn")(policies.learn_command)
 app.command("recommend")(policies.recommend_command)
 app.command("show")(policies.show_command)
 app.command("export")(export.export_command)
 app.command("verify")(verify.verify_command)
+
+
+def _moved(name: str, script: str) -> None:
+    """Keep the name of a study of our own that left the package, to say where it went."""
+    ignore = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+    @app.command(name, hidden=True, context_settings=ignore)
+    def moved() -> None:
+        say_error(f"contextgap {name} is deprecated; run python {script} in a checkout instead")
+        raise typer.Exit(2)
+
+
+_moved("leaderboard", "benchmarks/leaderboard/run.py")
+_moved("coverage", "benchmarks/coverage_trial/run.py")
 
 
 def _version(wanted: bool) -> None:

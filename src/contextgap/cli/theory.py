@@ -1,4 +1,4 @@
-"""Commands about guarantees."""
+"""The command that says how long to explore."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ import typer
 
 from contextgap.cli.options import CORES, Jobs, Json, Methods, Seed
 from contextgap.cli.problems import split
-from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
-from contextgap.cli.workers import parts_of, workers
-from contextgap.experiments.coverage import coverage, coverage_table
-from contextgap.experiments.coverage_cell import coverage_cells, theorem_widths
+from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
+from contextgap.cli.workers import workers
 from contextgap.experiments.plan import Plan, plan
-from contextgap.experiments.stopping_trial import stopping_trial
 from contextgap.kernels import Gaussian
 from contextgap.problems.sheet import read_sheet
-from contextgap.widths import PosteriorWidth
 
 
 def plan_command(
@@ -74,14 +70,12 @@ def plan_command(
         )
         folder.mkdir(parents=True, exist_ok=True)
         save(pilot_curve(found.pilot, tolerance), folder, "plan")
-    if json:
-        print_json({**_facts(found), "figure": str(folder / "plan.png")})
-        return
     facts = _facts(found)
-    rows_ = [
-        [name, "beyond the budget" if value is None else value] for name, value in facts.items()
-    ]
-    print_table("how long to explore", ["", "value"], rows_)
+    if json:
+        print_json({**facts, "figure": str(folder / "plan.png")})
+        return
+    shown = [["beyond the budget" if x is None else x for x in fact] for fact in facts.items()]
+    print_table("how long to explore", ["", "value"], shown)
     out.print(
         "the theorem holds for every problem that meets its assumptions; "
         "the pilot says what functions drawn from the prior need and promises nothing"
@@ -100,78 +94,3 @@ def _facts(found: Plan) -> dict[str, Any]:
         "effective dimension": found.spectrum.effective_dimension,
         "eigenvalue floor": found.spectrum.eigenvalue_floor,
     }
-
-
-def coverage_command(
-    runs: Annotated[int, typer.Option(help="Runs per kind of problem.", min=1)] = 100,
-    tolerance: Annotated[float, typer.Option(help="Of the stopping trial.")] = 0.5,
-    budget: Annotated[int, typer.Option(help="Longest exploration of it.", min=10)] = 1000,
-    ridge: Annotated[float, typer.Option(help="Regularisation in the coverage runs.")] = 0.2,
-    seed: Seed = 0,
-    jobs: Jobs = CORES,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
-        "out/coverage"
-    ),
-    json: Json = False,
-) -> None:
-    """Check by simulation that intervals, certificates and the stopping rule hold."""
-    from contextgap.report.coverage import coverage_report, short_width
-    from contextgap.report.studies import write
-
-    resume = f"finished parts are kept in {folder}; the same command goes on from there"
-    with complaints(resume), phases() as watch, workers(jobs, None) as executor:
-        store = parts_of(folder)
-        cells = coverage_cells((*theorem_widths(), PosteriorWidth(1.0)), ridge=ridge)
-        records = coverage(
-            cells,
-            runs=runs,
-            seed=seed,
-            executor=executor,
-            store=store,
-            progress=watch("coverage"),
-        )
-        stops = stopping_trial(
-            tolerance=tolerance,
-            budget=budget,
-            runs=runs,
-            seed=seed,
-            executor=executor,
-            store=store,
-            progress=watch("stopping"),
-        )
-        records.to_parquet(folder / "coverage.parquet", index=False)
-        stops.to_parquet(folder / "stopping.parquet", index=False)
-        watch("drawing")
-        report = coverage_report(records, stops, 0.1, budget)
-        page = write(report, folder, command_line(), watch.seconds)
-    table = coverage_table(records, by=("width",))
-    answers = {
-        "coverage": table.to_dict("records"),
-        "stopping": {
-            "kept": float(stops["kept"].mean()),
-            "within": float(stops["within"].mean()),
-            "stopped": float(stops["stopped"].mean()),
-            "median_steps": float(stops["steps"].median()),
-            "saved": float(1 - stops["steps"].mean() / budget),
-        },
-        "report": str(page),
-    }
-    if json:
-        print_json(answers)
-        return
-    shown = [
-        [
-            short_width(row["width"]),
-            row["runs"],
-            row["outside"],
-            row["outside_high"],
-            row["understated"],
-        ]
-        for row in answers["coverage"]
-    ]
-    headers = ["width", "runs", "outside", "at most", "understated"]
-    print_table("share of runs in which an interval ever failed", headers, shown)
-    print_table(
-        f"stopping at {tolerance:g}", ["", "value"], [list(x) for x in answers["stopping"].items()]
-    )
-    out.print(f"report: {page}", soft_wrap=True)

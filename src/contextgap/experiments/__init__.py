@@ -8,7 +8,6 @@ from contextgap.experiments.compare import (
     compare,
     conduct,
 )
-from contextgap.experiments.coverage import coverage, coverage_table
 from contextgap.experiments.fly import FlightTrace, fly
 from contextgap.experiments.pilot import pilot
 from contextgap.experiments.plan import Plan, plan
@@ -34,8 +33,6 @@ __all__ = [
     "Tuning",
     "compare",
     "conduct",
-    "coverage",
-    "coverage_table",
     "fly",
     "pilot",
     "plan",

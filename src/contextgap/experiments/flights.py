@@ -21,20 +21,9 @@ if TYPE_CHECKING:
 def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
     """Fly every mission with every entry; ``how`` is for ``execute``.
 
-    Parameters
-    ----------
-    missions
-        Problems with alternating phases; the place in the list is the seed.
-    entries
-        Methods with their settings.
-    **how
-        For ``execute``.
-
-    Returns
-    -------
-    table
-        One row per method, seed and orbit: average regret over its steps without feedback, beside
-        that of the best single arm and of a random arm.
+    A mission's place in the list is its seed. The table has one row per method, seed and orbit:
+    average regret over the steps without feedback, beside that of the best single arm and of a
+    random arm.
     """
     pandas = study_import("pandas")
     places = [(entry, seed) for entry in entries for seed in range(len(missions))]
@@ -53,19 +42,10 @@ def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -
         for entry, seed in places
     ]
     tables = [
-        pandas.DataFrame(
-            {
-                "method": entry.label,
-                "seed": seed,
-                **{name: result[name] for name in ("orbit", *_COLUMNS)},
-            }
-        )
+        pandas.DataFrame({"method": entry.label, "seed": seed, **result}).drop(columns="seconds")
         for (entry, seed), result in zip(places, execute(tasks, **how), strict=True)
     ]
     return pandas.concat(tables, ignore_index=True)
-
-
-_COLUMNS = ("steps", "average_regret", "best_single", "random")
 
 
 def fly_once(

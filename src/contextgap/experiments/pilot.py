@@ -76,26 +76,22 @@ def pilot(
     if intake.single or len(intake.rows) < 2:
         raise ValueError("contexts must be a sample of at least 2 contexts (2-D)")
     kernel.check_dimension(intake.rows.shape[1])
-    sizes = {
-        "n_arms": checks.whole("n_arms", n_arms, least=1),
-        "budget": checks.whole("budget", budget, least=1),
-        "noise": checks.at_least("noise", noise, 0, "a standard deviation"),
-        "reward_scale": checks.positive("reward_scale", reward_scale, "a standard deviation"),
-    }
     common = {
         "rows": intake.rows.tolist(),
         "kernel": kernel,
         "method": read_method(method),
-        **sizes,
+        "n_arms": checks.whole("n_arms", n_arms, least=1),
+        "budget": checks.whole("budget", budget, least=1),
+        "noise": checks.at_least("noise", noise, 0, "a standard deviation"),
+        "reward_scale": checks.positive("reward_scale", reward_scale, "a standard deviation"),
     }
     tasks = [
         Task(explore_once, {**common, "seed": [seed, number]}) for number in range(repetitions)
     ]
     results = execute(tasks, executor=executor, progress=progress)
     pandas = study_import("pandas")
-    names = ("checkpoint", "average_regret", "worst_regret")
     tables = [
-        pandas.DataFrame({"seed": number, **{name: result[name] for name in names}})
+        pandas.DataFrame({"seed": number, **result}).drop(columns="seconds")
         for number, result in enumerate(results)
     ]
     return pandas.concat(tables, ignore_index=True)
@@ -157,19 +153,8 @@ def _prior_draws(
 def budget_for(table: DataFrame, tolerance: float, probability: float) -> int | None:
     """Return the fewest steps after which average regret is within the tolerance often enough.
 
-    Parameters
-    ----------
-    table
-        What ``pilot`` returned.
-    tolerance
-        The average simple regret that may be left.
-    probability
-        In which share of repetitions.
-
-    Returns
-    -------
-    steps
-        None if the pilot's budget does not suffice.
+    ``table`` comes from ``pilot`` and ``probability`` is a share of its repetitions. None means
+    that the pilot's budget does not suffice.
     """
     within = (table["average_regret"] <= tolerance).groupby(table["checkpoint"]).mean()
     # From that checkpoint on: one lucky checkpoint is not enough.

@@ -34,7 +34,7 @@ class Plan:
     theorem_steps
         Steps after which it promises tolerance and probability.
     steps
-        The exploration length asked about; None for the longest of the pilot.
+        The exploration length asked about; by default the longest of the pilot.
     theorem_probability
         What it promises after those steps; 0 where it promises nothing.
     pilot

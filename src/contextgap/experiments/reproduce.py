@@ -36,15 +36,7 @@ HISTORIES = {"last step": 1, "last 25 steps": 25, "all steps": None}
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Tuned settings and what came of them.
-
-    Parameters
-    ----------
-    tunings
-        By method.
-    results
-        Records, picks and timings.
-    """
+    """Tuned settings by method, and what came of them."""
 
     tunings: dict[str, Tuning]
     results: Results
@@ -52,21 +44,12 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """One of the paper's studies.
+    """One of the paper's studies: its data, and every method, tuned, at all scales.
 
-    Parameters
-    ----------
-    study
-        The data.
-    main
-        Every method, tuned, at all scales.
-    history
-        Contextual-Gap deployed by the last step, the last 25 and all steps.
-    wider
-        Tuned again on a wider grid and compared at scale 1; None where one grid is enough.
-    flights
-        Whole problems flown in alternating phases, and regret by method, seed and orbit; None
-        where phases do not alternate.
+    ``history`` is Contextual-Gap deployed by the last step, the last 25 and all steps. ``wider`` is
+    tuned again on a wider grid and compared at scale 1; None where one grid is enough. ``flights``
+    are whole problems flown in alternating phases, with regret by method, seed and orbit; None
+    where phases do not alternate.
     """
 
     study: Study
@@ -80,17 +63,9 @@ class Reproduction:
 class Workshop:
     """How and where the work of a reproduction is done.
 
-    Parameters
-    ----------
-    executor
-        Any ``concurrent.futures.Executor``; None does the work here.
-    folder
-        Keeps results as they finish; called again with the same folder, goes on from there.
-    progress
-        Given the name of a phase, returns what is called with the numbers of finished and of all
-        its pieces of work.
-    grid_size
-        Bandwidths and ridges per grid; fewer than 10 thin the grids out.
+    ``folder`` keeps results as they finish; called again with the same folder, work goes on from
+    there. ``progress`` takes the name of a phase and returns what is called with the numbers of
+    finished and of all its pieces of work. A ``grid_size`` below 10 thins the grids out.
     """
 
     executor: Executor | None = None
@@ -145,19 +120,10 @@ def reproduce_sinusoids(
     repetitions: int = 10,
     seed: int = 0,
 ) -> Reproduction:
-    """Run the paper's synthetic study.
+    """Run the paper's synthetic study, by default at its size.
 
-    Parameters
-    ----------
-    workshop
-        How and where.
-    explore, evaluate
-        Rows to explore and to evaluate on, held out and compared alike; the paper's are 2000 and
-        1000.
-    repetitions
-        Shufflings of the evaluation data.
-    seed
-        Of the data.
+    The same numbers of rows are held out and compared on; every repetition shuffles the latter
+    anew.
     """
     study = Study.of(
         Sinusoids().sample(2 * (explore + evaluate), seed=seed),
@@ -185,18 +151,8 @@ def reproduce_spacecraft(
 ) -> Reproduction:
     """Run the paper's spacecraft study on simulated missions, and fly them in alternating phases.
 
-    Parameters
-    ----------
-    workshop
-        How and where.
-    hold_out
-        Rows to explore and to exploit when tuning, in time order; the paper's are 1000 and 1000.
-    evaluate
-        Rows to explore and to exploit when comparing; the paper's are 3000 and 950.
-    repetitions
-        Missions.
-    seed
-        Of the first mission.
+    Both pairs are rows to explore and to exploit, in time order, by default as many as in the
+    paper. Every repetition is a mission with a seed of its own, from ``seed`` on.
     """
     rows = sum(hold_out) + sum(evaluate)
     missions = [Spacecraft().sample(rows, seed=seed + i) for i in range(repetitions)]

@@ -88,13 +88,6 @@ def ratio(above: FloatArray, below: FloatArray, weights: FloatArray) -> tuple[fl
     The error is the ratio estimator's: that of the mean of ``above − ratio · below``, over the mean
     of ``below``.
 
-    Parameters
-    ----------
-    above, below
-        Paired values.
-    weights
-        How much each pair counts.
-
     Examples
     --------
     >>> ones = np.ones(2)

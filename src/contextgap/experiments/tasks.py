@@ -32,15 +32,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A piece of work.
-
-    Parameters
-    ----------
-    function
-        A module-level function that returns plain values.
-    arguments
-        What to call it with.
-    """
+    """A piece of work: a module-level function that returns plain values, and its arguments."""
 
     function: Callable[..., Result]
     arguments: Mapping[str, Any]
@@ -97,12 +89,7 @@ class Store:
     """Results by key, in a folder or, without one, in memory.
 
     Every version of the package has a folder of its own below the given one, so that results of
-    different versions are never mixed.
-
-    Parameters
-    ----------
-    folder
-        Where to keep results; made if it does not exist.
+    different versions are never mixed. Folders that do not exist are made.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -149,16 +136,8 @@ def execute(
 ) -> list[Result]:
     """Do all tasks that the store does not know, and return all results in order.
 
-    Parameters
-    ----------
-    tasks
-        What to do.
-    executor
-        Any ``concurrent.futures.Executor``; None does the work here.
-    store
-        Where results are kept as they finish.
-    progress
-        Called with the numbers of finished and of all tasks.
+    Without an executor, the work is done here. The store keeps results as they finish, and
+    ``progress`` is called with the numbers of finished and of all tasks.
     """
     store = Store() if store is None else store
     keys = [task.key() for task in tasks]

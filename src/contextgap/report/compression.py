@@ -27,17 +27,9 @@ def compression_curve(
 ) -> Figure:
     """Draw the share of held-out decisions unchanged against bytes of constants in C.
 
-    A ring is the size chosen. The original policy is off to the right: its size is in the axis
-    label, since it is often a hundred times the others'.
-
-    Parameters
-    ----------
-    reports
-        What ``compress`` reported; several, of several policies, are drawn alike.
-    bytes
-        A size to mark, such as the memory there is.
-    agreement
-        A share to mark, such as the one wanted.
+    Reports of several policies are drawn alike. A ring is the size chosen; ``bytes`` and
+    ``agreement`` mark what was wanted. The original policy is off to the right: its size is in the
+    axis label, since it is often a hundred times the others'.
     """
     several = [reports] if isinstance(reports, CompressionReport) else list(reports)
     if not several or not all(len(report.curve) > 1 for report in several):
@@ -70,13 +62,7 @@ def compression_curve(
 
 
 def readable_bytes(size: float) -> str:
-    """Return a number of bytes as people write it; a kB has 1024.
-
-    Parameters
-    ----------
-    size
-        Bytes.
-    """
+    """Return a number of bytes as people write it; a kB has 1024."""
     for unit in ("B", "kB", "MB"):
         if size < 1024:
             return f"{size:.3g} {unit}"

@@ -108,7 +108,11 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
     for ax in grid.flat:
         ax.xaxis.set_major_locator(MaxNLocator(4))
     figure.supylabel(_NAMES.get(statistic, statistic), size=style.TEXT, color=style.INK)
-    _legend_below(figure, labels)
+    handles = [
+        Line2D([], [], color=look.colour, ls=look.line, lw=2, marker=look.marker, ms=7, mew=0)
+        for look in style.looks(labels).values()
+    ]
+    style.legend_below(figure, handles, labels, min(3, len(labels)))
     return style.settle(figure)
 
 
@@ -249,20 +253,3 @@ def _name_axes(ax: Axes, statistic: str, title: str | None) -> None:
     ax.set_ylabel(_NAMES.get(statistic, statistic.replace("_", " ")))
     if title is not None:
         ax.set_title(title, size=style.TEXT, color=style.INK, parse_math=False, loc="left")
-
-
-def _legend_below(figure: Figure, labels: Sequence[str]) -> None:
-    handles = [
-        Line2D([], [], color=look.colour, ls=look.line, lw=2, marker=look.marker, ms=7, mew=0)
-        for look in style.looks(labels).values()
-    ]
-    legend = figure.legend(
-        handles,
-        [style.short(label) for label in labels],
-        loc="outside lower center",
-        ncols=min(3, len(labels)),
-        frameon=False,
-        fontsize=style.SMALL,
-        handlelength=3,
-    )
-    style.plain(legend)

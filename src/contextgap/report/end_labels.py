@@ -15,14 +15,9 @@ if TYPE_CHECKING:
 
 
 def end_labels(ax: Axes, ends: Mapping[str, tuple[float, float]]) -> None:
-    """Write each label to the right of the axes, beside where its curve ends.
+    """Write each label to the right of the axes, beside the last point of its curve.
 
-    Parameters
-    ----------
-    ax
-        Axes with their final limits; the figure's layout makes room.
-    ends
-        The last point of each curve.
+    The axes must have their final limits; the figure's layout makes room.
     """
     figure = ax.get_figure(root=True)
     if figure is None:

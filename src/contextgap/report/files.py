@@ -73,15 +73,9 @@ def _themed(found: re.Match[str]) -> str:
 def inline_svg(figure: Figure, prefix: str, label: str) -> str:
     """Return a figure as an element for a page that has others.
 
-    Parameters
-    ----------
-    figure
-        What to draw.
-    prefix
-        Goes before every identifier, so that figures on one page do not take each other's
-        letters and clip paths.
-    label
-        What readers who do not see it are told, already escaped for an attribute.
+    The prefix goes before every identifier, so that figures on one page do not take each other's
+    letters and clip paths. The label is what readers who do not see the figure are told, already
+    escaped for an attribute.
     """
     text = svg_text(figure)
     text = re.sub("(?<=: )#[0-9a-f]{6}", _themed, text[text.index("<svg") :])

@@ -26,17 +26,7 @@ _UNIT = 100.0  # nT per unit of reward
 
 
 def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figure:
-    """Draw the last orbits of a flight: where it was, what the sensors' noise was, which was used.
-
-    Parameters
-    ----------
-    mission
-        The problem flown, such as ``problems.Flight``.
-    trace
-        What ``experiments.fly`` returned for it.
-    orbits
-        How many orbits to show.
-    """
+    """Draw the last orbits of a flight: where it was, the noise of the sensors, which was used."""
     per_orbit = int(np.bincount(mission.orbit_number - mission.orbit_number.min()).max())
     rows = np.arange(len(mission.time))[-orbits * per_orbit :]
     minutes = (mission.time[rows] - mission.time[rows[0]]) / 60
@@ -93,13 +83,7 @@ def _strip(ax: Axes, minutes: Any, arms: Any, deployed: Any) -> None:
 
 
 def flight_curves(flights: DataFrame) -> Figure:
-    """Draw average regret without feedback by orbit, beside the best single and a random arm.
-
-    Parameters
-    ----------
-    flights
-        From ``experiments.flights.fly_all``.
-    """
+    """Draw average regret without feedback by orbit, beside the best single and a random arm."""
     check_columns("flights", flights, ("method", "seed", "orbit", "steps", "average_regret"))
     steps = flights.groupby("orbit")["steps"].mean()
     whole = steps.index[steps >= 0.5 * steps.max()]  # the ends of a flight cut orbits short

@@ -14,15 +14,7 @@ if TYPE_CHECKING:
 
 
 def pilot_curve(table: DataFrame, tolerance: float | None = None) -> Figure:
-    """Draw average simple regret against exploration steps: median, and bands of repetitions.
-
-    Parameters
-    ----------
-    table
-        What ``experiments.pilot`` returned.
-    tolerance
-        Drawn as a line.
-    """
+    """Draw average simple regret against exploration steps: median, and bands of repetitions."""
     check_columns("table", table, ("checkpoint", "average_regret"))
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)
     bands = table.groupby("checkpoint")["average_regret"].quantile(shares).unstack()

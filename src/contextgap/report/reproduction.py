@@ -41,13 +41,7 @@ _SUMMARIES = {
 
 
 def reproduction_report(found: Reproduction) -> Report:
-    """Return the report of one of the paper's studies.
-
-    Parameters
-    ----------
-    found
-        What was found.
-    """
+    """Return the report of one of the paper's studies."""
     study = found.study
     title, summary = _SUMMARIES.get(study.name, (f"Study: {study.name}", ""))
     records = found.main.results.records

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation, Transform
@@ -43,11 +42,6 @@ def selection_figure(summary: DataFrame) -> Figure:
 
     With one budget, a line of text per method; with several, curves by the share of the full table
     that was paid for.
-
-    Parameters
-    ----------
-    summary
-        What ``experiments.summarise_selection`` returned.
     """
     check_columns("summary", summary, ("scenario", "budget", "method", "choose", "share_of_runs"))
     shown = summary.assign(label=_labels(summary))
@@ -56,7 +50,8 @@ def selection_figure(summary: DataFrame) -> Figure:
     several = shown["budget"].nunique() > 1
     height = 2.6 if several else 0.7 + _ROW * len(labels)
     below = 0.4 + _ROW * (len(labels) + 1) / 2 if several else 0.3
-    figure = Figure(figsize=(style.WIDTH, height * len(scenarios) + below), layout=_layout())
+    figure = Figure(figsize=(style.WIDTH, height * len(scenarios) + below))
+    figure.set_layout_engine("constrained", w_pad=0.08)  # long names would touch the edge
     grid = figure.subplots(len(scenarios), 2, squeeze=False, sharex=False if several else "col")
     draw = _curves if several else _dots
     for panels, scenario in zip(grid, scenarios, strict=True):
@@ -74,21 +69,8 @@ def selection_figure(summary: DataFrame) -> Figure:
     return style.settle(figure)
 
 
-def _layout() -> ConstrainedLayoutEngine:
-    """Return a layout with more room at the sides: long names touch the edge without."""
-    return ConstrainedLayoutEngine(w_pad=0.08)
-
-
 def selection_report(summary: DataFrame, records: DataFrame) -> Report:
-    """Return the report.
-
-    Parameters
-    ----------
-    summary
-        What ``experiments.summarise_selection`` returned.
-    records
-        What ``experiments.select_algorithms`` returned.
-    """
+    """Return the report of what ``select_algorithms`` recorded and its summary."""
     tables = [
         (f"{scenario}.", _readable(rows))
         for scenario, rows in summary.groupby("scenario", sort=False)
@@ -140,14 +122,10 @@ def _readable(rows: DataFrame) -> DataFrame:
     return rows.assign(label=_labels(rows))[list(columns)].rename(columns=columns)
 
 
-def _look(label: str, labels: list[str]) -> style.Look:
-    """Return the method's look; one that chooses instances is drawn hollow in the same colour."""
-    method = label.removesuffix(_CHOOSING)
-    return style.looks([name.removesuffix(_CHOOSING) for name in labels])[method]
-
-
 def _drawn(label: str, labels: list[str]) -> dict[str, Any]:
-    look = _look(label, labels)
+    """Return a method's look; one that chooses instances is drawn hollow in the same colour."""
+    looks = style.looks(name.removesuffix(_CHOOSING) for name in labels)
+    look = looks[label.removesuffix(_CHOOSING)]
     hollow = label.endswith(_CHOOSING)
     return {
         "color": look.colour,
@@ -221,13 +199,4 @@ def _finish_curves(figure: Figure, grid: Any, labels: list[str]) -> None:
     for ax in grid[-1]:
         ax.set_xlabel("share of all runs paid for", size=style.SMALL)
     handles = [Line2D([], [], **_drawn(label, labels)) for label in labels]
-    legend = figure.legend(
-        handles,
-        [style.short(label) for label in labels],
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
-        fontsize=style.SMALL,
-        handlelength=3,
-    )
-    style.plain(legend)
+    style.legend_below(figure, handles, labels, 2)

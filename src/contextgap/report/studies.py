@@ -39,16 +39,8 @@ def write(
 ) -> Path:
     """Write the page and, beside it, every figure as SVG and PNG.
 
-    Parameters
-    ----------
-    report
-        What to write.
-    folder
-        Where to. The page links to the files that are there already.
-    command
-        What the user typed.
-    seconds
-        Called when the figures are drawn: where the time went.
+    The page links to the files that are in the folder already. ``seconds`` is called when the
+    figures are drawn, and says where the time went.
     """
     figures = folder / "figures"
     for section in report.sections:
@@ -90,19 +82,7 @@ def run_report(
     results: Results,
     policy: Policy,
 ) -> Report:
-    """Return the report of one run.
-
-    Parameters
-    ----------
-    study
-        The data.
-    tunings
-        Settings by method.
-    results
-        What was found.
-    policy
-        The frozen policy of the first method.
-    """
+    """Return the report of one run; the policy is the first method's, frozen."""
     explored, deployed = (len(part) for part in study.rounds[0])
     context = study.rounds[0][1].contexts[0]
     drawing = Figure(figsize=(5.6, 3.6), layout="constrained")
@@ -127,17 +107,7 @@ def run_report(
 
 
 def compare_report(study: Study, tunings: Mapping[str, Tuning], results: Results) -> Report:
-    """Return the report of a comparison.
-
-    Parameters
-    ----------
-    study
-        The data.
-    tunings
-        Settings by method.
-    results
-        What was found.
-    """
+    """Return the report of a comparison."""
     best = ranking(results.records).iloc[0]
     return Report(
         title=f"Comparison: {study.name}",
@@ -161,14 +131,8 @@ def comparison_sections(
 ) -> list[Section]:
     """Return the sections on average and worst regret, scales and picks.
 
-    Parameters
-    ----------
-    results
-        What was found.
-    single
-        From ``single_arm``.
-    single_scale
-        Whether to begin with the average regret at one scale.
+    ``single`` comes from ``single_arm``; ``single_scale`` says whether to begin with the average
+    regret at one scale.
     """
     records = results.records
     scales = sorted(records["scale"].unique())
@@ -253,12 +217,7 @@ def tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
 def ranking(records: DataFrame, single: Mapping[str, float] | None = None) -> DataFrame:
     """Return average and worst regret after the last step, best first.
 
-    Parameters
-    ----------
-    records
-        From ``experiments.compare``.
-    single
-        From ``single_arm``; gets a row of its own.
+    ``single``, from ``single_arm``, gets a row of its own.
     """
     last = records[records["checkpoint"] == records["checkpoint"].max()]
     means = last.groupby(["method", "scale"], sort=False)[["average_regret", "worst_regret"]].mean()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 
 Dashes: TypeAlias = tuple[int, tuple[float, ...]]
 
@@ -34,17 +35,7 @@ _DASH_DOT: Dashes = (0, (5, 1.4, 1.2, 1.4))
 
 @dataclass(frozen=True)
 class Look:
-    """How one method is drawn.
-
-    Parameters
-    ----------
-    colour
-        As hexadecimal.
-    line
-        Dashes as matplotlib takes them: an offset and lengths of ink and gap.
-    marker
-        A matplotlib marker.
-    """
+    """How one method is drawn, in matplotlib's terms; dashes are an offset and lengths."""
 
     colour: str
     line: Dashes
@@ -137,12 +128,12 @@ def lay_out(figure: Figure) -> None:
         engine.execute(figure)
 
 
-def readable(value: float, digits: int = 2) -> str:
+def readable(value: float) -> str:
     """Return a number as people write it, as mathematics where it is very small or large."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{max(digits, len(f'{abs(value):.0f}'))}g}"
-    factor, _, power = f"{value:.{digits - 1}e}".partition("e")
-    factor = factor.rstrip("0").rstrip(".") if "." in factor else factor
+        return f"{value:.{max(2, len(f'{abs(value):.0f}'))}g}"
+    factor, _, power = f"{value:.1e}".partition("e")
+    factor = factor.removesuffix(".0")
     lead = "" if factor == "1" else rf"{factor}\!\times\!"
     return f"${lead}10^{{{int(power)}}}$"
 
@@ -150,6 +141,13 @@ def readable(value: float, digits: int = 2) -> str:
 def short(label: str, most: int = 30) -> str:
     """Return a label that fits beside a figure."""
     return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def legend_below(figure: Figure, handles: list[Line2D], labels: Iterable[str], ncols: int) -> None:
+    """Explain lines below all panels."""
+    names = [short(label) for label in labels]
+    look = {"frameon": False, "fontsize": SMALL, "handlelength": 3}
+    plain(figure.legend(handles, names, loc="outside lower center", ncols=ncols, **look))
 
 
 def plain(legend: Legend) -> None:

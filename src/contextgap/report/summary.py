@@ -16,16 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One method's statistic after each number of exploration steps.
+    """One method's statistic, over repetitions, after each number of exploration steps.
 
-    Parameters
-    ----------
-    steps
-        Numbers of exploration steps.
-    mean
-        Mean over repetitions.
-    std
-        Sample standard deviation over repetitions, not a number where there was only one.
+    ``std`` is the sample standard deviation, not a number where there was only one repetition.
     """
 
     steps: IntArray

@@ -16,15 +16,7 @@ _NOTHING = "–"
 
 
 def table_html(table: DataFrame, caption: str) -> str:
-    """Return a table whose headings are buttons that sort it.
-
-    Parameters
-    ----------
-    table
-        What to show, without its index.
-    caption
-        Above the table.
-    """
+    """Return a table, without its index, whose headings are buttons that sort it."""
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     if not len(table):
         return f'<table>{title}<tbody><tr><td class="empty">no rows</td></tr></tbody></table>'

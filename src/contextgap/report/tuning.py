@@ -91,9 +91,9 @@ def _ticks(ax: Axes, tuning: Tuning) -> None:
     ax.tick_params(length=3)
 
 
-def _some(values: Sequence[float], most: int = 4) -> tuple[list[int], list[str]]:
-    """Return evenly spaced places and the numbers there, both ends included where it works."""
-    step = max(1, math.ceil((len(values) - 1) / (most - 1)))
+def _some(values: Sequence[float]) -> tuple[list[int], list[str]]:
+    """Return four evenly spaced places at most and the numbers there, where possible both ends."""
+    step = max(1, math.ceil((len(values) - 1) / 3))
     places = list(range(0, len(values), step))
     return places, [style.readable(values[place]) for place in places]
 

@@ -1,6 +1,6 @@
 """The stopping rule on problems that meet the theorem's assumptions."""
 
-from contextgap.experiments.stopping_trial import stopping_trial
+from coverage_trial.stopping import stopping_trial
 
 
 def test_stopping_keeps_its_promise_and_saves_steps():

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.experiments.coverage_cell import CoverageCell, draw_functions
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner, StoppingRule
 from contextgap.problems.extras import study_import
 from contextgap.widths import TheoremWidth
+from coverage_trial.cells import CoverageCell, draw_functions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -32,33 +32,10 @@ def stopping_trial(
 ) -> DataFrame:
     """Explore random problems that meet the theorem's assumptions until the rule says stop.
 
-    Parameters
-    ----------
-    tolerance
-        The simple regret that may be left.
-    share
-        Of the reference contexts.
-    failure_probability
-        Of the theorem's intervals.
-    budget
-        Steps after which to stop anyway; what was saved is measured against it.
-    runs
-        How many problems.
-    seed
-        Seed of the first run; the others' follow.
-    executor
-        Any ``concurrent.futures.Executor``; None does the work here.
-    store
-        Where results are kept as they finish.
-    progress
-        Called with the numbers of finished and of all runs.
-
-    Returns
-    -------
-    table
-        One row per run: the steps used, whether the rule said stop, whether the true regret was
-        within the tolerance at every certified context (which the theorem promises), the share of
-        reference contexts where it was, and the highest there.
+    What was saved is measured against the budget, after which every run ends. The table has one row
+    per run: the steps used, whether the rule said stop, whether the true regret was within the
+    tolerance at every certified context (which the theorem promises), the share of reference
+    contexts where it was, and the highest there.
     """
     settings = {
         "tolerance": tolerance,

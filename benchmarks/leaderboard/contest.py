@@ -89,20 +89,10 @@ QUICK = Contest(budgets=(50, 150), noise=(0.0, 0.5), seeds=2, grid=3, hold_outs=
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One problem at one level of noise.
+    """One problem at one level of noise: pairs of rows to explore and to evaluate on.
 
-    Parameters
-    ----------
-    problem
-        Its name.
-    noise
-        In units of the standard deviation of the rewards.
-    unit
-        That standard deviation, over arms and rows of the samples to tune on.
-    hold_outs
-        Rows to explore and to evaluate on when tuning, one pair per repetition.
-    rounds
-        The same for comparing, one pair per seed.
+    Noise is in units of the standard deviation of the rewards, ``unit``, over arms and rows of the
+    samples to tune on. Those are ``hold_outs``; ``rounds`` are for comparing, one per seed.
     """
 
     problem: str
@@ -113,17 +103,7 @@ class Cell:
 
 
 def cells_of(name: str, levels: tuple[float, ...], contest: Contest) -> list[Cell]:
-    """Return one problem at several levels of noise, on the same rows.
-
-    Parameters
-    ----------
-    name
-        From ``MAKERS``.
-    levels
-        Of noise.
-    contest
-        Says how many rows and repetitions.
-    """
+    """Return one problem at several levels of noise, on the same rows."""
     maker = MAKERS[name]
     pairs = _drawn_again if isinstance(maker, FixedData) else _sampled
     held, rounds = pairs(maker, contest)

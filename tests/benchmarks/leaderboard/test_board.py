@@ -7,10 +7,10 @@ from numpy.testing import assert_array_equal
 
 import contextgap as cg
 from contextgap.experiments import Grid, run
-from contextgap.experiments.contest import MAKERS, Contest, cells_of
-from contextgap.experiments.leaderboard import best_setting, leaderboard, round_task, tune_cells
-from contextgap.experiments.recommender_grid import RECOMMENDERS, recommender_grid
 from contextgap.experiments.reproduce import Workshop, thinned
+from leaderboard.board import best_setting, leaderboard, round_task, tune_cells
+from leaderboard.contest import MAKERS, Contest, cells_of
+from leaderboard.recommender_grid import RECOMMENDERS, recommender_grid
 
 SMALL = Contest(
     problems=("sinusoids", "iris"),

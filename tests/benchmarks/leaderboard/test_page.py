@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextgap.experiments.contest import Contest, cells_of
-from contextgap.experiments.leaderboard import Leaderboard
-from contextgap.experiments.standings import standings
 from contextgap.methods import METHODS
-from contextgap.report.leaderboard import (
+from leaderboard.board import Leaderboard
+from leaderboard.contest import Contest, cells_of
+from leaderboard.figures import (
     critical_difference_diagram,
     rank_heat_map,
     recommender_heat_map,
 )
-from contextgap.report.leaderboard_page import markdown_table, page_text, write_page
+from leaderboard.page import markdown_table, page_text, write_page
+from leaderboard.standings import standings
 
 CONTEST = Contest(problems=("sinusoids", "iris"), budgets=(30, 60), seeds=2, evaluate=40)
 

@@ -81,23 +81,11 @@ class CoverageCell(Component):
             checks.whole(name, getattr(self, name), least=1)
 
 
-def theorem_widths(
-    noise: float = 0.1, norm: float = 1.0, failure_probabilities: Sequence[float] = (0.1, 0.01)
-) -> tuple[TheoremWidth, ...]:
-    """Return the theorem's width and the tighter one, at every failure probability.
-
-    Parameters
-    ----------
-    noise
-        Sub-Gaussian scale of the noise.
-    norm
-        Bound on every arm's norm.
-    failure_probabilities
-        The promises to try.
-    """
+def theorem_widths(noise: float = 0.1, norm: float = 1.0) -> tuple[TheoremWidth, ...]:
+    """Return the theorem's width and the tighter one, failing with probability 0.1 and 0.01."""
     return tuple(
         TheoremWidth(noise, norm, failure, tight)
-        for failure, tight in product(failure_probabilities, (False, True))
+        for failure, tight in product((0.1, 0.01), (False, True))
     )
 
 
@@ -111,18 +99,8 @@ def coverage_cells(
 ) -> list[CoverageCell]:
     """Return every combination of width, kernel, noise and order of contexts.
 
-    Parameters
-    ----------
-    widths
-        Widths on trial; by default ``theorem_widths``, told the true noise and norm.
-    kernels
-        Kernels.
-    noise_kinds
-        Kinds of noise.
-    orders
-        Orders of contexts.
-    **settings
-        Other settings of ``CoverageCell``, the same for all.
+    Widths are by default ``theorem_widths``, told the true noise and norm; other settings of
+    ``CoverageCell`` are the same for all.
     """
     if widths is None:
         widths = theorem_widths(settings.get("noise", 0.1), settings.get("norm", 1.0))
@@ -133,15 +111,7 @@ def coverage_cells(
 
 
 def draw_contexts(cell: CoverageCell, rng: np.random.Generator) -> FloatArray:
-    """Return contexts of the unit square: those to explore, in order, then those to evaluate.
-
-    Parameters
-    ----------
-    cell
-        How many, and in which order.
-    rng
-        The source of randomness.
-    """
+    """Return contexts of the unit square: those to explore, in order, then those to evaluate."""
     points = rng.uniform(size=(cell.steps + cell.evaluated, _DIMENSION))
     if cell.order == "drifting":
         start = np.linspace(0.0, 1.0 - _WINDOW, cell.steps)[:, None]
@@ -154,20 +124,7 @@ def draw_functions(
 ) -> FloatArray:
     """Return values of random functions of exactly the given norm, shape (points, arms).
 
-    Each is a sum of kernels Σ cᵢ k(xᵢ, ·) at random centres, whose norm is √(cᵀKc).
-
-    Parameters
-    ----------
-    kernel
-        Its space holds the functions.
-    points
-        Where to evaluate, in the unit cube.
-    n_arms
-        How many functions.
-    norm
-        Their norm.
-    rng
-        The source of randomness.
+    Each is a sum of kernels Σ cᵢ k(xᵢ, ·) at random centres of the unit cube; its norm is √(cᵀKc).
     """
     values = np.empty((len(points), n_arms))
     for arm in range(n_arms):
@@ -179,15 +136,7 @@ def draw_functions(
 
 
 def random_source(cell: CoverageCell, seed: int) -> np.random.Generator:
-    """Return what fixes a run's problem.
-
-    Parameters
-    ----------
-    cell
-        The kind of run.
-    seed
-        Which run.
-    """
+    """Return what fixes a run's problem."""
     # Kinds of problems must not share their draws, or pooling them would count a run twice; widths
     # share them on purpose, to be compared on the same problems.
     kind = f"{cell.kernel} {cell.noise_kind} {cell.order}"
@@ -195,15 +144,7 @@ def random_source(cell: CoverageCell, seed: int) -> np.random.Generator:
 
 
 def draw_noise(cell: CoverageCell, rng: np.random.Generator) -> FloatArray:
-    """Return the noise of every step and arm.
-
-    Parameters
-    ----------
-    cell
-        Which kind of noise, and how much.
-    rng
-        The source of randomness.
-    """
+    """Return the noise of every step and arm."""
     shape = (cell.steps, cell.n_arms)
     if cell.noise_kind == "gaussian":
         return np.asarray(cell.noise * rng.standard_normal(shape))

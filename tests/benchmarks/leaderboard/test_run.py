@@ -1,17 +1,17 @@
-"""The leaderboard from the command line, small."""
+"""The leaderboard as it is started, small."""
 
 import json
 
 import pandas as pd
 import pytest
 
-from contextgap.cli.leaderboard import command_line
-from contextgap.experiments.contest import Contest
-from contextgap.report import leaderboard_page
+from leaderboard import page as leaderboard_page
+from leaderboard.contest import Contest
+from leaderboard.run import app, command_line
 from tests.cli.test_policies import call
 
+SCRIPT = "python benchmarks/leaderboard/run.py"
 TINY = [
-    "leaderboard",
     "--quick",
     *("--problems", "sinusoids,iris"),
     *("--methods", "contextual-gap,kernel-ucb,uniform"),
@@ -26,7 +26,7 @@ TINY = [
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("leaderboard")
     page = folder / "docs" / "board.md"
-    return folder, page, call(*TINY, "--out", folder, "--page", page)
+    return folder, page, call(*TINY, "--out", folder, "--page", page, app=app)
 
 
 def test_it_prints_ranks_and_writes_page_and_records(made):
@@ -46,7 +46,7 @@ def test_again_as_json_without_work(made, monkeypatch):
     folder, _, _ = made
     parts = {path: path.stat().st_mtime_ns for path in (folder / "parts").rglob("*.json")}
     monkeypatch.setattr(leaderboard_page, "_draw", lambda *_: None)  # drawn once is enough
-    found = json.loads(call(*TINY, "--out", folder, "--json").stdout)
+    found = json.loads(call(*TINY, "--out", folder, "--json", app=app).stdout)
     assert {path: path.stat().st_mtime_ns for path in (folder / "parts").rglob("*.json")} == parts
     records = pd.read_parquet(folder / "records.parquet")
     cells = {(c["problem"], c["noise"], c["budget"], c["method"]): c for c in found["cells"]}
@@ -61,10 +61,10 @@ def test_again_as_json_without_work(made, monkeypatch):
 
 
 def test_the_command_says_what_is_not_usual():
-    assert command_line(Contest(), False, True, None) == "contextgap leaderboard"
+    assert command_line(Contest(), False, True, None) == SCRIPT
     contest = Contest(problems=("iris",), noise=(0.0, 0.25), seeds=7)
     assert command_line(contest, False, False, None) == (
-        "contextgap leaderboard --problems iris --noise 0,0.25 --seeds 7 --no-recommenders"
+        f"{SCRIPT} --problems iris --noise 0,0.25 --seeds 7 --no-recommenders"
     )
 
 
@@ -78,5 +78,5 @@ def test_the_command_says_what_is_not_usual():
     ],
 )
 def test_bad_options_are_named(tmp_path, options, words):
-    shown = call("leaderboard", *options, "--jobs", "1", "--out", tmp_path, code=2)
+    shown = call(*options, "--jobs", "1", "--out", tmp_path, code=2, app=app)
     assert words in shown.stderr.replace("\n", " ")

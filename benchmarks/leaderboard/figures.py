@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from contextgap.base.arrays import FloatArray
-from contextgap.experiments.ranking import cliques
-from contextgap.experiments.standings import over_budgets
 from contextgap.report import style
+from leaderboard.ranking import cliques
+from leaderboard.standings import over_budgets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,15 +30,7 @@ def _layout() -> ConstrainedLayoutEngine:
 
 
 def critical_difference_diagram(table: DataFrame, difference: float) -> Figure:
-    """Draw average ranks, best on top; bars on the right join methods that are not told apart.
-
-    Parameters
-    ----------
-    table
-        Columns ``method``, ``rank``, and ``low`` and ``high`` for the interval.
-    difference
-        What average ranks must differ by.
-    """
+    """Draw average ranks, best on top; bars on the right join methods that are not told apart."""
     ordered = table.sort_values("rank", kind="stable").reset_index(drop=True)
     joined = cliques(ordered["rank"], difference)
     methods = len(ordered)
@@ -93,13 +85,7 @@ def _is_long(difference: float, methods: int) -> bool:
 
 
 def rank_heat_map(ranks: DataFrame) -> Figure:
-    """Draw every method's rank in every cell, averaged over budgets.
-
-    Parameters
-    ----------
-    ranks
-        A row per problem, noise and budget; a column per method.
-    """
+    """Draw every method's rank in every cell, averaged over budgets."""
     cells = over_budgets(ranks)
     methods, values = [str(name) for name in cells.columns], cells.to_numpy(dtype=float).T
     figure = Figure(figsize=(style.WIDTH, 1.9 + _ROW * len(methods)), layout=_layout())
@@ -131,13 +117,7 @@ def rank_heat_map(ranks: DataFrame) -> Figure:
 
 
 def recommender_heat_map(grid: DataFrame) -> Figure:
-    """Draw mean regret by explorer and recommender, one panel per problem and noise.
-
-    Parameters
-    ----------
-    grid
-        From ``recommender_grid``.
-    """
+    """Draw mean regret by explorer and recommender, one panel per problem and noise."""
     panels = recommender_tables(grid)
     rows = max(len(table) for table in panels.values())
     size = (style.WIDTH, 0.3 + (_ROW * rows + 0.4) * len(panels) + 1.0)

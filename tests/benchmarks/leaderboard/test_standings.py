@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import friedmanchisquare
 
-from contextgap.experiments.standings import standings
+from leaderboard.standings import standings
 
 PROBLEMS = ("a", "b", "c", "d", "e", "f")
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.experiments.compare import read_methods, run_once
-from contextgap.experiments.contest import Cell, Contest, cells_of
 from contextgap.experiments.reproduce import Workshop, thinned
 from contextgap.experiments.tasks import Task, execute
 from contextgap.experiments.tune import Grid, Tuning, grid_tasks
 from contextgap.methods import Method
 from contextgap.problems.extras import study_import
 from contextgap.widths import PosteriorWidth
+from leaderboard.contest import Cell, Contest, cells_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,18 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """What was found.
+    """What was asked, what was found, and the data.
 
-    Parameters
-    ----------
-    contest
-        What was asked.
-    records
-        One row per problem, noise, budget, method and seed.
-    settings
-        One row per problem, noise and method: what tuning chose.
-    cells
-        The data.
+    ``records`` has one row per problem, noise, budget, method and seed; ``settings``, which says
+    what tuning chose, one per problem, noise and method.
     """
 
     contest: Contest
@@ -50,15 +42,7 @@ class Leaderboard:
 
 
 def leaderboard(contest: Contest, workshop: Workshop) -> Leaderboard:
-    """Tune and compare all methods everywhere.
-
-    Parameters
-    ----------
-    contest
-        What to compare on what.
-    workshop
-        How and where the work is done; its folder keeps results as they finish.
-    """
+    """Tune and compare all methods everywhere; the workshop says how and where."""
     pandas = study_import("pandas")
     cells = tuple(
         cell for name in contest.problems for cell in cells_of(name, contest.noise, contest)
@@ -105,21 +89,7 @@ def tune_cells(
     workshop: Workshop,
     phase: str,
 ) -> list[dict[str, Tuning]]:
-    """Return every method's settings for every cell, by the mean regret over its hold-outs.
-
-    Parameters
-    ----------
-    cells
-        Where.
-    methods
-        By label.
-    contest
-        Says how fine the grid is.
-    workshop
-        How and where the work is done.
-    phase
-        What to call it while it goes on.
-    """
+    """Return every method's settings for every cell, by the mean regret over its hold-outs."""
     width = PosteriorWidth(1.0)
     grids = [thinned(Grid.of(cell.hold_outs[0][0].contexts), contest.grid) for cell in cells]
     tasks = [
@@ -140,15 +110,8 @@ def tune_cells(
 def best_setting(grid: Grid, regret: FloatArray) -> Tuning:
     """Return the setting with the lowest regret; of equals, the one with the best neighbours.
 
-    On a few dozen rows many settings make no mistake. The first of them would lie at the corner
-    of the grid, where the kernel is narrowest and the ridge least.
-
-    Parameters
-    ----------
-    grid
-        The settings.
-    regret
-        Of each, shape (bandwidths, ridges).
+    On a few dozen rows many settings make no mistake. The first of them would lie at the corner of
+    the grid, where the kernel is narrowest and the ridge least.
     """
     from scipy.ndimage import uniform_filter
 
@@ -161,21 +124,7 @@ def best_setting(grid: Grid, regret: FloatArray) -> Tuning:
 def round_task(
     cell: Cell, method: Method, tuning: Tuning, budgets: tuple[int, ...], seed: int
 ) -> Task:
-    """Return the work of one run, evaluated at every budget.
-
-    Parameters
-    ----------
-    cell
-        Where.
-    method
-        Which.
-    tuning
-        Its settings there.
-    budgets
-        When to evaluate.
-    seed
-        Which repetition.
-    """
+    """Return the work of one run, evaluated at every budget."""
     explore, exploit = cell.rounds[seed]
     arguments: dict[str, Any] = {
         "explore": explore,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from contextgap.experiments.ranking import (
+from leaderboard.ranking import (
     bootstrap_means,
     cliques,
     critical_difference,

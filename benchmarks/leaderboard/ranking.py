@@ -22,16 +22,9 @@ DRAWS = 10_000
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test of "all methods do equally well".
+    """Friedman's test of "all methods do equally well", with the correction for ties.
 
-    Parameters
-    ----------
-    statistic
-        χ² with the correction for ties; not a number with fewer than three methods.
-    p_value
-        How often chance alone reaches it; not a number with fewer than three methods.
-    blocks
-        Rows of the table.
+    χ² and p are not a number with fewer than three methods.
     """
 
     statistic: float
@@ -41,11 +34,6 @@ class Friedman:
 
 def ranks(scores: Any) -> FloatArray:
     """Return the rank of every method in every block, 1 for the lowest score; ties share a mean.
-
-    Parameters
-    ----------
-    scores
-        Such as mean regrets, shape (blocks, methods).
 
     Examples
     --------
@@ -59,13 +47,7 @@ def ranks(scores: Any) -> FloatArray:
 
 
 def friedman(scores: Any) -> Friedman:
-    """Return Friedman's test.
-
-    Parameters
-    ----------
-    scores
-        Scores or ranks, shape (blocks, methods).
-    """
+    """Return Friedman's test of scores or of ranks."""
     from scipy.stats import friedmanchisquare
 
     table = _table("scores", scores)
@@ -81,14 +63,8 @@ def friedman(scores: Any) -> Friedman:
 def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float:
     """Return Nemenyi's critical difference of two average ranks, q √(k (k + 1) / (6 N)).
 
-    Parameters
-    ----------
-    methods
-        How many are compared, k.
-    blocks
-        Over how many blocks ranks were averaged, N.
-    level
-        Probability of any difference being found where there is none.
+    There are k methods and N blocks. The level is the probability of any difference being found
+    where there is none.
 
     Examples
     --------
@@ -106,13 +82,6 @@ def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float
 
 def cliques(average_ranks: Any, difference: float) -> list[tuple[int, ...]]:
     """Return the largest sets of neighbours in rank that lie within a difference of each other.
-
-    Parameters
-    ----------
-    average_ranks
-        One per method.
-    difference
-        What two methods must differ by to be told apart.
 
     Examples
     --------
@@ -133,61 +102,33 @@ def cliques(average_ranks: Any, difference: float) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Estimates and the bounds of their intervals, arrays of one shape.
-
-    Parameters
-    ----------
-    estimate
-        From the data as they are.
-    low, high
-        Quantiles over data drawn again.
-    """
+    """Estimates, and quantiles of them over data drawn again, arrays of one shape."""
 
     estimate: FloatArray
     low: FloatArray
     high: FloatArray
 
 
-def bootstrap_means(
-    values: Any, groups: Sequence[Any], *, level: float = 0.95, seed: int = 0
-) -> Intervals:
-    """Return column means with bootstrap intervals, whole groups of rows being drawn again.
+def bootstrap_means(values: Any, groups: Sequence[Any]) -> Intervals:
+    """Return column means with 95 % bootstrap intervals, whole groups of rows being drawn again.
 
     Rows of one group, such as the noise levels of one problem, are not independent of each other;
     groups are taken to be.
-
-    Parameters
-    ----------
-    values
-        Shape (rows, columns).
-    groups
-        The group of each row.
-    level
-        Share of draws that lie within an interval.
-    seed
-        Of the draws.
     """
     table = _table("values", values)
     sums, sizes = _by_group(table, groups)
     shares = np.full(len(sizes), 1 / len(sizes))
-    counts = np.random.default_rng(seed).multinomial(len(sizes), shares, DRAWS)
+    counts = np.random.default_rng(0).multinomial(len(sizes), shares, DRAWS)
     means = (counts @ sums) / (counts @ sizes)[:, None]
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(means, [0.025, 0.975], axis=0)
     return Intervals(table.mean(axis=0), low, high)
 
 
 def log_ratios(scores: Any, reference: int) -> FloatArray:
-    """Return the logarithm of every score over that of a reference method in the same block.
+    """Return the logarithm of every score over that of a reference column in the same block.
 
     A score of zero, which has no logarithm, counts as half the smallest positive one of its block;
     where all are zero, all are equal.
-
-    Parameters
-    ----------
-    scores
-        Not negative, shape (blocks, methods).
-    reference
-        The column to divide by.
 
     Examples
     --------
@@ -203,22 +144,13 @@ def log_ratios(scores: Any, reference: int) -> FloatArray:
     return np.asarray(logs - logs[:, [reference]])
 
 
-def pairwise_ratios(scores: Any, groups: Sequence[Any], *, level: float = 0.95) -> Intervals:
+def pairwise_ratios(scores: Any, groups: Sequence[Any]) -> Intervals:
     """Return the geometric mean of score ratios of all pairs, shape (methods, methods).
 
     Entry (i, j) is method i's scores over method j's; intervals as in ``bootstrap_means``.
-
-    Parameters
-    ----------
-    scores
-        Not negative, shape (blocks, methods).
-    groups
-        The group of each block.
-    level
-        Share of draws that lie within an interval.
     """
     columns = range(_table("scores", scores).shape[1])
-    found = [bootstrap_means(log_ratios(scores, j), groups, level=level) for j in columns]
+    found = [bootstrap_means(log_ratios(scores, j), groups) for j in columns]
     parts = ("estimate", "low", "high")
     return Intervals(
         *(np.exp(np.stack([getattr(one, part) for one in found], axis=1)) for part in parts)

@@ -6,24 +6,18 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from contextgap.experiments.coverage import coverage_table
 from contextgap.problems.extras import study_import
 from contextgap.report import style
 from contextgap.report.end_labels import end_labels
 from contextgap.report.page import Report, Section
+from coverage_trial.trial import coverage_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
 def certificate_curves(records: DataFrame) -> Figure:
-    """Draw the median certificate of every width, and the median and worst true regret, by steps.
-
-    Parameters
-    ----------
-    records
-        What ``experiments.coverage`` returned.
-    """
+    """Draw the median certificate of every width and the worst true regret, by steps."""
     figure = Figure(figsize=(style.WIDTH * 1.15, 4.6), layout="constrained")
     ax = figure.add_subplot()
     widths = list(dict.fromkeys(records["width"]))
@@ -65,19 +59,7 @@ def short_width(width: str) -> str:
 
 
 def coverage_report(records: DataFrame, stops: DataFrame, promised: float, budget: int) -> Report:
-    """Return the report.
-
-    Parameters
-    ----------
-    records
-        What ``experiments.coverage`` returned.
-    stops
-        What ``experiments.stopping_trial`` returned.
-    promised
-        The failure probability of the stopping trial.
-    budget
-        Its longest exploration.
-    """
+    """Return the report; ``promised`` and ``budget`` are those of the stopping trial."""
     pooled = coverage_table(records, by=("width",))
     saved = 1 - stops["steps"].mean() / budget
     facts = {

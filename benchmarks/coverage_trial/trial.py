@@ -17,7 +17,13 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.belief import Belief
-from contextgap.experiments.coverage_cell import (
+from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.explorers import Moment, explore
+from contextgap.methods import METHODS
+from contextgap.models import TrackedModel
+from contextgap.problems.extras import study_import
+from contextgap.widths import Width
+from coverage_trial.cells import (
     CoverageCell,
     coverage_cells,
     draw_contexts,
@@ -25,12 +31,6 @@ from contextgap.experiments.coverage_cell import (
     draw_noise,
     random_source,
 )
-from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
-from contextgap.explorers import Moment, explore
-from contextgap.methods import METHODS
-from contextgap.models import TrackedModel
-from contextgap.problems.extras import study_import
-from contextgap.widths import Width
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,30 +49,12 @@ def coverage(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> DataFrame:
-    """Run every cell ``runs`` times.
+    """Run every cell ``runs`` times; cells that differ in width only see the same problems.
 
-    Parameters
-    ----------
-    cells
-        What to run; all of ``coverage_cells()`` by default.
-    runs
-        Runs per cell; cells that differ in width only see the same problems.
-    seed
-        Seed of the first run; the others' follow.
-    executor
-        Any ``concurrent.futures.Executor``; None does the work here.
-    store
-        Where results are kept as they finish.
-    progress
-        Called with the numbers of finished and of all runs.
-
-    Returns
-    -------
-    records
-        One row per cell, run and checkpoint: ``outside`` and ``understated`` say whether, up to
-        this step, a true value was ever outside its interval and a certificate ever below the true
-        regret; ``certificate`` and ``regret`` are medians over the evaluated contexts, and
-        ``worst_regret`` is the highest there.
+    The table has one row per cell, run and checkpoint: ``outside`` and ``understated`` say whether,
+    up to this step, a true value was ever outside its interval and a certificate ever below the
+    true regret; ``certificate`` and ``regret`` are medians over the evaluated contexts, and
+    ``worst_regret`` is the highest there.
     """
     cells = coverage_cells() if cells is None else cells
     if not cells:
@@ -100,22 +82,10 @@ def coverage(
 
 
 def coverage_table(records: DataFrame, *, by: Sequence[str] = _CELL) -> DataFrame:
-    """Summarise the runs after their last step.
+    """Summarise the runs after their last step, with 95 % Clopper–Pearson limits of shares.
 
-    Parameters
-    ----------
-    records
-        What ``coverage`` returned.
-    by
-        Columns that tell cells apart; runs of cells alike in these are pooled. Keep ``width`` among
-        them: widths see the same problems, so pooling them would count a problem twice.
-
-    Returns
-    -------
-    table
-        For each cell the number of runs and the promised failure probability; the share of runs
-        with a value outside its interval, and with an understated certificate, each with its 95 %
-        Clopper–Pearson limits; medians of certificate, regret and worst regret.
+    Runs of cells alike in the columns ``by`` are pooled. Keep ``width`` among them: widths see the
+    same problems, so pooling them would count a problem twice.
     """
     pandas = study_import("pandas")
     rows = []
@@ -131,33 +101,18 @@ def coverage_table(records: DataFrame, *, by: Sequence[str] = _CELL) -> DataFram
     return pandas.DataFrame(rows)
 
 
-def binomial_limits(count: int, of: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Clopper and Pearson's limits for a probability.
-
-    Parameters
-    ----------
-    count
-        How often the event happened.
-    of
-        How often it could have.
-    level
-        Confidence level.
-    """
+def binomial_limits(count: int, of: int) -> tuple[float, float]:
+    """Return Clopper and Pearson's 95 % limits for a probability."""
     from scipy.stats import binomtest  # slow to load
 
-    limits = binomtest(count, of).proportion_ci(level, method="exact")
+    limits = binomtest(count, of).proportion_ci(0.95, method="exact")
     return float(limits.low), float(limits.high)
 
 
 def coverage_run(cell: CoverageCell, seed: int) -> Result:
     """Explore once; see after every step whether intervals and certificates hold.
 
-    Parameters
-    ----------
-    cell
-        What to run.
-    seed
-        Makes the run repeatable; it fixes the problem whatever the width.
+    The seed fixes the problem whatever the width.
     """
     rng = random_source(cell, seed)
     points = draw_contexts(cell, rng)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from contextgap.experiments.contest import Contest, cells_of
-from contextgap.experiments.leaderboard import round_task, tune_cells
 from contextgap.experiments.reproduce import Workshop
 from contextgap.experiments.tasks import execute
 from contextgap.explorers import Explorer
@@ -21,6 +19,8 @@ from contextgap.recommenders import (
     SmallestGap,
     SmallestGapInHistory,
 )
+from leaderboard.board import round_task, tune_cells
+from leaderboard.contest import Contest, cells_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,23 +38,11 @@ PLACES = (("sinusoids", 0.0), ("sinusoids", 0.5), ("spacecraft", 0.0))
 
 
 def recommender_grid(contest: Contest, workshop: Workshop) -> DataFrame:
-    """Deploy after every method's exploration by every recommender.
+    """Deploy after every method's exploration by every recommender, at the largest budget.
 
     Every explorer is tuned with ``HighestMean``, and keeps its settings whatever the recommender:
     exploration does not depend on the rule to deploy by, so that a row of the grid is one
-    exploration seen by five rules.
-
-    Parameters
-    ----------
-    contest
-        Whose explorers, repetitions and largest budget; where it has a problem of ``PLACES``.
-    workshop
-        How and where the work is done.
-
-    Returns
-    -------
-    table
-        One row per problem, noise, explorer, recommender and seed.
+    exploration seen by five rules. Places whose problem is not in the contest are left out.
     """
     pandas = study_import("pandas")
     explorers: dict[str, Explorer] = {}

@@ -1,7 +1,8 @@
-"""The command that compares all methods on all bundled problems."""
+"""Compare all methods on all bundled problems: ``python benchmarks/leaderboard/run.py --help``."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -13,20 +14,27 @@ from contextgap.cli.options import CORES, Dask, Jobs, Json
 from contextgap.cli.problems import split
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
-from contextgap.experiments.contest import MAKERS, QUICK, Contest
-from contextgap.experiments.leaderboard import leaderboard
-from contextgap.experiments.recommender_grid import recommender_grid
 from contextgap.experiments.reproduce import Workshop
-from contextgap.experiments.standings import Standings, standings
 from contextgap.methods import METHODS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from leaderboard.board import leaderboard
+from leaderboard.contest import MAKERS, QUICK, Contest
+from leaderboard.figures import recommender_tables
+from leaderboard.page import write_page
+from leaderboard.recommender_grid import recommender_grid
+from leaderboard.standings import Standings, standings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _Number = TypeVar("_Number", int, float)
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-def leaderboard_command(
+
+@app.command()
+def main(
     problems: Annotated[
         str | None, typer.Option(help=f"Comma-separated: {', '.join(MAKERS)}; all by default.")
     ] = None,
@@ -64,8 +72,6 @@ def leaderboard_command(
     json: Json = False,
 ) -> None:
     """Tune and rank all methods on all bundled problems; goes on where it was stopped."""
-    from contextgap.report.leaderboard_page import write_page
-
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
         asked: dict[str, Any] = {
@@ -114,7 +120,7 @@ def _numbers(
 def command_line(contest: Contest, quick: bool, recommenders: bool, page: Path | None) -> str:
     """Return the command that makes this contest's page, options at their defaults left out."""
     usual = QUICK if quick else Contest()
-    words = ["contextgap leaderboard", *(["--quick"] if quick else [])]
+    words = ["python benchmarks/leaderboard/run.py", *(["--quick"] if quick else [])]
     for field in fields(contest):
         value = getattr(contest, field.name)
         if value != getattr(usual, field.name):
@@ -181,8 +187,6 @@ def _show(standing: Standings, grid: DataFrame | None, contest: Contest) -> None
 
 
 def _show_recommenders(grid: DataFrame) -> None:
-    from contextgap.report.leaderboard import recommender_tables
-
     for (problem, noise), table in recommender_tables(grid).items():
         rows = [
             [name, *map(float, row)]
@@ -192,3 +196,7 @@ def _show_recommenders(grid: DataFrame) -> None:
         # One word a line, so that the table fits 80 columns.
         headers = [str(name).replace(" ", "\n") for name in table.columns]
         print_table(title, ["explorer", *headers], rows)
+
+
+if __name__ == "__main__":
+    app()

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextgap.experiments.contest import Contest
-from contextgap.experiments.leaderboard import Leaderboard
-from contextgap.experiments.standings import HIGH_NOISE, OVERALL, Standings
 from contextgap.report.files import save
-from contextgap.report.leaderboard import (
+from contextgap.report.tables import three_digits
+from leaderboard.board import Leaderboard
+from leaderboard.contest import Contest
+from leaderboard.figures import (
     critical_difference_diagram,
     rank_heat_map,
     recommender_heat_map,
     recommender_tables,
 )
-from contextgap.report.tables import three_digits
+from leaderboard.standings import HIGH_NOISE, OVERALL, Standings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,20 +37,7 @@ def write_page(
 ) -> Path:
     """Write the page, with its figures in the folder ``images`` beside it.
 
-    Parameters
-    ----------
-    found
-        The records.
-    standing
-        What follows from them.
-    grid
-        From ``recommender_grid``; None leaves that section out.
-    page
-        The file to write.
-    figures
-        A folder that keeps every figure as SVG and PNG.
-    command
-        What made it.
+    The folder ``figures`` keeps them as SVG and PNG. Without a grid, recommenders are left out.
     """
     overall = next(
         test for test in standing.tests if (test.ranked_at, test.block) == (OVERALL, "cell")
@@ -67,19 +54,7 @@ def write_page(
 
 
 def page_text(found: Leaderboard, standing: Standings, grid: DataFrame | None, command: str) -> str:
-    """Return the page's text.
-
-    Parameters
-    ----------
-    found
-        The records.
-    standing
-        What follows from them.
-    grid
-        From ``recommender_grid``; None leaves that section out.
-    command
-        What made it.
-    """
+    """Return the page's text."""
     parts = [_head(found, command), _ranks(standing), _situations(standing), _cells(standing)]
     if grid is not None and len(grid):
         parts.append(_recommenders(grid, found.contest))
@@ -95,13 +70,6 @@ def _draw(drawn: dict[str, Figure], figures: Path, images: Path) -> None:
 
 def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return a table; columns of numbers, or of what starts like one, are flush right.
-
-    Parameters
-    ----------
-    headers
-        One per column.
-    rows
-        Numbers are written with three digits.
 
     Examples
     --------

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.experiments.coverage import binomial_limits, coverage, coverage_run, coverage_table
-from contextgap.experiments.coverage_cell import (
+from contextgap.widths import TheoremWidth
+from coverage_trial.cells import (
     KERNELS,
     CoverageCell,
     coverage_cells,
@@ -16,7 +16,7 @@ from contextgap.experiments.coverage_cell import (
     random_source,
     theorem_widths,
 )
-from contextgap.widths import TheoremWidth
+from coverage_trial.trial import binomial_limits, coverage, coverage_run, coverage_table
 
 SMALL = {"steps": 60, "evaluated": 30, "checkpoints": 30}
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.experiments.ranking import (
+from contextgap.problems.extras import study_import
+from leaderboard.ranking import (
     Friedman,
     Intervals,
     bootstrap_means,
@@ -17,7 +18,6 @@ from contextgap.experiments.ranking import (
     pairwise_ratios,
     ranks,
 )
-from contextgap.problems.extras import study_import
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,18 +28,9 @@ HIGH_NOISE = 0.25  # in units of the standard deviation of the rewards
 
 @dataclass(frozen=True, eq=False)
 class RankTest:
-    """Friedman's test and Nemenyi's critical difference for one set of blocks.
+    """Friedman's test and Nemenyi's critical difference (5 % level) for one set of blocks.
 
-    Parameters
-    ----------
-    ranked_at
-        A budget, or all.
-    block
-        What a block is: "cell" (problem and noise) or "problem".
-    friedman
-        The test.
-    difference
-        The critical difference of average ranks at the 5 % level.
+    Ranks are at one budget or over all; a block is a "cell" (problem and noise) or a "problem".
     """
 
     ranked_at: str
@@ -50,20 +41,9 @@ class RankTest:
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """Which method did best where.
+    """The method with the lowest average rank at some noise levels and budgets.
 
-    Parameters
-    ----------
-    name
-        In words.
-    noise, budgets
-        The levels and budgets it covers.
-    best
-        The method with the lowest average rank.
-    rank
-        Its average rank.
-    rivals
-        Methods not told apart from it, best first.
+    ``rivals`` are the methods not told apart from it, best first.
     """
 
     name: str
@@ -78,22 +58,10 @@ class Situation:
 class Standings:
     """What follows from the records.
 
-    Parameters
-    ----------
-    means
-        Mean regret over seeds: a row per problem, noise and budget, a column per method, best
-        overall first.
-    ranks
-        Ranks of the methods in each of these rows.
-    table
-        Average ranks by method, overall with an interval, and at each budget.
-    tests
-        At each budget and over all.
-    ratios
-        Entry (i, j) is method i's regret over method j's, in the order of ``table``: geometric
-        mean over all rows, with intervals.
-    situations
-        Noise × budget.
+    ``means`` are regrets over seeds: a row per problem, noise and budget, a column per method, best
+    overall first. ``ranks`` are the methods' in each of these rows; ``table`` has their averages,
+    overall with an interval, and at each budget. Entry (i, j) of ``ratios`` is method i's regret
+    over method j's, in the order of ``table``: geometric mean over all rows, with intervals.
     """
 
     means: DataFrame
@@ -105,13 +73,7 @@ class Standings:
 
 
 def standings(records: DataFrame) -> Standings:
-    """Rank methods by their mean regret over seeds in every cell.
-
-    Parameters
-    ----------
-    records
-        From ``leaderboard``.
-    """
+    """Rank methods by their mean regret over seeds in every cell."""
     pandas = study_import("pandas")
     keys = ["problem", "noise", "budget"]
     rows = records.drop_duplicates(keys)[keys]
