@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 import numpy as np
+from contextgap.models.narrowing import NarrowingPosterior
 from scipy.linalg.blas import dtrsm, dtrsv
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -22,7 +23,6 @@ from threadpoolctl import threadpool_limits
 from timing import medians, row
 
 import contextgap as cg
-from contextgap.models.narrowing import NarrowingPosterior
 from learner import BANDWIDTH, RIDGE, logged
 
 ARMS, POINTS, BATCH = 3, 1000, 1000

@@ -52,8 +52,8 @@ class ArmTable:
         Lᵀ·weights, so that the mean is also prior + v·innovations. Of models that keep their
         history, prefixes of both give the mean after fewer observations.
     reach
-        Half width over std after 0, 1, ..., n observations; the last is today's, and the only one
-        of models that do not keep their history.
+        Half width over std after 0, 1, ..., n observations; the last is today's, and all are for
+        models that do not keep their history.
     """
 
     support: FloatArray
@@ -139,12 +139,15 @@ def _table(policy: Policy, support: Support) -> ArmTable:
     model, recommender = policy._model, policy.method.recommender
     looks_back = isinstance(recommender, SmallestGapInHistory)
     if len(support.factors) != 1 or (looks_back and support.innovations is None):
-        raise ExportError(f"a model of kind {model.kind!r} cannot be exported")
+        raise ExportError(
+            f"a model of kind {model.kind!r} cannot be exported: "
+            + ("it keeps no history to look back on" if looks_back else "it has several factors")
+        )
     factor, size = support.factors[0][1], len(support.weights)
     if support.innovations is None:
         # v·Lᵀ·weights is weights·k; rows of L are columns of its packed transpose.
         innovations = dtpmv(size, factor, support.weights) if size else np.empty(0)
-        gain = np.array([support.information_gain])
+        gain = np.full(size + 1, support.information_gain)
     else:
         ends = np.cumsum(np.arange(1, size + 1))
         steps = np.log(factor[ends - 1]) - 0.5 * np.log(model.ridge) if size else np.empty(0)

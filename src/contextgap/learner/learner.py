@@ -39,6 +39,7 @@ from contextgap.policy.state import (
     restore_rules,
     restore_state,
 )
+from contextgap.recommenders.rules import check_history
 from contextgap.tuning import Tuning, learn
 from contextgap.widths import Width
 
@@ -108,6 +109,7 @@ class Learner:
         start = read_settings(len(labels), kernel, ridge, prior_mean, width, burn_in, retune)
         self._rules = Rules(read_method(method), start.width, start.burn_in)
         self._model = new_model(start.kernel, start.ridge, len(labels), start.prior_mean)
+        check_history(self._rules.method.recommender, self._model)
         self._followed: Follower | None = None
         self._kernel_given, self._next_tune = kernel is not None, start.first_tune
         self._tuning: Tuning | None = None

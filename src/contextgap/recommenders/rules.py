@@ -83,20 +83,12 @@ class ModelEvidence:
     def smallest_gap_in_history(self, last: int | None) -> Choice:
         """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
         if not isinstance(self._model, KeepsHistory):
-            raise TypeError(no_history(self._model))
+            raise TypeError(f"a model of kind {self._model.kind!r} does not keep its history")
         now = len(self._model)
         since = min(self._burn_in_end, now)
         if last is not None:
             since = max(since, now + 1 - last)
         return smallest_gap_in_history(self._model, self.contexts, self._arms, self._width, since)
-
-
-def no_history(model: Model) -> str:
-    """Return what to say where a rule looks back and the model cannot."""
-    return (
-        f"SmallestGapInHistory looks back on every step, and a model of kind {model.kind!r} does "
-        "not keep its history; deploy by SmallestGap"
-    )
 
 
 class Recommender(Component, ABC):
@@ -238,6 +230,15 @@ class SmallestGapInHistory(Recommender):
     def choose(self, evidence: Evidence) -> Choice:
         """Return the chosen arms and their gaps at the steps they were chosen for."""
         return evidence.smallest_gap_in_history(self.last)
+
+
+def check_history(rule: Recommender, model: Model) -> None:
+    """Raise ``TypeError`` if a rule looks back and the model cannot."""
+    if isinstance(rule, SmallestGapInHistory) and not isinstance(model, KeepsHistory):
+        raise TypeError(
+            f"SmallestGapInHistory looks back on every step, but a model of kind {model.kind!r} "
+            "does not keep its history; deploy by SmallestGap"
+        )
 
 
 def context_normals(contexts: FloatArray, n_arms: int, seed: int) -> FloatArray:

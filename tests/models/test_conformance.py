@@ -1,0 +1,328 @@
+"""Every model passes through learner, policy, look-back, stopping, pools, files and exports.
+
+Beside the models of the library there is an odd one, whose arms share what they learn and which
+does not keep its history: what other rooms assume about models shows here.
+"""
+
+import shutil
+
+import numpy as np
+import pytest
+from scipy.linalg.blas import dtpsv
+
+import contextgap as cg
+from contextgap.export import ExportError
+from contextgap.export.c.build import CompiledPolicy
+from contextgap.learner import learner as learner_room
+from contextgap.models import DenseHistoryModel, DenseModel, ExactModel, KeepsHistory
+
+KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3
+
+
+class SharingModel(DenseModel):
+    """Arms of which each knows a part of what the others learn."""
+
+    kind = "test: sharing"
+    shares = True
+
+    def alike(self, one, two):
+        return np.where(one[:, None] == two, 1.0, 0.6)
+
+
+MODELS = [ExactModel, DenseModel, DenseHistoryModel, SharingModel]
+every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.kind)
+
+
+def data(count=40, seed=0):
+    rng = np.random.default_rng(seed)
+    contexts = rng.uniform(-1, 1, (count, 2))
+    arms = rng.integers(ARMS, size=count)
+    return contexts, arms, np.sin(2 * contexts[:, 0] + arms) + 0.1 * rng.normal(size=count)
+
+
+def filled(kind, prior_mean=0.3, count=40):
+    model = kind(KERNEL, RIDGE, ARMS, prior_mean)
+    model.observe_many(*data(count))
+    return model
+
+
+def same(one, two, **tolerance):
+    for name in ("mean", "std", "information_gain"):
+        tolerances = {"rtol": 1e-7, "atol": 1e-9, **tolerance}
+        np.testing.assert_allclose(getattr(one, name), getattr(two, name), **tolerances)
+
+
+NEW = np.random.default_rng(9).uniform(-1.2, 1.2, (15, 2))
+
+
+@every_model
+class TestModel:
+    @pytest.mark.parametrize("prior_mean", [0.0, 0.7, "auto"])
+    def test_one_by_one_is_all_at_once(self, kind, prior_mean):
+        model = kind(KERNEL, RIDGE, ARMS, prior_mean)
+        for context, arm, reward in zip(*data(), strict=True):
+            model.observe(context, int(arm), float(reward))
+        same(
+            model.posterior(NEW, range(ARMS)), filled(kind, prior_mean).posterior(NEW, range(ARMS))
+        )
+        table = model.posterior(NEW, [2, 0])
+        for row, context in enumerate(NEW):
+            one = model.posterior(context, [2, 0])
+            np.testing.assert_allclose(one.mean, table.mean[row], rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(one.std, table.std[row], rtol=1e-7, atol=1e-9)
+
+    def test_nothing_observed_is_the_prior(self, kind):
+        found = kind(KERNEL, RIDGE, ARMS, 0.3).posterior(NEW, range(ARMS))
+        np.testing.assert_allclose(found.mean, 0.3)
+        np.testing.assert_allclose(found.std**2, np.tile(KERNEL.diagonal(NEW)[:, None], ARMS))
+
+    def test_pending_picks_are_rewards_as_expected(self, kind):
+        model, told = filled(kind), filled(kind)
+        pending = {1: [NEW[0], NEW[1]], 2: [NEW[2]]}
+        for arm, contexts in pending.items():
+            for context in contexts:
+                told.observe(context, arm, float(told.posterior(context, [arm]).mean[0]))
+        for at in (NEW[3:], NEW[5]):
+            found, expected = (
+                model.posterior(at, range(ARMS), pending),
+                told.posterior(at, range(ARMS)),
+            )
+            np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-7)
+            np.testing.assert_allclose(found.std, expected.std, rtol=1e-7)
+        same(model.posterior(NEW, range(ARMS)), filled(kind).posterior(NEW, range(ARMS)))
+
+    def test_moves_are_how_far_rewards_move_means(self, kind):
+        model = filled(kind)
+        here, points = NEW[:1], NEW[1:]
+        moves = model.moves(here, 1, points)
+        before = model.posterior(points, range(ARMS)).mean
+        at = model.posterior(here[0], [1])
+        surprise = np.sqrt(at.std[0] ** 2 + RIDGE)  # one standard deviation of the reward
+        model.observe(here[0], 1, float(at.mean[0] + surprise))
+        moved = model.posterior(points, range(ARMS)).mean - before
+        if moves.ndim == 2:
+            moves = moves[..., None] * (np.arange(ARMS) == 1)
+        np.testing.assert_allclose(moves[:, 0], moved, atol=1e-8)
+
+    def test_followers_keep_up(self, kind):
+        model = kind(KERNEL, RIDGE, ARMS, 0.3)
+        follower, ahead = model.follow(NEW), model.follow()
+        pending = {0: [NEW[3]]}
+        for step, (context, arm, reward) in enumerate(zip(*data(), strict=True)):
+            model.observe(context, int(arm), float(reward))
+            if step % 7 == 3:
+                same(follower.posterior([0, 2]), model.posterior(NEW, [0, 2]))
+                reference = np.arange(0, step, 3)
+                found = ahead.look_ahead(NEW[0], [0, 2], reference, pending)
+                points = np.vstack([model.observed.contexts[reference], NEW[:1]])
+                expected = model.posterior(points, [0, 2], pending).mean
+                np.testing.assert_allclose(found.mean, expected, rtol=1e-7)
+                moves = model.moves(NEW[:1], 2, points, pending)[:, 0]
+                own = found.move[:, 1] if moves.ndim == 1 else found.move[:, 1, 1]
+                np.testing.assert_allclose(
+                    own, moves.T[-1].T if moves.ndim > 1 else moves, atol=1e-8
+                )
+
+    def test_rewinding_undoes(self, kind):
+        model = filled(kind)
+        before, mark = model.posterior(NEW, range(ARMS)), model.mark()
+        model.observe(NEW[0], 1, 3.0)
+        model.observe_many(NEW[1:4], np.array([0, 2, 2]), np.ones(3))
+        model.rewind(mark)
+        assert len(model) == 40
+        same(model.posterior(NEW, range(ARMS)), before)
+        model.observe(NEW[0], 1, 3.0)
+        assert model.observed.places(1)[-1] == 40
+
+    def test_snapshots_stay_and_refits_start_anew(self, kind):
+        model = filled(kind)
+        frozen, before = model.snapshot(), model.posterior(NEW, range(ARMS))
+        model.add_arm()
+        model.observe(NEW[0], ARMS, 1.0)
+        same(frozen.posterior(NEW, range(ARMS)), before)
+        other = frozen.refitted(cg.Gaussian(0.4), 0.2, 0.0)
+        expected = kind(cg.Gaussian(0.4), 0.2, ARMS)
+        expected.observe_many(*data())
+        same(other.posterior(NEW, range(ARMS)), expected.posterior(NEW, range(ARMS)))
+
+    def test_leaving_out_is_never_having_heard(self, kind):
+        model, places = filled(kind), np.array([3, 17, 39])
+        posterior, error = model.left_out(places, np.ones(3, dtype=int), range(ARMS))
+        for row, place in enumerate(places):
+            kept = np.delete(np.arange(40), place)
+            without = kind(KERNEL, RIDGE, ARMS, 0.3)
+            without.observe_many(*(values[kept] for values in data()))
+            expected = without.posterior(data()[0][place], range(ARMS))
+            np.testing.assert_allclose(posterior.mean[row], expected.mean, rtol=1e-6, atol=1e-8)
+            np.testing.assert_allclose(posterior.std[row], expected.std, rtol=1e-6)
+            heard = data()[2][place] - expected.mean[data()[1][place]]
+            assert error[row] == pytest.approx(heard, rel=1e-6)
+
+    def test_sums_are_weighted_beliefs(self, kind):
+        model, weights = filled(kind), np.random.default_rng(1).normal(size=(2, 15, ARMS))
+        variance, moves = model.sums(NEW, range(ARMS), weights)
+        alone = np.zeros((1, 15, ARMS))
+        alone[0, 4, 1] = 1.0
+        one, _ = model.sums(NEW, range(ARMS), alone)
+        assert one[0] == pytest.approx(model.posterior(NEW[4], [1]).std[0] ** 2)
+        assert (variance > 0).all()
+        # A sum's mean is linear in the rewards.
+        raised = kind(KERNEL, RIDGE, ARMS, 0.3)
+        contexts, arms, rewards = data()
+        raised.observe_many(contexts, arms, rewards + (np.arange(40) == 11))
+        change = raised.posterior(NEW, range(ARMS)).mean - model.posterior(NEW, range(ARMS)).mean
+        np.testing.assert_allclose(moves[:, 11], np.einsum("kij,ij->k", weights, change), atol=1e-8)
+
+    def test_supports_are_the_posterior(self, kind):
+        model = filled(kind)
+        expected = model.posterior(NEW, [2, 0])
+        for column, support in enumerate(model.supports([2, 0])):
+            values = KERNEL(support.points, NEW)
+            mean = model.prior() + support.weights @ values
+            np.testing.assert_allclose(mean, expected.mean[:, column], rtol=1e-7)
+            variance = KERNEL.diagonal(NEW)
+            for sign, factor in support.factors:
+                for row in range(len(NEW)):
+                    v = dtpsv(len(values), factor, values[:, row].copy(), trans=1)
+                    variance[row] -= sign * v @ v
+            np.testing.assert_allclose(np.sqrt(variance), expected.std[:, column], rtol=1e-6)
+            assert support.information_gain == pytest.approx(expected.information_gain[column])
+
+    def test_bounds_hold_where_there_are_some(self, kind):
+        model = filled(kind)
+        bounds, exact = model.bounds(NEW, range(ARMS)), model.posterior(NEW, range(ARMS))
+        if bounds is None:
+            return
+        assert (np.abs(bounds.mean - exact.mean).max(axis=1) <= bounds.slack).all()
+        assert (bounds.least <= exact.std).all()
+        assert (exact.std <= bounds.most).all()
+
+    def test_files_hold_it(self, kind):
+        model = filled(kind)
+        again = kind(KERNEL, RIDGE, ARMS, 0.3)
+        again.restore({name: values.copy() for name, values in model.arrays().items()})
+        same(again.posterior(NEW, range(ARMS)), model.posterior(NEW, range(ARMS)), rtol=1e-12)
+
+
+@pytest.fixture(params=MODELS, ids=lambda kind: kind.kind)
+def kind(request, monkeypatch):
+    """A kind of model that all new learners use."""
+    monkeypatch.setattr(learner_room, "new_model", request.param)
+    return request.param
+
+
+def explored(method="contextual-gap", steps=25, **settings):
+    learner = cg.Learner(
+        ["a", "b", "c"], kernel=KERNEL, ridge=RIDGE, method=method, seed=0, **settings
+    )
+    for context in data(steps, seed=3)[0]:
+        arm = learner.ask(context)
+        learner.tell(context, arm, float(np.sin(2 * context[0] + "abc".index(arm))))
+    return learner
+
+
+@pytest.mark.usefixtures("kind")
+class TestRooms:
+    def test_learners_use_it(self, kind):
+        assert type(explored()._model) is kind
+
+    @pytest.mark.parametrize("method", sorted(set(cg.METHODS) - {"contextual-gap-history"}))
+    def test_every_method_explores_and_deploys(self, method):
+        learner = explored(method)
+        assert sum(learner.counts.values()) == 25
+        assert set(learner.freeze().recommend(NEW)) <= {"a", "b", "c"}
+
+    def test_the_look_back_works_or_refuses(self, kind):
+        if issubclass(kind, KeepsHistory):
+            policy = explored("contextual-gap-history").freeze()
+            belief = policy._model.history(NEW, range(3), 3)
+            assert belief.steps.shape == (23, 3)
+            assert np.isfinite(policy.certificate(NEW).bound).all()
+        else:
+            with pytest.raises(TypeError, match="does not keep its history; deploy by SmallestGap"):
+                explored("contextual-gap-history")
+
+    def test_look_backs_are_the_dense_ones(self, kind, monkeypatch):
+        if not issubclass(kind, KeepsHistory):
+            pytest.skip("it keeps no history")
+        policy = explored("contextual-gap-history").freeze()
+        monkeypatch.setattr(learner_room, "new_model", DenseHistoryModel)
+        expected = explored("contextual-gap-history").freeze()
+        assert policy.recommend(NEW).tolist() == expected.recommend(NEW).tolist()
+        bounds = [each.certificate(NEW).bound for each in (policy, expected)]
+        np.testing.assert_allclose(*bounds, rtol=1e-6, atol=1e-9)
+
+    @pytest.mark.parametrize("method", ["contextual-gap", "knowledge-gradient"])
+    def test_batches_and_pools(self, method):
+        learner = explored(method)
+        learner.ask(NEW[:4])
+        context, arm = learner.ask(pool=NEW)
+        assert learner.pending == 5
+        learner.tell(context, arm, 0.5)
+        assert learner.pending == 4
+
+    def test_stopping(self):
+        learner = explored()
+        rule = cg.StoppingRule(0.8, reference=NEW)
+        for context in NEW:
+            share = learner.settled(rule)
+            bound = learner.freeze().certificate(NEW).bound
+            assert share == pytest.approx((bound <= 0.8).mean())
+            learner.tell(context, learner.ask(context), 0.1)
+
+    def test_score_cards(self):
+        card = explored(steps=40).score()
+        assert np.isfinite([card.value.value, card.value.error, card.gain.error]).all()
+        assert card.error < card.error_of_averages
+
+    def test_scales_are_learnt(self, kind):
+        learner = cg.Learner(3, seed=0).fit(*data(60))
+        assert type(learner._model) is kind
+        assert learner.tuning is not None
+        assert learner.kernel != cg.Gaussian(1.0)
+
+    def test_files(self, kind, tmp_path):
+        learner = explored()
+        learner.ask(NEW[:2])
+        learner.save(tmp_path / "l.cgap")
+        again = cg.Learner.load(tmp_path / "l.cgap")
+        assert type(again._model) is kind
+        assert again.ask(NEW).tolist() == learner.ask(NEW).tolist()
+        policy = learner.freeze()
+        policy.save(tmp_path / "p.cgap")
+        loaded = cg.Policy.load(tmp_path / "p.cgap")
+        assert loaded.recommend(NEW).tolist() == policy.recommend(NEW).tolist()
+        bounds = [each.certificate(NEW).bound for each in (loaded, policy)]
+        np.testing.assert_allclose(*bounds, rtol=1e-9)
+
+    def test_compression(self):
+        policy = explored(steps=60).freeze()
+        small = policy.compress(points=10, contexts=np.vstack([NEW, data(100, 5)[0]]))
+        assert max(small.counts.values()) <= 10
+        assert small.compression.agreement > 0.85
+
+    @pytest.mark.parametrize("rule", [cg.HighestMean(), cg.SmallestGap()], ids=str)
+    def test_exports_decide_alike(self, rule, tmp_path):
+        explorer = cg.METHODS["contextual-gap"].explorer
+        policy = explored(cg.Method(explorer=explorer, recommender=rule), steps=40).freeze()
+        expected = [policy.arms.index(arm) for arm in policy.recommend(NEW)]
+        session = pytest.importorskip("onnxruntime").InferenceSession(
+            policy.to_onnx(tmp_path / "p.onnx").path
+        )
+        (arms,) = session.run(["arm"], {"contexts": NEW})
+        assert arms.tolist() == expected
+        if shutil.which("cc"):
+            code = CompiledPolicy(policy.to_c(tmp_path / "c").source.parent)
+            assert code.recommend(NEW).tolist() == expected
+
+    def test_exports_of_look_backs(self, kind, tmp_path):
+        if not issubclass(kind, KeepsHistory):
+            policy = explored().freeze()
+            rules = policy._rules
+            method = cg.METHODS["contextual-gap-history"]
+            vars(policy)["_rules"] = type(rules)(method, rules.width, rules.burn_in)
+            with pytest.raises(ExportError, match="keeps no history"):
+                policy.to_onnx(tmp_path / "p.onnx")
+            return
+        policy = explored("contextual-gap-history").freeze()
+        assert policy.to_onnx(tmp_path / "p.onnx")
