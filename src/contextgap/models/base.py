@@ -299,6 +299,10 @@ class Model(ABC):
         each sum; the second, shape (k, observations), by how much its mean moves with each reward.
         """
 
+    def support_sizes(self, arms: Sequence[int]) -> list[int]:
+        """Return how many points each arm's posterior rests on."""
+        return [self.observed.count(arm) for arm in arms]
+
     @abstractmethod
     def supports(self, arms: Sequence[int]) -> list[Support]:
         """Return what each arm's posterior rests on."""

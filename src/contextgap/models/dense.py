@@ -131,6 +131,11 @@ class DenseModel(Model):
         moves = flat @ self._cross(points, whose).T
         return variance, np.asarray(solve(self._noisy(), moves.T).T) if len(self) else moves
 
+    def support_sizes(self, arms: Sequence[int]) -> list[int]:
+        """Return how many points each arm's posterior rests on."""
+        similar = self.alike(self.observed.arms, np.asarray(arms, dtype=np.intp))
+        return [int(count) for count in np.count_nonzero(similar, axis=0)]
+
     def supports(self, arms: Sequence[int]) -> list[Support]:
         """Return what each arm's posterior rests on.
 

@@ -73,7 +73,7 @@ class Layout:
             form=Form.of(policy.method.recommender, certificates),
             real=real,
             dimension=policy.dimension,
-            sizes=tuple(policy.counts.values()),
+            sizes=tuple(policy._model.support_sizes(policy._active)),
             kernel_constants=_kernel_constants(policy.kernel, policy.dimension),
             # A text ends with a zero byte, and a table points to it.
             text_bytes=sum(
