@@ -15,7 +15,8 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,16 @@ def _check_header(path: Any, header: Any, kind: str) -> None:
         )
 
 
-def damaged(path: Any, error: Exception) -> FileFormatError:
-    """Return the error for a container that opens but whose content does not fit together."""
-    if isinstance(error, UnknownComponentError):
-        return FileFormatError(f"{path}: {error}")
-    return FileFormatError(f"{path} is damaged: {type(error).__name__}: {error}")
+@contextmanager
+def making_sense_of(path: Any) -> Iterator[None]:
+    """Say of errors inside that the file at ``path`` does not fit together."""
+    try:
+        yield
+    except ImportError:  # scikit-learn, for its kernels
+        raise
+    except MemoryError:
+        raise not_enough_memory(path, os.path.getsize(path)) from None
+    except UnknownComponentError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    except Exception as error:  # foreign bytes may raise almost anything
+        raise FileFormatError(f"{path} is damaged: {type(error).__name__}: {error}") from None

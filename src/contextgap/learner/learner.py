@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from contextgap.base import checks, files
+from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.contexts import ContextSchema, Intake, row_of
 from contextgap.base.labels import Label, check_label, label_array, read_labels
@@ -25,20 +25,13 @@ from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes
 from contextgap.learner.settings import read_settings
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
+from contextgap.learner.storage import read_learner, write_learner
 from contextgap.learner.view import View
 from contextgap.methods import Method, read_method
-from contextgap.models import Follower, Model, check_floats, new_model
+from contextgap.models import Follower, Model, new_model
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.policy.state import (
-    Rules,
-    describe_rules,
-    describe_state,
-    read_seed,
-    read_truth,
-    restore_rules,
-    restore_state,
-)
+from contextgap.policy.state import Rules
 from contextgap.recommenders.rules import check_history
 from contextgap.tuning import Tuning, learn
 from contextgap.widths import Width
@@ -470,24 +463,7 @@ class Learner:
         path
             Where to write.
         """
-        # A loaded learner has no followed points; without them both go on alike, to the last bit.
-        self._followed = None
-        waiting = [(arm, x) for arm, xs in self._pending.by_arm.items() for x in xs]
-        header = {
-            **describe_rules(self._rules),
-            **describe_state(self._model, self._labels, self._active, self._schema),
-            "random_state": self._rng.bit_generator.state,
-            "policy_seed": self._policy_seed,
-            "pending": [arm for arm, _ in waiting],
-            "next_tune": self._next_tune,
-            "kernel_given": self._kernel_given,
-            "tuning": None if self._tuning is None else self._tuning.describe(),
-        }
-        contexts = np.array([x for _, x in waiting]).reshape(
-            len(waiting), self._schema.dimension or 0
-        )
-        arrays = {**self._model.arrays(), "pending": contexts}
-        files.write(path, "learner", header, arrays, self._model.file_version)
+        write_learner(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -498,33 +474,7 @@ class Learner:
         path
             A file that ``save`` wrote.
         """
-        header, arrays = files.read(path, "learner")
-        try:
-            model, labels, active, schema = restore_state(header, arrays)
-            learner = cls(labels)
-            learner._rules = restore_rules(header)
-            learner._model, learner._active, learner._schema = model, active, schema
-            learner._rng.bit_generator.state = header["random_state"]
-            if learner._rng.bit_generator.state != header["random_state"]:
-                raise ValueError("the random state is not one")
-            learner._policy_seed = read_seed(header["policy_seed"])
-            learner._next_tune = _read_next_tune(header["next_tune"])
-            learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
-            tuning = header.get("tuning")  # files of 0.1 have none
-            learner._tuning = None if tuning is None else Tuning.restored(tuning)
-            waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
-            check_floats(arrays["pending"], (len(waiting), schema.dimension or 0))
-            if waiting and max(waiting) >= len(labels):
-                raise ValueError("a pending pick names an arm that does not exist")
-            for context, arm in zip(arrays["pending"], waiting, strict=True):
-                learner._pending.add(context, arm)
-        except ImportError:  # scikit-learn, for its kernels
-            raise
-        except MemoryError:
-            raise files.not_enough_memory(path, os.path.getsize(path)) from None
-        except Exception as error:
-            raise files.damaged(path, error) from None
-        return learner
+        return read_learner(cls, path)
 
     def _take_in(
         self, intake: Intake, places: Sequence[int] | IntArray, values: FloatArray
@@ -600,7 +550,3 @@ class Learner:
             seed=seed_after(self._policy_seed, len(self._model)),
             card=card,
         )
-
-
-def _read_next_tune(value: Any) -> int | None:
-    return None if value is None else checks.whole("next_tune", value, least=1)

@@ -61,6 +61,7 @@ class ExactModel(Model, KeepsHistory):
         super().__init__(kernel, ridge, n_arms, prior_mean)
         self._arms = [Arm(ridge) for _ in range(n_arms)]
         self._asked: _Asked | None = None
+        self._kept: dict[int, FloatArray] = {}  # arms' contexts, gathered
 
     def arm(self, arm: int) -> Arm:
         """Return one arm's state, for the follower."""
@@ -87,6 +88,7 @@ class ExactModel(Model, KeepsHistory):
         state.observe(v, prior_variance, reward)
         self.observed.append(context, arm, reward)
         self._asked = None
+        self._kept.pop(arm, None)
 
     def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
         """Take in many rewards, one blocked factorisation per arm."""
@@ -96,7 +98,7 @@ class ExactModel(Model, KeepsHistory):
             gram = self.kernel(contexts[new], contexts[new])
             self._arms[arm].observe_many(v, gram, rewards[new])
         self.observed.extend(contexts, arms, rewards)
-        self._asked = None
+        self._asked, self._kept = None, {}
 
     def mark(self) -> list[tuple[int, float]]:
         """Return what ``rewind`` needs to come back to this state."""
@@ -107,7 +109,7 @@ class ExactModel(Model, KeepsHistory):
         for arm, (size, gain) in zip(self._arms, mark, strict=True):
             arm.rewind(size, gain)
         self.observed.truncate(sum(size for size, _ in mark))
-        self._asked = None
+        self._asked, self._kept = None, {}
 
     def posterior(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
@@ -304,7 +306,9 @@ class ExactModel(Model, KeepsHistory):
         return v
 
     def _points(self, arm: int) -> FloatArray:
-        return np.asarray(self.observed.contexts[self.observed.places(arm)])
+        if arm not in self._kept:
+            self._kept[arm] = self.observed.contexts[self.observed.places(arm)]
+        return self._kept[arm]
 
     def _prior_variance(self, context: FloatArray) -> float:
         return float(self.kernel.diagonal(context[None])[0])

@@ -344,9 +344,9 @@ class Policy:
             A file that ``save`` wrote.
         """
         header, arrays = files.read(path, "policy")
-        try:
+        with files.making_sense_of(path):
             model, labels, active, schema = restore_state(header, arrays)
-            card = header.get("card")  # files of 0.1 have none
+            card = header.get("card")  # files of release 0.1 have none
             return cls(
                 model=model,
                 labels=labels,
@@ -356,12 +356,6 @@ class Policy:
                 seed=read_seed(header["seed"]),
                 card=None if card is None else Card.restored(card),
             )
-        except ImportError:  # scikit-learn, for its kernels
-            raise
-        except MemoryError:
-            raise files.not_enough_memory(path, os.path.getsize(path)) from None
-        except Exception as error:
-            raise files.damaged(path, error) from None
 
     def _read(self, contexts: Any) -> tuple[FloatArray, bool]:
         intake = self._schema.read(contexts)

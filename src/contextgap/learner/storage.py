@@ -1,0 +1,74 @@
+"""Learners in files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from contextgap.base import checks, files
+from contextgap.models import check_floats
+from contextgap.policy.state import (
+    describe_rules,
+    describe_state,
+    read_seed,
+    read_truth,
+    restore_rules,
+    restore_state,
+)
+from contextgap.tuning import Tuning
+
+if TYPE_CHECKING:
+    from contextgap.learner.learner import Learner
+
+L = TypeVar("L", bound="Learner")
+
+
+def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
+    """Write a learner, with everything it needs to go on as it would have."""
+    # A loaded learner has no followed points; without them both go on alike, to the last bit.
+    learner._followed = None
+    model, schema = learner._model, learner._schema
+    waiting = [(arm, x) for arm, contexts in learner._pending.by_arm.items() for x in contexts]
+    header = {
+        **describe_rules(learner._rules),
+        **describe_state(model, learner._labels, learner._active, schema),
+        "random_state": learner._rng.bit_generator.state,
+        "policy_seed": learner._policy_seed,
+        "pending": [arm for arm, _ in waiting],
+        "next_tune": learner._next_tune,
+        "kernel_given": learner._kernel_given,
+        "tuning": None if learner._tuning is None else learner._tuning.describe(),
+    }
+    contexts = np.array([x for _, x in waiting]).reshape(len(waiting), schema.dimension or 0)
+    arrays = {**model.arrays(), "pending": contexts}
+    files.write(path, "learner", header, arrays, model.file_version)
+
+
+def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
+    """Return the learner of a file, as an instance of ``kind``."""
+    header, arrays = files.read(path, "learner")
+    with files.making_sense_of(path):
+        model, labels, active, schema = restore_state(header, arrays)
+        learner = kind(labels)
+        learner._rules = restore_rules(header)
+        learner._model, learner._active, learner._schema = model, active, schema
+        learner._rng.bit_generator.state = header["random_state"]
+        if learner._rng.bit_generator.state != header["random_state"]:
+            raise ValueError("the random state is not one")
+        learner._policy_seed = read_seed(header["policy_seed"])
+        following = header["next_tune"]
+        if following is not None:
+            following = checks.whole("next_tune", following, least=1)
+        learner._next_tune = following
+        learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
+        tuning = header.get("tuning")  # files of release 0.1 have none
+        learner._tuning = None if tuning is None else Tuning.restored(tuning)
+        waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
+        check_floats(arrays["pending"], (len(waiting), schema.dimension or 0))
+        if waiting and max(waiting) >= len(labels):
+            raise ValueError("a pending pick names an arm that does not exist")
+        for context, arm in zip(arrays["pending"], waiting, strict=True):
+            learner._pending.add(context, arm)
+    return learner
