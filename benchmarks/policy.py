@@ -2,20 +2,17 @@
 
 Three arms of 1000 points. The widths of all arms at m contexts take a triangular solve with m right
 sides for each arm, which is where the time of a straightforward implementation goes. ``recommend``
-follows widths only until the decision is clear, so how long it takes depends on the problem: two
-are timed, with one dimension and with 27. A policy that has decided for some thousands of contexts
-prepares itself for more, which takes time once; it is timed as new, and when that is done.
+computes widths only where bounds leave the decision open, so how long it takes depends on the
+problem: two
+are timed, with one dimension and with 27.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from unittest.mock import patch
 
 import numpy as np
-from contextgap.models.narrowing import NarrowingPosterior
 from scipy.linalg.blas import dtrsm, dtrsv
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -23,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from timing import medians, row
 
 import contextgap as cg
+from contextgap.policy import shortcut
 from learner import BANDWIDTH, RIDGE, logged
 
 ARMS, POINTS, BATCH = 3, 1000, 1000
@@ -108,38 +106,6 @@ def check_same(policy: cg.Policy, regressors: list[GaussianProcessRegressor], at
         np.testing.assert_allclose(ours.std[:, arm], std, atol=1e-6)
 
 
-def prepare(policy: cg.Policy, contexts: np.ndarray) -> tuple[float, int]:
-    """Use a policy until it has prepared itself; return the seconds that took and after how many.
-
-    Zero if it never does because it has no need to.
-    """
-    for calls in range(1, 50):
-        before = time.perf_counter()
-        policy.recommend(contexts)
-        last = time.perf_counter() - before
-        if policy._shortcut._still.spectra:
-            before = time.perf_counter()
-            policy.recommend(contexts)
-            return last - (time.perf_counter() - before), calls * len(contexts)
-    return 0.0, 0
-
-
-def open_by_stage(policy: cg.Policy, contexts: np.ndarray) -> list[int]:
-    """Return how many contexts are undecided before each stage of the bounds, and at the end."""
-    left: list[int] = []
-
-    class Counting(NarrowingPosterior):
-        """Counts, and does all else as usual."""
-
-        def narrow(self) -> None:
-            left.append(len(self.mean))
-            super().narrow()
-
-    with patch("contextgap.policy.shortcut.NarrowingPosterior", Counting):
-        _, undecided = policy._shortcut.decided(contexts, len(contexts))
-    return [*left, len(undecided)]
-
-
 def time_problem(problem: Problem, rounds: int) -> None:
     batch, some = problem.queries, problem.queries[::20]
     regressors = problem.regressors()
@@ -149,14 +115,11 @@ def time_problem(problem: Problem, rounds: int) -> None:
         return [model.predict(contexts, return_std=True) for model in regressors]
 
     for rule in RULES:
-        policy, new = problem.policy(rule), problem.policy(rule)
+        policy = problem.policy(rule)
         check_same(policy, regressors, batch)
-        new._shortcut._spectra_at = np.inf  # stays new, however often it is used
-        seconds, contexts = prepare(policy, batch)
         times = medians(
             rounds,
             ours=lambda policy=policy: policy.recommend(batch),
-            new=lambda new=new: new.recommend(batch),
             theirs=lambda: predict(batch),
             solves=solves,
             certificate=lambda policy=policy: policy.certificate(batch),
@@ -164,34 +127,30 @@ def time_problem(problem: Problem, rounds: int) -> None:
         few = medians(
             rounds,
             ours=lambda policy=policy: [policy.recommend(x) for x in some],
-            new=lambda new=new: [new.recommend(x) for x in some],
             theirs=lambda: [predict(x[None]) for x in some],
             solves=lambda: [solve() for _ in some],
             certificate=lambda policy=policy: [policy.certificate(x) for x in some],
         )
         one = {name: seconds / len(some) for name, seconds in few.items()}
         print(f"{problem.name}, {ARMS} arms x {POINTS} points, {type(rule).__name__}")
-        if contexts:
-            print(f"  prepared itself after {contexts} contexts, which took {seconds:.2f} s")
-        left = ", then ".join(map(str, open_by_stage(policy, batch)))
-        print(f"  undecided by the first bounds{' and later ones' if contexts else ''}: {left}")
+        _, left = shortcut.decided(rule, policy._model, range(ARMS), policy.width, batch)
+        print(f"  undecided by bounds on widths: {len(left)}")
         report(f"  {BATCH} contexts", times, with_targets=True)
         report(f"  1 context, {len(some)} times", one, with_targets=False)
 
 
 def report(what: str, times: dict[str, float], with_targets: bool) -> None:
     print(
-        f"{what}: recommend {1e3 * times['ours']:.3g} ms (new {1e3 * times['new']:.3g} ms), "
+        f"{what}: recommend {1e3 * times['ours']:.3g} ms, "
         f"certificate {1e3 * times['certificate']:.3g} ms,\n    scikit-learn "
         f"{1e3 * times['theirs']:.3g} ms, triangular solves {1e3 * times['solves']:.3g} ms"
     )
     faster, slower = times["theirs"] / times["ours"], times["ours"] / times["solves"]
-    new, whole = times["theirs"] / times["new"], times["certificate"] / times["solves"]
+    whole = times["certificate"] / times["solves"]
     if with_targets:
         print(row("    times faster than scikit-learn", faster, "x", ">= 5", faster >= 5))
         print(row("    time of the triangular solves", slower, "x", "<= 2", slower <= 2))
         print(row("    the same for certificates", whole, "x", "<= 2", whole <= 2))
-        print(f"    a new policy: {new:.3g} x faster than scikit-learn")
     else:
         print(f"    {faster:.3g} x faster than scikit-learn, {slower:.3g} x the triangular solves")
 
