@@ -16,6 +16,7 @@ import pytest
 import contextgap as cg
 from contextgap.experiments import Study, compare, run, tasks, tune
 from contextgap.experiments.tasks import Store, Task, execute
+from contextgap.experiments.tune import RELATIVE_UNIT
 from contextgap.problems import Problem, Sinusoids
 
 BANDWIDTHS, RIDGES = (0.1, 0.5), (0.001, 0.1, 1.0)
@@ -87,7 +88,7 @@ def test_default_grids_suit_raw_units():
     moved = Problem(name="moved", contexts=1000 * problem.contexts + 7, rewards=problem.rewards)
     found = [tune(*p.split(60, 40), ridges=[0.01]) for p in (problem, moved)]
     np.testing.assert_allclose(found[0].regret, found[1].regret, rtol=1e-6, atol=1e-12)
-    assert found[0].grid.unit == "spread"
+    assert found[0].grid.unit == RELATIVE_UNIT
 
 
 def test_records_are_tidy(serial):

@@ -334,7 +334,7 @@ def test_what_cannot_be_described_is_refused(make, says):
     [
         ({"type": "Gaussien", "bandwidth": 1.0}, "unknown component 'Gaussien'.*import the module"),
         ({"bandwidth": 1.0}, "unknown component None"),
-        ({"type": ["Gaussian"], "bandwidth": 1.0}, "unknown part"),
+        ({"type": ["Gaussian"], "bandwidth": 1.0}, "unknown component"),
         ({"type": "Gaussian", "bandwidth": -1.0}, "bandwidth must be positive"),
         ({"type": "SklearnKernel", "kernel": {"class": "Hyperparameter"}}, "no kernel 'Hyperpara"),
         ({"type": "SklearnKernel", "kernel": {"class": "os"}}, "no kernel 'os'"),
