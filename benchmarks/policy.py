@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 import numpy as np
-from learner import BANDWIDTH, RIDGE, logged
 from scipy.linalg.blas import dtrsm, dtrsv
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -24,6 +23,7 @@ from timing import medians, row
 
 import contextgap as cg
 from contextgap.models.narrowing import NarrowingPosterior
+from learner import BANDWIDTH, RIDGE, logged
 
 ARMS, POINTS, BATCH = 3, 1000, 1000
 RULES = (cg.SmallestGap(), cg.HighestMean())

@@ -23,7 +23,9 @@ def is_path(text: Any) -> bool:
     if not isinstance(text, str):
         return False
     module, colon, name = text.partition(":")
-    return bool(colon) and all(part.isidentifier() for part in [*module.split("."), *name.split(".")])
+    return bool(colon) and all(
+        part.isidentifier() for part in [*module.split("."), *name.split(".")]
+    )
 
 
 def load(path: str) -> Any:
