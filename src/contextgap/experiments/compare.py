@@ -220,7 +220,7 @@ def read_methods(
         label = given if isinstance(given, str) else method.name
         if chosen.setdefault(label, method) != method:
             raise ValueError(
-                f"two different methods are called {label!r}; give them labels: {{...}}"
+                f"two different methods are called {label!r}; give them labels in a dictionary"
             )
     if not chosen:
         raise ValueError("methods must name at least one method, got none")
