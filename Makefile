@@ -1,11 +1,12 @@
 # Each verb works from a bare clone with only python3 (and its venv module) present.
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
+DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 
 .PHONY: demo test check bench docs clean
 
-demo: $(READY)
+demo: $(DEMO)
 	$(VENV)/bin/contextgap run spacecraft --out out/demo
 
 # One BLAS thread per test process: two processes with two threads each get in each other's way.
@@ -28,7 +29,10 @@ docs: $(READY)
 clean:
 	rm -rf $(VENV) docs/_build out .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-$(READY): pyproject.toml
-	python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --editable '.[dev]'
-	touch $@
+# The demo needs little; what everything else needs is added to the same environment.
+$(DEMO): EXTRAS := spacecraft
+$(READY): EXTRAS := dev
+$(DEMO) $(READY): pyproject.toml
+	test -x $(PYTHON) || python3 -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --editable '.[$(EXTRAS)]'
+	touch $(DEMO) $@

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -39,10 +41,12 @@ def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "BNSL-2016").mkdir()
     write(tmp_path / "BNSL-2016")
-    names = {"__name__": page}
+    # A module of its own, so that classes defined on the page can be pickled.
+    module = types.ModuleType(re.sub(r"\W", "_", page))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     for number, (kind, shown) in enumerate(steps(page)):
         if kind == "python":
-            exec(compile(shown, f"{page}, block {number}", "exec", dont_inherit=True), names)
+            exec(compile(shown, f"{page}, block {number}", "exec", dont_inherit=True), vars(module))
         elif shown[0] in NEEDED.get(page, ()):
             call(*shown)
     pyplot.close("all")

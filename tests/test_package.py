@@ -1,15 +1,20 @@
 """The package as a whole: what it exports, what importing it loads, what its docstrings say."""
 
-import importlib
+import importlib.metadata
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
 import contextgap as cg
+
+ROOT = Path(__file__).parents[1]
 
 
 def modules():
@@ -68,9 +73,13 @@ def test_rooms_load_when_first_used():
     assert cg.problems.Sinusoids
     assert cg.experiments.run
     assert cg.plot.decision
+    assert cg.testing.check_explorer
 
 
-def test_version_is_the_projects():
-    from importlib.metadata import version
-
-    assert version("contextgap") == cg.__version__
+def test_the_version_is_said_in_one_place():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" not in project["project"]
+    assert project["project"]["dynamic"] == ["version"]
+    assert ROOT / project["tool"]["hatch"]["version"]["path"] == Path(cg.__file__)
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", cg.__version__)
+    assert importlib.metadata.version("contextgap") == cg.__version__

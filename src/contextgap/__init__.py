@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 # Rooms that need extras, or are rarely needed, load when first used.
-_LAZY = ("compression", "experiments", "export", "plot", "problems", "report", "theory")
+_LAZY = ("compression", "experiments", "export", "plot", "problems", "report", "testing", "theory")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from contextgap.base import checks
+from contextgap.base import checks, names
 from contextgap.base.components import Component
 from contextgap.explorers import (
     ContextualGap,
@@ -91,12 +91,20 @@ RECOMMENDED = "knowledge-gradient"
 
 
 def read_method(method: Any) -> Method:
-    """Return a method from its name, or "auto", or itself."""
-    if isinstance(method, str):
+    """Return a method from its name, or "auto", or "package.module:name", or itself.
+
+    An explorer alone, or its class where that is named, is deployed by the highest mean.
+    """
+    if isinstance(method, str) and not names.is_path(method):
         if method == "auto":
             return METHODS[RECOMMENDED]
         if method not in METHODS:
-            raise ValueError(f"method must be one of {['auto', *sorted(METHODS)]}, got {method!r}")
+            raise ValueError(
+                f"method must be one of {['auto', *sorted(METHODS)]} or your own as "
+                f"{names.FORM}, got {method!r}"
+            )
         return METHODS[method]
-    checks.instance("method", method, Method, '"contextual-gap"')
-    return method  # type: ignore[no-any-return]  # just checked
+    found = names.read("method", method, (Method, Explorer), '"contextual-gap"')
+    if isinstance(found, Explorer):
+        return Method(explorer=found, recommender=HighestMean())
+    return found  # type: ignore[no-any-return]  # just checked

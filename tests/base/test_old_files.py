@@ -36,4 +36,5 @@ def test_learners_go_on_as_before():
     check(learner.freeze(), ANSWERS["learner"])
     assert learner.ask(NEW).tolist() == ANSWERS["learner_next"]
     learner.tell(NEW[0], 1, 0.3)
-    np.testing.assert_allclose(learner.decide(NEW[1]).mean, ANSWERS["learner_after"], rtol=1e-9)
+    # Its ridge is 1e-7, which magnifies rounding: other linear algebra moves the eighth digit.
+    np.testing.assert_allclose(learner.decide(NEW[1]).mean, ANSWERS["learner_after"], rtol=1e-7)

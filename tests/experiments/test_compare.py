@@ -14,9 +14,11 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
-from contextgap.experiments import Study, compare, run, tasks, tune
+from contextgap.experiments import Grid, Study, compare, run, tasks, tune, tune_and_compare
+from contextgap.experiments.compare import read_methods
 from contextgap.experiments.tasks import Store, Task, execute
 from contextgap.experiments.tune import RELATIVE_UNIT
+from contextgap.explorers import EpsilonGreedy
 from contextgap.problems import Problem, Sinusoids
 
 BANDWIDTHS, RIDGES = (0.1, 0.5), (0.001, 0.1, 1.0)
@@ -254,3 +256,36 @@ def test_results_of_other_code_or_versions_are_never_mixed_in(tmp_path, monkeypa
     assert compared(0) == first
     assert Store(folder).of_other_versions() == {cg.__version__: kept}
     assert len(list((folder / "9.9").glob("*.json"))) == kept // 2
+
+
+def test_tunings_entries_and_results_are_returned_together(serial):
+    study = small_study()
+    methods = read_methods(["contextual-gap", "kernel-ts"])
+    grid = Grid.of(study.hold_out[0].contexts, BANDWIDTHS, RIDGES)
+    phases = []
+    found = tune_and_compare(
+        study, methods, grid, scales=(0.5, 1.0), checkpoints=20, begin=phases.append
+    )
+    pd.testing.assert_frame_equal(found.results.records, serial, check_exact=True)
+    assert phases == ["tuning on held-out rows", "exploring"]
+    assert [(entry.label, entry.scale) for entry in found.entries[:2]] == [
+        ("contextual-gap", 0.5),
+        ("kernel-ts", 0.5),
+    ]
+    assert found.entries[0].ridge == found.tunings["contextual-gap"].ridge
+
+
+def test_a_kernel_that_is_given_is_not_tuned():
+    study = small_study(1)
+    grid = Grid.of(study.hold_out[0].contexts, kernel=cg.Matern(0.5), ridges=RIDGES)
+    found = tune_and_compare(study, read_methods(["uniform"]), grid).tunings["uniform"]
+    assert found.kernel == cg.Matern(0.5)
+    assert found.bandwidth == str(cg.Matern(0.5))
+    assert found.regret.shape == (1, len(RIDGES))
+
+
+def test_methods_that_would_share_a_label_are_refused():
+    two = [EpsilonGreedy(decay=0.5), EpsilonGreedy(decay=0.9)]
+    with pytest.raises(ValueError, match="two different methods are called"):
+        read_methods(two)
+    assert list(read_methods(dict(zip("ab", two, strict=True)))) == ["a", "b"]

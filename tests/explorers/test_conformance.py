@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.base.components import build
 from contextgap.explorers import Elimination, Explorer, KnowledgeGradient, MaxVariance, TopTwoTS
+from contextgap.testing import check_explorer
 
 EXPLORERS = [
     *{method.explorer: None for method in cg.METHODS.values()},
@@ -28,33 +28,9 @@ def learner_of(explorer, n_arms, **settings):
 
 
 @pytest.mark.parametrize("explorer", EXPLORERS, ids=str)
-@pytest.mark.parametrize("n_arms", [1, 2, 5])
-def test_picks_an_arm_at_any_time(explorer, n_arms, rng):
-    learner = learner_of(explorer, n_arms)
-    assert learner.ask([0.0, 0.0]) in range(n_arms)  # before any data
-    assert set(learner.ask(rng.normal(size=(7, 2)))) <= set(range(n_arms))  # with picks open
-    for context in rng.normal(size=(25, 2)):
-        learner.tell(context, learner.ask(context), rng.normal())
-    assert learner.pending == 8
-    assert learner.decide([0.0, 0.0]).arm == learner.ask([0.0, 0.0])
-    learner.drop_pending()
-    learner.add_arm("new")
-    assert set(learner.ask(rng.normal(size=(7, 2)))) <= {*range(n_arms), "new"}
-
-
-@pytest.mark.parametrize("explorer", EXPLORERS, ids=str)
-def test_survives_duplicates_and_hardly_any_ridge(explorer):
-    learner = learner_of(explorer, 3, ridge=1e-10)
-    for _ in range(60):
-        arm = learner.ask([1.0, 2.0])
-        learner.tell([1.0, 2.0], arm, float(arm))
-    assert learner.ask([1.0, 2.0]) in range(3)
-
-
-@pytest.mark.parametrize("explorer", EXPLORERS, ids=str)
-def test_explains_itself_and_goes_into_files(explorer):
-    assert cg.explorers.Explorer.reason != explorer.reason
-    assert build(explorer.describe()) == explorer
+def test_every_explorer_conforms_and_explains_itself(explorer):
+    check_explorer(explorer)
+    assert explorer.reason != Explorer.reason
 
 
 @pytest.mark.parametrize(

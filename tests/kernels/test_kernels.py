@@ -12,6 +12,7 @@ from sklearn.gaussian_process import kernels as sk
 import contextgap as cg
 from contextgap.base import components as parts
 from contextgap.kernels import Constant, Kernel, Product, Scaled, Sum
+from contextgap.testing import check_kernel
 
 D = 3
 WIDTHS = (0.5, 1.3, 2.0)
@@ -85,23 +86,8 @@ def contexts(n, d=D, seed=0):
 
 
 @each_kernel
-def test_shape_and_dtype(kernel):
-    left, right = contexts(5, seed=1), contexts(7, seed=2)
-    for m, n in [(5, 7), (1, 7), (5, 1), (0, 7), (5, 0)]:
-        values = kernel(left[:m], right[:n])
-        assert values.shape == (m, n)
-        assert values.dtype == np.float64
-    assert kernel.diagonal(left).shape == (5,)
-    assert kernel.diagonal(left[:0]).shape == (0,)
-
-
-@each_kernel
-def test_does_not_write_to_its_arguments(kernel):
-    left, right = contexts(4, seed=1), contexts(4, seed=2)
-    left.flags.writeable = right.flags.writeable = False
-    once = kernel(left, right)
-    assert np.array_equal(once, kernel(left, right))
-    assert kernel.diagonal(left).flags.writeable
+def test_every_kernel_conforms(kernel):
+    check_kernel(kernel)
 
 
 @each_kernel
@@ -113,23 +99,6 @@ def test_symmetric_and_positive_semi_definite(kernel, seed, n, scale):
     assert np.allclose(gram, gram.T, rtol=1e-13, atol=0)
     eigenvalues = np.linalg.eigvalsh(gram)
     assert eigenvalues[0] >= -1e-9 * eigenvalues[-1]
-
-
-@each_kernel
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 20))
-@few
-def test_diagonal_is_the_matrix_diagonal(kernel, seed, n):
-    x = contexts(n, seed=seed)
-    np.testing.assert_allclose(kernel.diagonal(x), np.diagonal(kernel(x, x)), rtol=1e-13)
-
-
-@each_kernel
-def test_matrix_does_not_depend_on_the_block_it_is_computed_in(kernel):
-    left, right = contexts(6, seed=1), contexts(9, seed=2)
-    whole = kernel(left, right)
-    np.testing.assert_allclose(kernel(right, left), whole.T, rtol=1e-13, atol=1e-300)
-    pieces = [[kernel(left[i : i + 1], right[j : j + 1])[0, 0] for j in range(9)] for i in range(6)]
-    np.testing.assert_allclose(pieces, whole, rtol=1e-13, atol=1e-300)
 
 
 SKLEARN = {
@@ -273,16 +242,6 @@ def test_keeps_no_tie_to_the_objects_it_was_made_from():
     widths[0] = theirs.length_scale = 9.0
     assert ours.bandwidth == (1.0, 2.0)
     assert adapted == cg.SklearnKernel(sk.RBF(1.0))
-
-
-@each_kernel
-def test_describe_and_build_round_trip(kernel):
-    description = kernel.describe()
-    rebuilt = parts.build(description)
-    assert type(rebuilt) is type(kernel)
-    assert rebuilt.describe() == description
-    left, right = contexts(5, seed=1), contexts(4, seed=2)
-    assert np.array_equal(rebuilt(left, right), kernel(left, right))
 
 
 @pytest.mark.parametrize(

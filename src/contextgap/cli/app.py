@@ -14,6 +14,7 @@ from contextgap.cli import (
     selection,
     studies,
     theory,
+    tune,
     verify,
 )
 from contextgap.cli.terminal import say_error
@@ -27,7 +28,7 @@ app = typer.Typer(
 )
 app.command("run")(studies.run_command)
 app.command("compare")(studies.compare_command)
-app.command("tune")(studies.tune_command)
+app.command("tune")(tune.tune_command)
 app.command("reproduce")(reproduce.reproduce_command)
 app.command("select")(selection.select_command)
 app.command("plan")(theory.plan_command)

@@ -13,7 +13,7 @@ ProblemName = Annotated[
     str,
     typer.Argument(
         help="sinusoids, spacecraft, digits, wine, breast_cancer, iris, openml:NAME, or your own "
-        "file (.csv, .parquet, .mat)"
+        "file (.csv, .parquet, .mat) or package.module:problem"
     ),
 ]
 Context = Annotated[str | None, typer.Option(help="Context columns of a file, comma-separated.")]
@@ -23,7 +23,16 @@ Ordered = Annotated[bool, typer.Option(help="The file's rows are in time order."
 Rows = Annotated[int | None, typer.Option(help="How many rows to use.", min=6)]
 Explore = Annotated[int | None, typer.Option(help="Exploration steps.", min=1)]
 Evaluate = Annotated[int | None, typer.Option(help="Rows to evaluate deployment on.", min=1)]
-Methods = Annotated[str, typer.Option(help=f"Comma-separated: {', '.join(METHODS)}.")]
+Methods = Annotated[
+    str,
+    typer.Option(
+        help=f"Comma-separated: {', '.join(METHODS)}, or your own as package.module:name."
+    ),
+]
+KernelName = Annotated[
+    str | None,
+    typer.Option(help="Your own as package.module:name, in place of Gaussian ones."),
+]
 Seed = Annotated[int, typer.Option(help="Of data and methods.", min=0)]
 Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from contextgap.problems import Classification, Problem, SensorLog, Sinusoids, Spacecraft, Table
+from contextgap.base import names
+from contextgap.problems import (
+    Classification,
+    FixedData,
+    Maker,
+    Problem,
+    SensorLog,
+    Sinusoids,
+    Spacecraft,
+    Table,
+)
 from contextgap.problems.sheet import Sheet, read_sheet
 
 BUNDLED = ("sinusoids", "spacecraft", "digits", "wine", "breast_cancer", "iris")
@@ -22,7 +33,7 @@ def read_problem(
     rows: int | None = None,
     seed: int = 0,
 ) -> Problem:
-    """Return a bundled problem, an ``openml:NAME`` one, or the one in a file.
+    """Return a bundled problem, an ``openml:NAME`` one, an own one, or the one in a file.
 
     Parameters
     ----------
@@ -45,11 +56,15 @@ def read_problem(
         return Classification(name).sample(rows, seed=seed)
     if name.startswith("openml:"):
         return Classification(name.removeprefix("openml:")).sample(rows, seed=seed)
+    if names.is_path(name):
+        own = names.read("problem", name, (Problem, Maker), "Sinusoids()")
+        return (_Own(own) if isinstance(own, Problem) else own).sample(rows, seed=seed)
     path = Path(name)
     if not path.suffix:
         raise ValueError(
             f"there is no problem {name!r}; bundled are {', '.join(BUNDLED)}; "
-            "openml:NAME fetches one; a .csv, .parquet or .mat file holds your own"
+            "openml:NAME fetches one; your own are in a .csv, .parquet or .mat file, or at "
+            f"{names.FORM}"
         )
     if rewards is not None:
         table = Table(path, context=split(context), rewards=split(rewards) or [], ordered=ordered)
@@ -64,9 +79,19 @@ def read_problem(
     return SensorLog(path, noise=split(noise), telemetry=split(context)).sample(rows)
 
 
-def split(names: str | None) -> list[str] | None:
+@dataclass(frozen=True)
+class _Own(FixedData):
+    """A problem that exists already."""
+
+    problem: Problem
+
+    def load(self) -> Problem:
+        return self.problem
+
+
+def split(listed: str | None) -> list[str] | None:
     """Return the names in a comma-separated list."""
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+    return None if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def read_trials(

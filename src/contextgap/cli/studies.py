@@ -1,4 +1,4 @@
-"""Commands that explore known problems: run, compare, tune."""
+"""Commands that explore known problems: run and compare."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from contextgap.cli.options import (
     GridSize,
     Jobs,
     Json,
+    KernelName,
     Methods,
     Noise,
     Ordered,
@@ -28,11 +29,9 @@ from contextgap.cli.options import (
 from contextgap.cli.problems import read_problem, split
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
-from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, conduct
-from contextgap.experiments.compare import read_methods, scaled_entries
+from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, tune_and_compare
+from contextgap.experiments.compare import read_methods
 from contextgap.experiments.reproduce import thinned
-from contextgap.experiments.tune import tune_all
-from contextgap.kernels import Gaussian
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy import Policy
 from contextgap.widths import PosteriorWidth
@@ -62,6 +61,7 @@ def run_command(
     bandwidth: Annotated[
         float | None, typer.Option(help="Of a Gaussian kernel; tuned if left out.")
     ] = None,
+    kernel: KernelName = None,
     ridge: Annotated[float | None, typer.Option(help="Tuned if left out.")] = None,
     scale: Annotated[float, typer.Option(help="Width of the intervals.")] = 1.0,
     until: Annotated[
@@ -85,35 +85,32 @@ def run_command(
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
         study = make_study(data, explore, evaluate, 1)
-        chosen = read_methods(split(methods) or [])
         candidates = Grid.of(
             study.hold_out[0].contexts,
             None if bandwidth is None else [bandwidth],
             None if ridge is None else [ridge],
+            kernel,
         )
-        tunings = tune_all(
-            study.hold_out,
-            chosen,
+        found = tune_and_compare(
+            study,
+            read_methods(split(methods) or []),
             thinned(candidates, grid),
-            PosteriorWidth(scale),
-            seed,
+            scales=[scale],
+            tuning_scale=scale,
+            checkpoints=max(1, len(study.rounds[0][0]) // 40),
+            seed=seed,
+            begin=watch,
             executor=executor,
-            progress=watch("tuning on held-out rows"),
-        )
-        entries = scaled_entries(chosen, tunings, [scale])
-        steps = len(study.rounds[0][0])
-        results = conduct(
-            study, entries, max(1, steps // 40), executor=executor, progress=watch("exploring")
         )
         watch("learning the policy")
-        policy = _policy(study, entries[0], seed, until, share)
+        policy = _policy(study, found.entries[0], seed, until, share)
         watch("drawing")
         folder.mkdir(parents=True, exist_ok=True)
         policy.save(folder / "policy.cgap")
-        results.write(folder)
-        report = run_report(study, tunings, results, policy)
+        found.results.write(folder)
+        report = run_report(study, found.tunings, found.results, policy)
         page = write(report, folder, command_line(), watch.seconds)
-    summary = summary_of(results.records)
+    summary = summary_of(found.results.records)
     saving = None if until is None else _saving(policy, study, until)
     if json:
         paths = {"report": str(page), "policy": str(folder / "policy.cgap")}
@@ -124,7 +121,7 @@ def run_command(
     print_summary(title, summary)
     if saving is not None:
         out.print(
-            f"{entries[0].label} stopped after {saving['stopped_after']} of "
+            f"{found.entries[0].label} stopped after {saving['stopped_after']} of "
             f"{saving['of_steps']} steps ({100 * saving['saved']:.0f} % saved), average regret "
             f"{saving['average_regret']:.3g}; bounds: {saving['bounds']}",
             soft_wrap=True,
@@ -183,6 +180,7 @@ def compare_command(
     explore: Explore = None,
     evaluate: Evaluate = None,
     checkpoints: Annotated[int, typer.Option(help="Evaluate every so many steps.", min=1)] = 50,
+    kernel: KernelName = None,
     grid: GridSize = 10,
     seed: Seed = 0,
     jobs: Jobs = CORES,
@@ -203,34 +201,22 @@ def compare_command(
             missions = [read_problem(problem, rows=rows, seed=seed + i) for i in range(repetitions)]
             sizes = tuple(len(part) for part in study.hold_out)
             study = Study.of_each(missions, hold_out=sizes, evaluate=sizes)
-        chosen = read_methods(split(methods) or [])
-        factors = _read_scales(scales)
-        store = parts_of(folder)
-        candidates = thinned(Grid.of(study.hold_out[0].contexts), grid)
-        width = PosteriorWidth(1.0)
-        tunings = tune_all(
-            study.hold_out,
-            chosen,
-            candidates,
-            width,
-            seed,
-            executor=executor,
-            store=store,
-            progress=watch("tuning on held-out rows"),
-        )
-        results = conduct(
+        found = tune_and_compare(
             study,
-            scaled_entries(chosen, tunings, factors),
-            checkpoints,
+            read_methods(split(methods) or []),
+            thinned(Grid.of(study.hold_out[0].contexts, kernel=kernel), grid),
+            scales=_read_scales(scales),
+            checkpoints=checkpoints,
+            seed=seed,
+            begin=watch,
             executor=executor,
-            store=store,
-            progress=watch("comparing"),
+            store=parts_of(folder),
         )
-        results.write(folder)
+        found.results.write(folder)
         watch("drawing")
-        report = compare_report(study, tunings, results)
+        report = compare_report(study, found.tunings, found.results)
         page = write(report, folder, command_line(), watch.seconds)
-    summary = summary_of(results.records)
+    summary = summary_of(found.results.records)
     if json:
         print_json({"results": summary, "report": str(page)})
         return
@@ -243,71 +229,6 @@ def _read_scales(text: str) -> list[float]:
         return [float(scale) for scale in split(text) or ["1"]]
     except ValueError:
         raise ValueError(f"--scales must be numbers such as 0.5,1,2, got {text!r}") from None
-
-
-def tune_command(
-    problem: ProblemName = "sinusoids",
-    method: Annotated[str, typer.Option(help="Which method to tune.")] = "contextual-gap",
-    context: Context = None,
-    rewards: Rewards = None,
-    noise: Noise = None,
-    ordered: Ordered = False,
-    rows: Rows = None,
-    explore: Explore = None,
-    evaluate: Evaluate = None,
-    grid: GridSize = 10,
-    seed: Seed = 0,
-    jobs: Jobs = CORES,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/tune"),
-    json: Json = False,
-) -> None:
-    """Find a good bandwidth and ridge on held-out rows."""
-    from contextgap.report import save, tuning_heat_map
-
-    with complaints(), phases() as watch, workers(jobs, None) as executor:
-        data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
-        study = make_study(data, explore, evaluate, 1)
-        found = tune_all(
-            study.hold_out,
-            read_methods([method]),
-            thinned(Grid.of(study.hold_out[0].contexts), grid),
-            PosteriorWidth(1.0),
-            seed,
-            executor=executor,
-            progress=watch("tuning on held-out rows"),
-        )[method]
-        folder.mkdir(parents=True, exist_ok=True)
-        save(tuning_heat_map({method: found}), folder, "tuning")
-    kernel = found.kernel
-    bandwidth = kernel.bandwidth if isinstance(kernel, Gaussian) else str(kernel)
-    best = float(found.regret.min())
-    if json:
-        print_json(
-            {
-                "method": method,
-                "bandwidth": bandwidth,
-                "ridge": found.ridge,
-                "average_regret": best,
-                "on_edge": found.on_edge,
-                "grid": {
-                    "bandwidth": found.grid.bandwidths,
-                    "unit": found.grid.unit,
-                    "ridge": found.grid.ridges,
-                },
-                "regret": found.regret.tolist(),
-            }
-        )
-        return
-    rows_: list[list[Any]] = [
-        ["bandwidth", found.grid.bandwidths[found.best[0]]],
-        ["ridge", found.ridge],
-        ["average regret", best],
-    ]
-    print_table(f"{study.name}, {method}: best of {found.regret.size}", ["setting", "value"], rows_)
-    out.print(f"bandwidth in {found.grid.unit}")
-    if found.on_edge:
-        out.print("the best setting lies on the grid's edge: a wider grid may do better")
-    out.print(f"heat map: {folder / 'tuning.png'}", soft_wrap=True)
 
 
 def summary_of(records: DataFrame) -> list[dict[str, Any]]:

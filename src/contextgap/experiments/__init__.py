@@ -3,10 +3,12 @@
 from contextgap.experiments.compare import (
     PAPER_METHODS,
     PAPER_SCALES,
+    Comparison,
     Entry,
     Results,
     compare,
     conduct,
+    tune_and_compare,
 )
 from contextgap.experiments.fly import FlightTrace, fly
 from contextgap.experiments.pilot import pilot
@@ -22,6 +24,7 @@ __all__ = [
     "PAPER_METHODS",
     "PAPER_RIDGES",
     "PAPER_SCALES",
+    "Comparison",
     "Entry",
     "FlightTrace",
     "Gram",
@@ -40,4 +43,5 @@ __all__ = [
     "select_algorithms",
     "summarise_selection",
     "tune",
+    "tune_and_compare",
 ]

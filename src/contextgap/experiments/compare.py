@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from contextgap.experiments.run import run
 from contextgap.experiments.study import Study
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.experiments.tune import Grid, Tuning, tune_all
+from contextgap.explorers import Explorer
 from contextgap.kernels import Kernel
 from contextgap.methods import Method, read_method
 from contextgap.problems import Problem
@@ -84,11 +85,31 @@ class Results:
             getattr(self, name).to_parquet(folder / f"{name}.parquet", index=False)
 
 
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Everything that comparing methods gave.
+
+    Parameters
+    ----------
+    tunings
+        Settings by method, tuned on the held-out part.
+    entries
+        The contestants.
+    results
+        What they were found to miss.
+    """
+
+    tunings: dict[str, Tuning]
+    entries: list[Entry]
+    results: Results
+
+
 def compare(
     study: Study,
     *,
-    methods: Iterable[str] | Mapping[str, Method] = PAPER_METHODS,
+    methods: Iterable[str | Method | Explorer] | Mapping[str, Any] = PAPER_METHODS,
     scales: Sequence[float] = (1.0,),
+    kernel: str | Kernel | None = None,
     bandwidths: Sequence[float] | None = None,
     ridges: Sequence[float] | None = None,
     checkpoints: int = 50,
@@ -103,9 +124,13 @@ def compare(
     study
         The data, held out and to compare on.
     methods
-        Names from ``METHODS``, or methods by label.
+        Names from ``METHODS``, methods, explorers, or "package.module:name" of your own; a mapping
+        gives them labels.
     scales
         Scales of ``PosteriorWidth``; settings tuned at scale 1 are kept, as in the paper.
+    kernel
+        A kernel, or "package.module:name" of one, in place of Gaussian kernels of several
+        bandwidths; only the ridge is then tuned.
     bandwidths, ridges
         The grid; see ``tune``.
     checkpoints
@@ -122,25 +147,81 @@ def compare(
     table
         One row per method, scale, repetition and checkpoint.
     """
-    store = Store(None if folder is None else Path(folder) / "parts")
-    chosen = read_methods(methods)
-    grid = Grid.of(study.hold_out[0].contexts, bandwidths, ridges)
-    how = {"executor": executor, "store": store, "progress": progress}
-    tunings = tune_all(study.hold_out, chosen, grid, PosteriorWidth(1.0), 0, **how)
-    entries = scaled_entries(chosen, tunings, scales)
-    results = conduct(study, entries, checkpoints, **how)
+    found = tune_and_compare(
+        study,
+        read_methods(methods),
+        Grid.of(study.hold_out[0].contexts, bandwidths, ridges, kernel),
+        scales=scales,
+        checkpoints=checkpoints,
+        begin=lambda _: progress,
+        executor=executor,
+        store=Store(None if folder is None else Path(folder) / "parts"),
+    )
     if folder is not None:
-        results.write(Path(folder))
-    return results.records
+        found.results.write(Path(folder))
+    return found.results.records
 
 
-def read_methods(methods: Iterable[str] | Mapping[str, Method]) -> dict[str, Method]:
-    """Return methods by label."""
+def tune_and_compare(
+    study: Study,
+    methods: Mapping[str, Method],
+    grid: Grid,
+    *,
+    scales: Sequence[float] = (1.0,),
+    tuning_scale: float = 1.0,
+    checkpoints: int = 50,
+    seed: int = 0,
+    begin: Callable[[str], Progress | None] = lambda _: None,
+    **how: Any,
+) -> Comparison:
+    """Tune methods on the held-out part, then compare them; keep both.
+
+    Parameters
+    ----------
+    study
+        The data.
+    methods
+        By label.
+    grid
+        Settings to try.
+    scales
+        Scales to compare at.
+    tuning_scale
+        The scale to tune at.
+    checkpoints
+        Evaluate every so many steps.
+    seed
+        Of the methods while they are tuned; when compared, they take the repetition's number.
+    begin
+        Called with the name of each phase; returns what reports its progress.
+    **how
+        For ``execute``: where the work is done, and where results are kept.
+    """
+    width = PosteriorWidth(tuning_scale)
+    scales = [checks.positive("scales", scale, "such as 1") for scale in scales]
+    progress = begin("tuning on held-out rows")
+    tunings = tune_all(study.hold_out, methods, grid, width, seed, progress=progress, **how)
+    entries = scaled_entries(methods, tunings, scales)
+    results = conduct(study, entries, checkpoints, progress=begin("exploring"), **how)
+    return Comparison(tunings, entries, results)
+
+
+def read_methods(
+    methods: Iterable[str | Method | Explorer] | Mapping[str, Any],
+) -> dict[str, Method]:
+    """Return methods by label; names are their own labels."""
     if isinstance(methods, Mapping):
         return {str(label): read_method(method) for label, method in methods.items()}
     if isinstance(methods, str):
         raise TypeError(f"methods must be a list of names, got {methods!r}")
-    chosen = {name: read_method(name) for name in methods}
+    chosen: dict[str, Method] = {}
+    for given in methods:
+        method = read_method(given)
+        label = given if isinstance(given, str) else method.name
+        if chosen.setdefault(label, method) != method:
+            raise ValueError(
+                f"two different methods are called {label!r}; give them labels in a dictionary"
+            )
     if not chosen:
         raise ValueError("methods must name at least one method, got none")
     return chosen

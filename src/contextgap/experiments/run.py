@@ -13,9 +13,9 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.belief import Belief
-from contextgap.explorers import LookAhead, Moment, check_reference
+from contextgap.explorers import Explorer, LookAhead, Moment, check_reference
 from contextgap.explorers import explore as pick_arm
-from contextgap.kernels import Gaussian, Kernel
+from contextgap.kernels import Gaussian, Kernel, read_kernel
 from contextgap.methods import Method, read_method
 from contextgap.models import TrackedModel
 from contextgap.problems import Problem
@@ -92,7 +92,9 @@ class _TrackedEvidence:
     def smallest_gap_in_history(self, last: int | None) -> Choice:
         del last  # the look-back was kept for this rule alone
         if self.look_back is None:
-            raise RuntimeError("no look-back was kept")
+            raise RuntimeError(
+                "no look-back was kept: runs keep one for SmallestGapInHistory and its subclasses"
+            )
         return self.look_back.choice()
 
 
@@ -118,8 +120,8 @@ def run(
     explore: Problem,
     exploit: Problem,
     *,
-    method: str | Method = "contextual-gap",
-    kernel: Kernel = Gaussian(1.0),  # noqa: B008  # immutable
+    method: str | Method | Explorer = "contextual-gap",
+    kernel: str | Kernel = Gaussian(1.0),  # noqa: B008  # immutable
     ridge: float = 0.05,
     width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
     burn_in: int = 1,
@@ -139,9 +141,9 @@ def run(
     exploit
         Rows to evaluate deployment on.
     method
-        A name from ``METHODS``, or a ``Method``.
+        A name from ``METHODS``, a ``Method``, an explorer, or "package.module:name" of one.
     kernel
-        Similarity of contexts.
+        Similarity of contexts: a kernel, or "package.module:name" of one.
     ridge
         Regularisation.
     width
@@ -159,7 +161,7 @@ def run(
     """
     if explore.arms != exploit.arms or explore.dimension != exploit.dimension:
         raise ValueError("explore and exploit must have the same arms and kind of contexts")
-    method = read_method(method)
+    method, kernel = read_method(method), read_kernel(kernel)
     ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
     burn_in = checks.whole("burn_in", burn_in, least=0)
     stops = _read_checkpoints(checkpoints, len(explore))

@@ -8,7 +8,6 @@ keys, so a study that was killed goes on where it was.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 import time
@@ -24,6 +23,7 @@ import numpy as np
 
 from contextgap import __version__
 from contextgap.base.components import Component
+from contextgap.experiments.sources import source_digest
 from contextgap.problems import Problem
 
 Result: TypeAlias = dict[str, Any]
@@ -40,7 +40,7 @@ class Task:
     def key(self) -> str:
         """Return a name that only the same work on the same data by the same code has.
 
-        The package counts by its version, parts defined elsewhere by their source.
+        The package counts by its version, parts defined elsewhere by their code.
         """
         plain = {name: _fingerprint(value) for name, value in self.arguments.items()}
         text = json.dumps([self.function.__name__, __version__, plain], sort_keys=True)
@@ -65,24 +65,10 @@ def _fingerprint(value: Any) -> Any:
     if isinstance(value, Component):
         names = getattr(value, "__dataclass_fields__", ())
         inner = [_fingerprint(getattr(value, name)) for name in names]
-        return [value.describe(), _source(type(value)), inner]
+        return [value.describe(), source_digest(type(value)), inner]
     if isinstance(value, tuple | list):
         return [_fingerprint(item) for item in value]
     return value
-
-
-def _source(kind: type) -> str | None:
-    """Return a digest of a class's code and its parents', as far as they are the user's own."""
-    texts = []
-    for each in kind.__mro__:
-        if each.__module__.partition(".")[0] in ("contextgap", "builtins", "abc", "typing"):
-            continue
-        try:
-            texts.append(inspect.getsource(each))
-        except (OSError, TypeError):  # typed at a prompt: there is no file to read it from
-            codes = [getattr(member, "__code__", None) for member in vars(each).values()]
-            texts += [f"{code.co_code!r}{code.co_consts!r}" for code in codes if code is not None]
-    return hashlib.sha256("".join(texts).encode()).hexdigest() if texts else None
 
 
 class Store:

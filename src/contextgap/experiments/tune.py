@@ -14,7 +14,8 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.experiments.run import Gram, run
 from contextgap.experiments.tasks import Progress, Result, Task, execute
-from contextgap.kernels import Gaussian, Kernel
+from contextgap.explorers import Explorer
+from contextgap.kernels import Gaussian, Kernel, read_kernel
 from contextgap.methods import Method, read_method
 from contextgap.problems import Problem
 from contextgap.widths import PosteriorWidth, Width
@@ -26,6 +27,7 @@ PAPER_RIDGES = tuple(float(r) for r in np.logspace(-4, 2, 10))
 # bandwidths in units of √d · (standard deviation of each context column).
 SPREADS = tuple(float(s) for s in np.logspace(-2, 0.5, 10))
 OWN_UNIT, RELATIVE_UNIT = "the contexts' own units", "√d standard deviations of each column"
+GIVEN = "units of the kernel given"  # whose bandwidths, if it has any, are not tuned
 RIDGES = tuple(float(r) for r in np.logspace(-8, 1, 10))
 
 
@@ -36,16 +38,16 @@ class Grid:
     Parameters
     ----------
     kernels
-        One Gaussian kernel per bandwidth.
+        One Gaussian kernel per bandwidth, or the one kernel given.
     bandwidths
         Their bandwidths, in ``unit``.
     ridges
         Ridges, all tried with every kernel.
     unit
-        What bandwidths are counted in: ``OWN_UNIT`` or ``RELATIVE_UNIT``.
+        What bandwidths are counted in: ``OWN_UNIT``, ``RELATIVE_UNIT`` or ``GIVEN``.
     """
 
-    kernels: tuple[Gaussian, ...]
+    kernels: tuple[Kernel, ...]
     bandwidths: tuple[float, ...]
     ridges: tuple[float, ...]
     unit: str
@@ -56,14 +58,27 @@ class Grid:
         contexts: FloatArray,
         bandwidths: Sequence[float] | None = None,
         ridges: Sequence[float] | None = None,
+        kernel: str | Kernel | None = None,
     ) -> Grid:
-        """Return the grid of these bandwidths and ridges, or the default one for these contexts."""
+        """Return the grid of these bandwidths and ridges, or the default one for these contexts.
+
+        With a kernel, or the name of one, only ridges are left to try.
+        """
         chosen_ridges = tuple(
             checks.positive("ridges", ridge, "such as 0.01")
             for ridge in (RIDGES if ridges is None else ridges)
         )
+        if kernel is not None:
+            if bandwidths is not None:
+                raise ValueError(
+                    f"bandwidths are a Gaussian kernel's, got {bandwidths!r} and the kernel "
+                    f"{kernel!r}; leave one of the two out"
+                )
+            return cls((read_kernel(kernel),), (1.0,), chosen_ridges, GIVEN)
         if bandwidths is None:
-            kernels = tuple(Gaussian.from_contexts(contexts, spread) for spread in SPREADS)
+            kernels: tuple[Kernel, ...] = tuple(
+                Gaussian.from_contexts(contexts, spread) for spread in SPREADS
+            )
             return cls(kernels, SPREADS, chosen_ridges, RELATIVE_UNIT)
         chosen = tuple(float(bandwidth) for bandwidth in bandwidths)
         if not chosen or not chosen_ridges:
@@ -101,6 +116,11 @@ class Tuning:
         )
 
     @property
+    def bandwidth(self) -> float | str:
+        """The best bandwidth in the grid's unit; of a kernel that was given, the kernel."""
+        return str(self.kernel) if self.grid.unit == GIVEN else self.grid.bandwidths[self.best[0]]
+
+    @property
     def best(self) -> tuple[int, int]:
         """The places of the best setting among the grid's bandwidths and ridges."""
         row, column = np.unravel_index(self.regret.argmin(), self.regret.shape)
@@ -111,7 +131,7 @@ def tune(
     explore: Problem,
     exploit: Problem,
     *,
-    method: str | Method = "contextual-gap",
+    method: str | Method | Explorer = "contextual-gap",
     bandwidths: Sequence[float] | None = None,
     ridges: Sequence[float] | None = None,
     width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
@@ -128,7 +148,7 @@ def tune(
     exploit
         Rows whose average simple regret, after exploring, decides.
     method
-        A name from ``METHODS``, or a ``Method``.
+        A name from ``METHODS``, a ``Method``, an explorer, or "package.module:name" of one.
     bandwidths
         Bandwidths of a Gaussian kernel; by default ten multiples of what
         ``Gaussian.from_contexts`` chooses.

@@ -1,6 +1,6 @@
 """Kernels: how similar two contexts are, and so how much one reward tells about another."""
 
-from contextgap.kernels.base import Constant, Kernel, Product, Scaled, Sum
+from contextgap.kernels.base import Constant, Kernel, Product, Scaled, Sum, read_kernel
 from contextgap.kernels.dot import Linear, Polynomial
 from contextgap.kernels.sklearn import SklearnKernel
 from contextgap.kernels.stationary import Gaussian, Matern, Periodic
@@ -17,4 +17,5 @@ __all__ = [
     "Scaled",
     "SklearnKernel",
     "Sum",
+    "read_kernel",
 ]

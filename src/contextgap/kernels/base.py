@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from contextgap.base import checks
+from contextgap.base import checks, names
 from contextgap.base.arrays import FloatArray
 from contextgap.base.components import Component
 
@@ -144,6 +144,11 @@ class Constant(Kernel):
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return np.ones(len(contexts))
+
+
+def read_kernel(kernel: Any) -> Kernel:
+    """Return a kernel, or the one that "package.module:name" names."""
+    return cast(Kernel, names.read("kernel", kernel, Kernel, "Gaussian(1.0)"))
 
 
 def per_dimension(name: str, value: Any, hint: str) -> float | tuple[float, ...]:

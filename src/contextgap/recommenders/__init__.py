@@ -1,6 +1,8 @@
 """Recommenders: which arm to deploy, where there is no feedback and every mistake costs."""
 
+from contextgap.recommenders.history import Choice
 from contextgap.recommenders.rules import (
+    Evidence,
     HighestMean,
     HighestUpper,
     PosteriorSample,
@@ -10,6 +12,8 @@ from contextgap.recommenders.rules import (
 )
 
 __all__ = [
+    "Choice",
+    "Evidence",
     "HighestMean",
     "HighestUpper",
     "PosteriorSample",

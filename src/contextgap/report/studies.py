@@ -198,7 +198,7 @@ def tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
     rows = [
         {
             "method": method,
-            "bandwidth": tuning.grid.bandwidths[tuning.best[0]],
+            "bandwidth": tuning.bandwidth,
             "ridge": tuning.ridge,
             "average regret": float(tuning.regret.min()),
             "on the grid's edge": "yes" if tuning.on_edge else "no",

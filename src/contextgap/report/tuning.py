@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from contextgap.experiments import Tuning
+from contextgap.experiments.tune import GIVEN
 from contextgap.report import style
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ def _ticks(ax: Axes, tuning: Tuning) -> None:
     style.dress(ax)
     ax.spines[:].set_visible(False)
     ax.set_xticks(*_some(tuning.grid.ridges), rotation=0)
-    ax.set_yticks(*_some(tuning.grid.bandwidths))
+    ax.set_yticks(
+        *(([0], ["given"]) if tuning.grid.unit == GIVEN else _some(tuning.grid.bandwidths))
+    )
     ax.tick_params(length=3)
 
 

@@ -1,0 +1,117 @@
+"""Things of the user's own, named as "package.module:name".
+
+The same form as in ``pyproject.toml``'s entry points. Explorers, methods, kernels and problems are
+all read here, from Python and from the command line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from contextgap.base import checks
+
+FORM = "package.module:name"
+
+
+def is_path(text: Any) -> bool:
+    """Return whether a text has the form "package.module:name"."""
+    if not isinstance(text, str):
+        return False
+    module, colon, name = text.partition(":")
+    return bool(colon) and all(
+        part.isidentifier() for part in [*module.split("."), *name.split(".")]
+    )
+
+
+def load(path: str) -> Any:
+    """Return what "package.module:name" names; errors are one line that begins with the path.
+
+    A module that is found nowhere else is looked for in the current folder, which stays on
+    ``sys.path`` from then on, so that worker processes find the module too.
+
+    Parameters
+    ----------
+    path
+        Where to find it; ``name`` may have dots, as in ``"mine:Kernels.rough"``.
+    """
+    if not is_path(path):
+        raise ValueError(f"{path!r} must have the form {FORM}")
+    module_name, _, name = path.partition(":")
+    found: Any = _module(path, module_name)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            near = difflib.get_close_matches(part, [n for n in dir(found) if n[0] != "_"], 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ImportError(f"{path}: {module_name} has no {part!r}{hint}")
+        found = getattr(found, part)
+    return found
+
+
+def read(argument: str, value: Any, kinds: type | tuple[type, ...], example: str) -> Any:
+    """Return an object as it is, or the one that a text names; a class is called.
+
+    Parameters
+    ----------
+    argument
+        What the user calls the value.
+    value
+        The object, or "package.module:name".
+    kinds
+        What it must be an instance of; the first is named in errors.
+    example
+        An expression that would be right.
+    """
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if isinstance(value, str):
+        path, value = value, load(value)
+        if isinstance(value, type) and issubclass(value, kinds):
+            value = _called(path, value)
+        argument = f"{argument} {path}"
+    if not isinstance(value, kinds):
+        checks.instance(argument, value, kinds[0], example)
+    return value
+
+
+def _module(path: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if not _is_missing(error, name):
+            raise _failed(path, name, error) from error
+    except Exception as error:  # somebody's module may raise anything
+        raise _failed(path, name, error) from error
+    here = os.getcwd()
+    if here in sys.path:
+        raise ImportError(f"{path}: there is no module {name} in {here} or on Python's path")
+    sys.path.append(here)
+    importlib.invalidate_caches()
+    try:
+        return _module(path, name)
+    except ImportError:
+        sys.path.remove(here)
+        raise
+
+
+def _is_missing(error: ModuleNotFoundError, name: str) -> bool:
+    """Whether the module itself is missing, or a package it lies in; not one that it imports."""
+    return error.name is not None and f"{name}.".startswith(f"{error.name}.")
+
+
+def _failed(path: str, name: str, error: Exception) -> ImportError:
+    said = " ".join(str(error).split())
+    return ImportError(f"{path}: importing {name} failed: {type(error).__name__}: {said}")
+
+
+def _called(path: str, kind: type) -> Any:
+    try:
+        return kind()
+    except TypeError as error:
+        raise TypeError(
+            f"{path}: {kind.__name__}() cannot be made without arguments ({error}); "
+            "name an object instead, such as one assigned in its module"
+        ) from None

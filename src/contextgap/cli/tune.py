@@ -1,0 +1,99 @@
+"""The command that searches for a bandwidth and a ridge: tune."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from contextgap.cli.options import (
+    CORES,
+    Context,
+    Evaluate,
+    Explore,
+    GridSize,
+    Jobs,
+    Json,
+    Noise,
+    Ordered,
+    ProblemName,
+    Rewards,
+    Rows,
+    Seed,
+)
+from contextgap.cli.problems import read_problem
+from contextgap.cli.studies import make_study
+from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
+from contextgap.cli.workers import workers
+from contextgap.experiments import Grid
+from contextgap.experiments.compare import read_methods
+from contextgap.experiments.reproduce import thinned
+from contextgap.experiments.tune import tune_all
+from contextgap.kernels import Gaussian
+from contextgap.widths import PosteriorWidth
+
+
+def tune_command(
+    problem: ProblemName = "sinusoids",
+    method: Annotated[str, typer.Option(help="Which method to tune.")] = "contextual-gap",
+    context: Context = None,
+    rewards: Rewards = None,
+    noise: Noise = None,
+    ordered: Ordered = False,
+    rows: Rows = None,
+    explore: Explore = None,
+    evaluate: Evaluate = None,
+    grid: GridSize = 10,
+    seed: Seed = 0,
+    jobs: Jobs = CORES,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/tune"),
+    json: Json = False,
+) -> None:
+    """Find a good bandwidth and ridge on held-out rows."""
+    from contextgap.report import save, tuning_heat_map
+
+    with complaints(), phases() as watch, workers(jobs, None) as executor:
+        data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
+        study = make_study(data, explore, evaluate, 1)
+        found = tune_all(
+            study.hold_out,
+            read_methods([method]),
+            thinned(Grid.of(study.hold_out[0].contexts), grid),
+            PosteriorWidth(1.0),
+            seed,
+            executor=executor,
+            progress=watch("tuning on held-out rows"),
+        )[method]
+        folder.mkdir(parents=True, exist_ok=True)
+        save(tuning_heat_map({method: found}), folder, "tuning")
+    kernel = found.kernel
+    bandwidth = kernel.bandwidth if isinstance(kernel, Gaussian) else str(kernel)
+    best = float(found.regret.min())
+    if json:
+        print_json(
+            {
+                "method": method,
+                "bandwidth": bandwidth,
+                "ridge": found.ridge,
+                "average_regret": best,
+                "on_edge": found.on_edge,
+                "grid": {
+                    "bandwidth": found.grid.bandwidths,
+                    "unit": found.grid.unit,
+                    "ridge": found.grid.ridges,
+                },
+                "regret": found.regret.tolist(),
+            }
+        )
+        return
+    rows_: list[list[Any]] = [
+        ["bandwidth", found.bandwidth],
+        ["ridge", found.ridge],
+        ["average regret", best],
+    ]
+    print_table(f"{study.name}, {method}: best of {found.regret.size}", ["setting", "value"], rows_)
+    out.print(f"bandwidth in {found.grid.unit}")
+    if found.on_edge:
+        out.print("the best setting lies on the grid's edge: a wider grid may do better")
+    out.print(f"heat map: {folder / 'tuning.png'}", soft_wrap=True)
