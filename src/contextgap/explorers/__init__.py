@@ -6,6 +6,7 @@ from contextgap.explorers.base import (
     Pool,
     any_context,
     check_reference,
+    choose_context,
     explore,
     least_pulled,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Uniform",
     "any_context",
     "check_reference",
+    "choose_context",
     "explore",
     "least_pulled",
 ]

@@ -120,6 +120,17 @@ def any_context(pool: Pool) -> int:
     return int(pool.rng.integers(len(pool)))
 
 
+def choose_context(pool: Pool, explorer: Explorer) -> int:
+    """Return the context of the pool that an explorer chooses, checked."""
+    row: Any = explorer.choose(pool)  # of a class that anybody may have written
+    if not isinstance(row, int | np.integer) or not 0 <= row < len(pool):
+        raise ValueError(
+            f"{type(explorer).__name__}.choose must return the row of a context, "
+            f"0 to {len(pool) - 1}, got {row!r}"
+        )
+    return int(row)
+
+
 def largest_gap(pool: Pool) -> int:
     """Return the context whose leader may miss most, where a reward is needed most."""
     return int(pool.belief.gap.min(axis=-1).argmax())

@@ -19,7 +19,7 @@ from contextgap.base.labels import Label, check_label, label_array, read_labels
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.base.turns import in_turn
 from contextgap.belief import Decision
-from contextgap.explorers import Moment, any_context, explore
+from contextgap.explorers import Explorer, Moment, any_context, choose_context, explore
 from contextgap.kernels import Kernel
 from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes
@@ -57,7 +57,8 @@ class Learner:
     ridge
         Regularisation: the variance of the noise. 0.05 for a kernel that is given.
     method
-        A name from ``METHODS``, or a ``Method``; ``"auto"`` for the one that did best on the
+        A name from ``METHODS``, a ``Method``, an explorer alone (deployed by the highest mean), or
+        one of your own as ``"package.module:name"``; ``"auto"`` for the one that did best on the
         leaderboard, which is the knowledge gradient.
     width
         How standard deviations become confidence intervals: one of them by default, as in the
@@ -91,7 +92,7 @@ class Learner:
         *,
         kernel: Kernel | None = None,
         ridge: float | None = None,
-        method: str | Method = "contextual-gap",
+        method: str | Method | Explorer = "contextual-gap",
         width: Width | None = None,
         burn_in: int = 1,
         prior_mean: float | str | None = None,
@@ -522,7 +523,8 @@ class Learner:
         view = self._view()
         chosen = view.pool(intake.rows)
         burning_in = min(view.pulls()) < self._rules.burn_in
-        row = any_context(chosen) if burning_in else self._rules.method.explorer.choose(chosen)
+        explorer = self._rules.method.explorer
+        row = any_context(chosen) if burning_in else choose_context(chosen, explorer)
         pick, _ = self._pick(view.moment(intake.rows[row]))
         self._pending.add(intake.rows[row], self._active[pick])
         self._schema = intake.schema

@@ -12,9 +12,9 @@ from contextgap.explorers import Explorer
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.learner.pending import Pending
-from contextgap.learner.view import Outlook
+from contextgap.learner.view import View
 from contextgap.methods import Method
-from contextgap.models import ExactModel
+from contextgap.models import new_model
 from contextgap.problems import Problem
 from contextgap.recommenders import HighestMean
 from contextgap.testing.common import (
@@ -71,13 +71,14 @@ def _learner(explorer: Explorer, n_arms: int, **settings: Any) -> Learner:
 def _check_views(name: str, explorer: Explorer, n_arms: int, dimension: int) -> None:
     """Call the explorer itself: a learner would take a row of −1 for the last one."""
     contexts = points(3 * n_arms, dimension)
-    model = ExactModel(Gaussian(1.0), 0.1, n_arms)
+    model = new_model(Gaussian(1.0), 0.1, n_arms, 0.0)
     rewards = payoff(contexts, n_arms)
     for step, context in enumerate(contexts):
         model.observe(context, step % n_arms, float(rewards[step, step % n_arms]))
     arms = tuple(range(n_arms))
-    outlook = Outlook(model, Pending(), arms, PosteriorWidth(), np.random.default_rng(0))
-    moment, pool = outlook.moment(contexts[0] + 0.1), outlook.pool(contexts)
+    rng = np.random.default_rng(0)
+    view = View(model, Pending(), arms, PosteriorWidth(), rng, model.follow)
+    moment, pool = view.moment(contexts[0] + 0.1), view.pool(contexts)
     before = _copies(moment.belief), list(moment.pulls)
     with doing(f"{name}.pick with {n_arms} arms"):
         explorer.pick(moment)

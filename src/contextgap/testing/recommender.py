@@ -12,7 +12,7 @@ from contextgap.explorers import Uniform
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.methods import Method
-from contextgap.models import ExactModel
+from contextgap.models import new_model
 from contextgap.problems import Problem
 from contextgap.recommenders import Recommender
 from contextgap.recommenders.history import Choice
@@ -60,7 +60,7 @@ def _check_choices(
     name: str, recommender: Recommender, n_arms: int, rows: int, contexts: FloatArray
 ) -> None:
     """Call the recommender itself: a policy would take an arm of −1 for the last one."""
-    model = ExactModel(Gaussian(1.0), 0.1, n_arms)
+    model = new_model(Gaussian(1.0), 0.1, n_arms, 0.0)
     seen = points(rows, contexts.shape[1])
     for step, reward in enumerate(payoff(seen, n_arms)):
         model.observe(seen[step], step % n_arms, float(reward[step % n_arms]))
