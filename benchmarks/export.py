@@ -22,10 +22,10 @@ import numpy as np
 
 import contextgap as cg
 from contextgap.export import Parity, decision_rule, parity
+from contextgap.export.answers import answers_of, comparison_contexts
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.onnx import GraphPolicy
 from contextgap.export.parity import NEAR
-from contextgap.export.reference import comparison_contexts, reference
 from contextgap.kernels import Constant
 
 ARMS, POINTS, DIMENSION = 4, 40, 2
@@ -126,7 +126,7 @@ def compare(policy: cg.Policy, count: int, seed: int) -> Outcome:
     contexts = comparison_contexts(policy, rule, count, None, seed)
     boundary = on_boundary(policy, contexts[len(contexts) // 4 :])
     sets = (contexts, boundary)
-    answers = [reference(policy, rule, rows) for rows in sets]
+    answers = [answers_of(policy, rule, rows) for rows in sets]
     random, edge = {}, {}
     for name, export in exported(policy):
         random[name], edge[name] = (parity(policy, export.recommend(x), x) for x in sets)

@@ -65,7 +65,7 @@ def critical_difference_diagram(table: DataFrame, difference: float) -> Figure:
             clip_on=False,
             gid="not told apart",
         )
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def _measure(ax: Axes, methods: int, difference: float) -> None:
@@ -113,7 +113,7 @@ def rank_heat_map(ranks: DataFrame) -> Figure:
             color=style.INK,
             annotation_clip=False,
         )
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def recommender_heat_map(grid: DataFrame) -> Figure:
@@ -137,7 +137,7 @@ def recommender_heat_map(grid: DataFrame) -> Figure:
         ax.tick_params(labelbottom=False)
     axes[-1].set_xlabel("recommender")
     figure.supylabel("explorer", size=style.TEXT, color=style.INK)
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def recommender_tables(grid: DataFrame) -> dict[tuple[str, float], DataFrame]:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.export import ExportError, decision_rule
+from contextgap.export.answers import answers_of
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy, CompilerError, compile_shared
 from contextgap.export.c.literals import Real, comment_text, string
-from contextgap.export.reference import reference
 from contextgap.kernels import Constant
 from contextgap.recommenders import (
     HighestMean,
@@ -118,7 +118,7 @@ def margin(policy, context, one, other):
 
 
 def scores_at(policy, contexts):
-    return reference(policy, decision_rule(policy), contexts).scores
+    return answers_of(policy, decision_rule(policy), contexts).scores
 
 
 @pytest.mark.parametrize("rule", RULES)

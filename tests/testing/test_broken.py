@@ -15,7 +15,7 @@ from contextgap.kernels import Kernel
 from contextgap.problems import FixedData, Maker, Problem, Sinusoids
 from contextgap.recommenders import HighestUpper, Recommender
 from contextgap.recommenders.history import Choice
-from contextgap.recommenders.rules import Settled
+from contextgap.recommenders.rules import ClearChoice
 from contextgap.testing import (
     check_explorer,
     check_kernel,
@@ -392,7 +392,7 @@ class Fickle(Best):
 class WrongShortcut(HighestUpper):
     def decided(self, least, most, slack):
         rows = len(least.mean)
-        return Settled(np.zeros(rows, dtype=np.intp), np.ones(rows, dtype=bool))
+        return ClearChoice(np.zeros(rows, dtype=np.intp), np.ones(rows, dtype=bool))
 
 
 @dataclass(frozen=True)

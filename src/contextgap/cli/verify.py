@@ -18,11 +18,11 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.cli.policies import ContextFile, Json, PolicyFile, read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.export import Parity, decision_rule, parity
+from contextgap.export.answers import comparison_contexts
 from contextgap.export.c.build import CompiledPolicy, CompilerError, find_compiler
 from contextgap.export.c.literals import column_names, label_text
 from contextgap.export.c.writer import HEADER, SELF_TEST, SOURCE
 from contextgap.export.onnx import GraphPolicy
-from contextgap.export.reference import comparison_contexts
 from contextgap.policy import Policy
 
 

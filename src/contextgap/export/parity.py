@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.reference import reference
+from contextgap.export.answers import answers_of
 from contextgap.export.rule import decision_rule
 from contextgap.policy import Policy
 
@@ -60,7 +60,7 @@ def parity(policy: Policy, exported: IntArray, contexts: FloatArray) -> Parity:
     contexts
         Where, shape (m, d), m at least 1.
     """
-    expected = reference(policy, decision_rule(policy), contexts)
+    expected = answers_of(policy, decision_rule(policy), contexts)
     rows = np.arange(len(contexts))
     differs = exported != expected.arm
     answered = exported >= 0

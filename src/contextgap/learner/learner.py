@@ -482,7 +482,7 @@ class Learner:
     ) -> None:
         self._schema = intake.schema
         for context, place in zip(intake.rows, places, strict=True):
-            self._pending.settle(context, int(place))
+            self._pending.answered(context, int(place))
         if len(values) == 1:
             self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
         else:

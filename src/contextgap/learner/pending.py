@@ -34,7 +34,7 @@ class Pending:
         """Remember a pick."""
         self.by_arm.setdefault(arm, []).append(context)
 
-    def settle(self, context: FloatArray, arm: int) -> None:
+    def answered(self, context: FloatArray, arm: int) -> None:
         """Forget the oldest open pick of this arm at this context, if there is one."""
         waiting = self.by_arm.get(arm, [])
         for i, candidate in enumerate(waiting):

@@ -99,7 +99,7 @@ class Recommender(Component, ABC):
         """Return the chosen arms and their gaps."""
 
 
-class Settled(NamedTuple):
+class ClearChoice(NamedTuple):
     """Choices that may not need exact widths.
 
     Parameters
@@ -133,7 +133,7 @@ class BoundedRule(_ByBelief):
     needs_widths: ClassVar[bool] = True  # or only means
 
     @abstractmethod
-    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
         """Return what is chosen for any half widths between two beliefs' with the same means.
 
         ``slack`` is by how much each context's means may be wrong.
@@ -147,7 +147,7 @@ class SmallestGap(BoundedRule):
     def _pick(self, evidence: Evidence) -> IntArray:
         return evidence.belief.leader
 
-    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
         """Return the leader where it is the same for all widths.
 
         With m means, w half widths and M the highest upper among arms other than a and b, the gap
@@ -156,7 +156,7 @@ class SmallestGap(BoundedRule):
         """
         mean, rows = least.mean, np.arange(len(least.mean))
         if mean.shape[1] == 1:
-            return Settled(np.zeros(len(rows), dtype=np.intp), np.ones(len(rows), dtype=bool))
+            return ClearChoice(np.zeros(len(rows), dtype=np.intp), np.ones(len(rows), dtype=bool))
         middle = (least.half_width + most.half_width) / 2
         leader = gaps(mean - middle, mean + middle).argmin(axis=-1)
         uppers = [belief.upper.copy() for belief in (least, most)]
@@ -168,7 +168,7 @@ class SmallestGap(BoundedRule):
         theirs = mean + np.maximum(mean, high - least.half_width)
         theirs[rows, leader] = -np.inf
         certain = (ours > theirs + 4 * slack[:, None]).all(axis=-1)
-        return Settled(leader, np.asarray(certain))
+        return ClearChoice(leader, np.asarray(certain))
 
 
 @dataclass(frozen=True)
@@ -180,13 +180,13 @@ class HighestMean(BoundedRule):
     def _pick(self, evidence: Evidence) -> IntArray:
         return np.asarray(evidence.belief.mean.argmax(axis=-1))
 
-    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> Settled:
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
         """Return the highest mean; widths play no part."""
         del most
         arm, rows = least.mean.argmax(axis=-1), np.arange(len(least.mean))
         others = least.mean.copy()
         others[rows, arm] = -np.inf
-        return Settled(arm, least.mean[rows, arm] > others.max(axis=-1) + 4 * slack)
+        return ClearChoice(arm, least.mean[rows, arm] > others.max(axis=-1) + 4 * slack)
 
 
 @dataclass(frozen=True)

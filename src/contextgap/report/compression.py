@@ -58,7 +58,7 @@ def compression_curve(
     ax.set_ylabel("held-out decisions unchanged")
     ax.grid(color=style.FAINT, lw=0.8)
     style.dress(ax)
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def readable_bytes(size: float) -> str:

@@ -72,7 +72,7 @@ def regret_curves(
         ax.axhline(at, color=look.colour, ls=look.line, lw=1.5, zorder=1, gid=SINGLE_ARM)
         ends[SINGLE_ARM] = (ax.get_xlim()[1], at)
     end_labels(ax, ends)
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figure:
@@ -113,7 +113,7 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
         for look in style.looks(labels).values()
     ]
     style.legend_below(figure, handles, labels, min(3, len(labels)))
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def history_comparison(records: DataFrame) -> Figure:
@@ -148,7 +148,7 @@ def history_comparison(records: DataFrame) -> Figure:
     )
     style.plain(legend)
     legend.get_title().set_color(style.INK)
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 class _LogRange:

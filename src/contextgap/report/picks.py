@@ -52,7 +52,7 @@ def pick_histogram(picks: DataFrame, ranks: int = 3) -> Figure:
     grid[0, 0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     figure.supxlabel("rank of the tried arm", size=style.TEXT, color=style.INK)
     figure.supylabel("share of exploration steps", size=style.TEXT, color=style.INK)
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def pick_shares(picks: DataFrame, ranks: int = 3) -> DataFrame:

@@ -66,7 +66,7 @@ def selection_figure(summary: DataFrame) -> Figure:
             (ax.set_ylabel if several else ax.set_xlabel)(words, size=style.SMALL)
     if several:
         _finish_curves(figure, grid, labels)
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def selection_report(summary: DataFrame, records: DataFrame) -> Report:

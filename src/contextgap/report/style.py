@@ -110,7 +110,7 @@ def log_axis(ax: Axes, low: float, high: float) -> None:
     ax.grid(axis="y", color=FAINT, lw=0.8)
 
 
-def settle(figure: Figure) -> Figure:
+def fix_layout(figure: Figure) -> Figure:
     """Fix the layout, so that every file made of the figure shows the same one.
 
     Left to itself, layout is done anew for each file and depends on how often it was done before

@@ -52,7 +52,7 @@ def tuning_heat_map(tunings: Mapping[str, Tuning]) -> Figure:
     bar.ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.readable(value)))
     bar.ax.tick_params(labelsize=style.SMALL, which="both")
     bar.outline.set_visible(False)
-    return style.settle(figure)
+    return style.fix_layout(figure)
 
 
 def _panel(ax: Axes, label: str, tuning: Tuning, norm: LogNorm) -> AxesImage:

@@ -8,34 +8,36 @@ from contextgap.problems.spacecraft.power import balance
 
 
 def test_the_battery_stays_between_empty_and_full(flown):
-    charge = flown.house.supply.charge
+    charge = flown.onboard.supply.charge
     assert charge.min() > 0.2
     assert charge.max() <= 1
 
 
 def test_charge_is_the_current_summed_up(flown):
-    supply = flown.house.supply
+    supply = flown.onboard.supply
     gained = np.cumsum(supply.battery[:-1]) * 10 / 3600 / c.BATTERY_CAPACITY
     np.testing.assert_allclose(supply.charge[1:], c.BATTERY_FIRST + gained, atol=1e-12)
 
 
 def test_currents_balance_at_the_bus(flown):
-    house = flown.house
-    given = c.REGULATOR * house.supply.panels.sum(axis=1)
-    np.testing.assert_allclose(given, house.currents["bus"] + house.currents["battery"], atol=1e-12)
+    onboard = flown.onboard
+    given = c.REGULATOR * onboard.supply.panels.sum(axis=1)
+    np.testing.assert_allclose(
+        given, onboard.currents["bus"] + onboard.currents["battery"], atol=1e-12
+    )
 
 
 def test_in_eclipse_the_battery_carries_the_loads(flown):
     dark = flown.orbit.sunlit == 0
-    assert np.all(flown.house.supply.panels[dark] == 0)
+    assert np.all(flown.onboard.supply.panels[dark] == 0)
     np.testing.assert_allclose(
-        flown.house.currents["battery"][dark], -flown.house.currents["bus"][dark]
+        flown.onboard.currents["battery"][dark], -flown.onboard.currents["bus"][dark]
     )
 
 
 def test_loads_add_up(flown):
     parts = ("transmitter", "payload", "heater", "wheel")
-    rest = flown.house.currents["bus"] - sum(flown.house.currents[name] for name in parts)
+    rest = flown.onboard.currents["bus"] - sum(flown.onboard.currents[name] for name in parts)
     torquers = c.TORQUER_CURRENT * np.abs(flown.motion.command).sum(axis=1)
     assert np.all(rest - torquers > 0)  # the processor's
     assert (rest - torquers).mean() == pytest.approx(c.PROCESSOR_CURRENT[0], abs=0.03)

@@ -24,7 +24,7 @@ def test_channels_say_what_they_measure_in_which_unit():
 
 def test_telemetry_is_close_to_what_it_measures(flown):
     columns = {channel.name: flown.telemetry[:, i] for i, channel in enumerate(CHANNELS)}
-    for name, current in flown.house.currents.items():
+    for name, current in flown.onboard.currents.items():
         np.testing.assert_allclose(columns[f"{name} current"], current, atol=0.00251)
     measured = np.column_stack([columns[f"field {axis}"] for axis in "XYZ"])
     true = np.linalg.norm(flown.orbit.field, axis=1)

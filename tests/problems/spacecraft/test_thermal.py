@@ -33,13 +33,13 @@ def test_the_thermostat_keeps_the_battery_warm_and_has_hysteresis():
 
 def test_temperatures_are_plausible(flown):
     limits = {"interior": (-5, 20), "battery": (2, 15), "amplifier": (-5, 60), "boom": (-50, 55)}
-    for name, values in flown.house.temperatures.items():
+    for name, values in flown.onboard.temperatures.items():
         lowest, highest = limits.get(name, (-40, 75))
         assert lowest < values.min() < values.max() < highest, name
 
 
 def test_eclipse_cools_the_panels(flown):
-    panel = flown.house.temperatures["panel +X"]
+    panel = flown.onboard.temperatures["panel +X"]
     dark = flown.orbit.sunlit == 0
     assert np.all(np.diff(panel)[dark[:-1]] < 0)
     assert panel[dark].mean() == pytest.approx(-25, abs=10)

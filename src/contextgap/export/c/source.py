@@ -9,6 +9,7 @@ from string import Template
 
 import numpy as np
 
+from contextgap.export.answers import Answers
 from contextgap.export.c.layout import Form, Layout, Operations, first_step
 from contextgap.export.c.literals import (
     array,
@@ -19,7 +20,6 @@ from contextgap.export.c.literals import (
     rows,
     string,
 )
-from contextgap.export.reference import Reference
 from contextgap.export.rule import DecisionRule
 from contextgap.recommenders import HighestMean, HighestUpper
 
@@ -172,7 +172,7 @@ def _wrapped(text: str) -> str:
     return "\n * ".join(textwrap.wrap(text, 92, break_long_words=False))
 
 
-def self_test(layout: Layout, expected: Reference, tolerance: float) -> str:
+def self_test(layout: Layout, expected: Answers, tolerance: float) -> str:
     """Return the text of ``contextgap_selftest.c``: Python's answers, to compare with."""
     real, near = layout.real, (expected.margin <= tolerance).astype(int)
     data = [

@@ -15,12 +15,12 @@ from scipy.linalg.blas import dtpsv, stpsv
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
+from contextgap.export.answers import Answers, answers_of, comparison_contexts, fallback_arm
 from contextgap.export.c.kernels import kernel_source
 from contextgap.export.c.layout import Form, Layout, Operations, recommend_cost
 from contextgap.export.c.literals import Real
 from contextgap.export.c.source import EXPORT_ID, header, source
 from contextgap.export.c.source import self_test as self_test_text
-from contextgap.export.reference import Reference, comparison_contexts, fallback_arm, reference
 from contextgap.export.rule import ArmTable, DecisionRule, ExportError, decision_rule
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
@@ -107,7 +107,7 @@ def write_c(
     rows = real.rounded(comparison_contexts(policy, rule, count, contexts), "contexts")
     if not len(rows):
         raise ValueError("contexts must hold at least one context to compare at, got none")
-    expected = reference(policy, rule, rows.astype("float64"))
+    expected = answers_of(policy, rule, rows.astype("float64"))
     tolerance, sentence = _precision(rule, layout, expected)
     operations = recommend_cost(rule, layout, kernel.value, kernel.diagonal)
     fallback, folder = fallback_arm(rule), Path(directory)
@@ -130,7 +130,7 @@ def write_c(
     )
 
 
-def _precision(rule: DecisionRule, layout: Layout, expected: Reference) -> tuple[float, str]:
+def _precision(rule: DecisionRule, layout: Layout, expected: Answers) -> tuple[float, str]:
     """Emulate the exported formulas in their precision and compare with Python's answers.
 
     Only kernel values are computed in double and then rounded. Returns the deviation of means and

@@ -15,7 +15,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft import constants as c
 from contextgap.problems.spacecraft import sensors
 from contextgap.problems.spacecraft.attitude import Motion, tumble
-from contextgap.problems.spacecraft.house import House, keep_house
+from contextgap.problems.spacecraft.onboard import Onboard, fly_onboard
 from contextgap.problems.spacecraft.orbit import Orbit, propagate
 from contextgap.problems.spacecraft.rigid_body import rows_to_body
 from contextgap.problems.spacecraft.schedule import draw_schedule
@@ -32,7 +32,7 @@ class Simulation:
         Where it was, and what follows from that.
     motion
         How it tumbled.
-    house
+    onboard
         Currents, temperatures and battery.
     telemetry
         The digitised channels, in the order of CHANNELS, shape (n, channels).
@@ -42,7 +42,7 @@ class Simulation:
 
     orbit: Orbit
     motion: Motion
-    house: House
+    onboard: Onboard
     telemetry: FloatArray
     errors: FloatArray
 
@@ -66,31 +66,31 @@ def simulate(tle: tuple[str, str], n: int, step: float, seed: Any = None) -> Sim
     orbit = propagate(tle, n, step)
     schedule = draw_schedule(orbit, step, for_schedule)
     motion = tumble(orbit, schedule, step, for_attitude)
-    house = keep_house(orbit, schedule, motion, step)
+    onboard = fly_onboard(orbit, schedule, motion, step)
     field = rows_to_body(motion.quaternion, orbit.field)
     measured = field + for_field.normal(0, c.FIELD_NOISE, field.shape)
     phase = for_rotor.uniform(0, 2 * np.pi, n)
-    currents = np.column_stack([house.currents[name] for name in c.LOOPS])
+    currents = np.column_stack([onboard.currents[name] for name in c.LOOPS])
     own = sensors.interference(currents, motion, phase)
-    temperatures = _sensor_temperatures(house.temperatures)
+    temperatures = _sensor_temperatures(onboard.temperatures)
     return Simulation(
         orbit=orbit,
         motion=motion,
-        house=house,
-        telemetry=_telemetry(house, motion, measured),
+        onboard=onboard,
+        telemetry=_telemetry(onboard, motion, measured),
         errors=sensors.sensor_errors(field, own, temperatures, for_sensors),
     )
 
 
-def _telemetry(house: House, motion: Motion, field: FloatArray) -> FloatArray:
+def _telemetry(onboard: Onboard, motion: Motion, field: FloatArray) -> FloatArray:
     return digitised(
         {
-            **{f"{name} current": values for name, values in house.currents.items()},
-            **{f"{name} temperature": values for name, values in house.temperatures.items()},
+            **{f"{name} current": values for name, values in onboard.currents.items()},
+            **{f"{name} temperature": values for name, values in onboard.temperatures.items()},
             **_by_axis("torquer {} moment", motion.command),
             **_by_axis("field {}", field),
             "wheel speed": motion.wheel / c.WHEEL_FULL * c.WHEEL_FULL_RPM,
-            "battery voltage": house.supply.voltage,
+            "battery voltage": onboard.supply.voltage,
         }
     )
 

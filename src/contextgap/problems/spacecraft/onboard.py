@@ -16,7 +16,7 @@ from contextgap.problems.spacecraft.telemetry import PANELS
 
 
 @dataclass(frozen=True, eq=False)
-class House:
+class Onboard:
     """Currents, temperatures and battery, one entry per time step.
 
     Parameters
@@ -34,7 +34,7 @@ class House:
     supply: power.Supply
 
 
-def keep_house(orbit: Orbit, schedule: Schedule, motion: Motion, step: float) -> House:
+def fly_onboard(orbit: Orbit, schedule: Schedule, motion: Motion, step: float) -> Onboard:
     """Return what the Sun, the schedule and the actuators make of the household.
 
     Parameters
@@ -72,7 +72,7 @@ def keep_house(orbit: Orbit, schedule: Schedule, motion: Motion, step: float) ->
         "amplifier": thermal.amplifier_temperature(inside.temperature, loads.transmitter, step),
         "boom": boom,
     }
-    return House(currents, temperatures, supply)
+    return Onboard(currents, temperatures, supply)
 
 
 def _facing(sun: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ _BLOCK = 1024  # contexts at once, since kernel values of many may be large
 
 
 @dataclass(frozen=True)
-class Reference:
+class Answers:
     """Python's answers at m contexts: the index of the recommended arm, and what is believed.
 
     ``mean``, ``half_width`` and ``gap``, of shape (m, arms), are those after the last step, and
@@ -43,24 +43,24 @@ class Reference:
         return np.asarray(two[:, 1] - two[:, 0])
 
 
-def reference(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Reference:
+def answers_of(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answers:
     """Return a policy's answers; ``rule`` is the same policy as plain arrays."""
     blocks = [
         _block(policy, rule, contexts[first : first + _BLOCK])
         for first in range(0, len(contexts), _BLOCK)
     ]
-    return Reference(
+    return Answers(
         **{
             field.name: np.concatenate([getattr(block, field.name) for block in blocks])
-            for field in fields(Reference)
+            for field in fields(Answers)
         }
     )
 
 
-def _block(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Reference:
+def _block(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answers:
     belief = Belief(policy._model.posterior(contexts, policy._active), policy.width)
     choice = policy._choose(contexts)
-    return Reference(
+    return Answers(
         contexts=contexts,
         arm=choice.arm,
         mean=belief.mean,
