@@ -52,7 +52,7 @@ def test_the_report_of_one_run_is_true_of_one_run(tmp_path):
     assert "spread" not in page  # the same thing is called bandwidth throughout
     assert 'href="policy.cgap"' in page
     assert 'href="records.parquet"' in page
-    assert "<code>contextgap " in page
+    assert "<code>contextgap" in page
     for phase in ("reading", "tuning on held-out rows", "exploring", "learning the policy"):
         assert f'<th scope="row">{phase}</th>' in page
     problem = Sinusoids().sample(240, seed=0)

@@ -13,7 +13,7 @@ import contextgap as cg
 from contextgap.explorers import Explorer, least_pulled
 from contextgap.kernels import Kernel
 from contextgap.problems import FixedData, Maker, Problem, Sinusoids
-from contextgap.recommenders import HighestUpper, Recommender
+from contextgap.recommenders import Recommender
 from contextgap.recommenders.history import Choice
 from contextgap.recommenders.rules import ClearChoice
 from contextgap.testing import (
@@ -389,7 +389,7 @@ class Fickle(Best):
 
 
 @dataclass(frozen=True)
-class WrongShortcut(HighestUpper):
+class WrongShortcut(HighestMean):
     def decided(self, least, most, slack):
         rows = len(least.mean)
         return ClearChoice(np.zeros(rows, dtype=np.intp), np.ones(rows, dtype=bool))
