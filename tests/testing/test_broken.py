@@ -389,7 +389,7 @@ class Fickle(Best):
 
 
 @dataclass(frozen=True)
-class WrongShortcut(HighestMean):
+class WrongShortcut(cg.HighestMean):
     def decided(self, least, most, slack):
         rows = len(least.mean)
         return ClearChoice(np.zeros(rows, dtype=np.intp), np.ones(rows, dtype=bool))
