@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -31,6 +33,13 @@ class Belief:
         self.half_width = width.half_width(posterior)
         self.upper = self.mean + self.half_width
         self.lower = self.mean - self.half_width
+
+    def row(self, place: int) -> Self:
+        """Return the belief at one of several contexts."""
+        one = copy(self)
+        for name, values in vars(self).items():
+            vars(one)[name] = values[place].copy()
+        return one
 
     @cached_property
     def gap(self) -> FloatArray:

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.belief import Belief
 from contextgap.policy import Policy
 
-_BLOCK = 2000  # contexts at a time, so that memory stays bounded
 _JITTER = 0.1
 _EVERY = 4  # every fourth context is held out
 _MOST = 4500  # contexts to fit at; the normal equations take time in proportion
@@ -72,12 +70,11 @@ class Decided(NamedTuple):
         """Ask a policy."""
         shape = (len(contexts), len(policy.arms))
         mean, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
-        for first in range(0, len(contexts), _BLOCK):
-            rows = slice(first, first + _BLOCK)
-            posterior = policy._model.posterior(contexts[rows], policy._active)
-            belief = Belief(posterior, policy.width)
+        arm = np.empty(len(contexts), dtype=np.intp)
+        for rows, choice, evidence in policy._decisions(contexts):
+            belief, arm[rows] = evidence.belief, choice.arm
             mean[rows], lower[rows], upper[rows] = belief.mean, belief.lower, belief.upper
-        return cls(contexts, deployed_arms(policy, contexts), mean, lower, upper)
+        return cls(contexts, arm, mean, lower, upper)
 
     def share_kept(self, policy: Policy) -> float:
         """Return the share of contexts at which another policy decides the same."""

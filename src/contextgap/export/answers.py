@@ -12,7 +12,7 @@ from contextgap.belief import Belief, gaps
 from contextgap.export.rule import DecisionRule
 from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
-from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
+from contextgap.recommenders import Choice, HighestMean, HighestUpper, SmallestGapInHistory
 
 _BLOCK = 1024  # contexts at once, since kernel values of many may be large
 
@@ -46,8 +46,8 @@ class Answers:
 def answers_of(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answers:
     """Return a policy's answers; ``rule`` is the same policy as plain arrays."""
     blocks = [
-        _block(policy, rule, contexts[first : first + _BLOCK])
-        for first in range(0, len(contexts), _BLOCK)
+        _block(policy, rule, contexts[rows], choice, evidence.belief)
+        for rows, choice, evidence in policy._decisions(contexts)
     ]
     return Answers(
         **{
@@ -57,9 +57,9 @@ def answers_of(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answ
     )
 
 
-def _block(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answers:
-    belief = Belief(policy._model.posterior(contexts, policy._active), policy.width)
-    choice = policy._choose(contexts)
+def _block(
+    policy: Policy, rule: DecisionRule, contexts: FloatArray, choice: Choice, belief: Belief
+) -> Answers:
     return Answers(
         contexts=contexts,
         arm=choice.arm,

@@ -14,7 +14,7 @@ from contextgap.base import files
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.labels import Label, label_array
-from contextgap.belief import Belief, Decision
+from contextgap.belief import Decision
 from contextgap.kernels import Kernel
 from contextgap.methods import Method
 from contextgap.models import Model
@@ -198,12 +198,9 @@ class Policy:
         rows, single = self._read(context)
         if not single:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
-        choice = self._rules.method.recommender.choose(self._evidence(rows))
-        table = self._model.posterior(rows, self._active)
-        posterior = table._replace(mean=table.mean[0], std=table.std[0])
+        ((_, choice, evidence),) = self._decisions(rows)
         reason = f"deployed by {type(self._rules.method.recommender).__name__}"
-        belief = Belief(posterior, self._rules.width)
-        return Decision.of(belief, self.arms, int(choice.arm[0]), reason)
+        return Decision.of(evidence.belief.row(0), self.arms, int(choice.arm[0]), reason)
 
     def certificate(self, contexts: Any) -> Certificate:
         """Return a bound on the simple regret of every recommendation.
@@ -400,15 +397,18 @@ class Policy:
         return picks
 
     def _choose(self, rows: FloatArray) -> Choice:
-        choices = [
-            self._rules.method.recommender.choose(self._evidence(rows[block]))
-            for block in self._blocks(len(rows))
-        ]
+        choices = [choice for _, choice, _ in self._decisions(rows)]
         if not choices:
             return Choice(np.empty(0, dtype=np.intp), np.empty(0))
         arms: list[IntArray] = [choice.arm for choice in choices]
         gaps: list[FloatArray] = [choice.gap for choice in choices]
         return Choice(np.concatenate(arms), np.concatenate(gaps))
+
+    def _decisions(self, rows: FloatArray) -> Iterator[tuple[slice, Choice, ModelEvidence]]:
+        """Blocks of rows, what is chosen there, and what it was chosen by."""
+        for block in self._blocks(len(rows)):
+            evidence = self._evidence(rows[block])
+            yield block, self._rules.method.recommender.choose(evidence), evidence
 
     def _blocks(self, rows: int) -> Iterator[slice]:
         size = max(1, _BLOCK // max(1, len(self._model), len(self._active)))
