@@ -3,11 +3,19 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.experiments import run
 from contextgap.explorers import KnowledgeGradient, LookAhead
-from contextgap.explorers.knowledge_gradient import expected_gain, spread_over
+from contextgap.explorers.knowledge_gradient import (
+    distances,
+    expected_gain,
+    gain,
+    highest_line,
+    spread_over,
+)
 from contextgap.problems import Sinusoids
 from tests.explorers import dense
 
@@ -139,3 +147,25 @@ def test_references_of_another_dimension():
     assert learner.pending == 0
     with pytest.raises(ValueError, match="references must have 1 numbers per context"):
         run(EXPLORE, EXPLOIT, method=wrong)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n_arms=st.integers(1, 5), seed=st.integers(0, 10**6), kind=st.sampled_from(["any", "ties"]))
+def test_the_highest_of_several_lines_is_that_of_quadrature(n_arms, seed, kind):
+    rng = np.random.default_rng(seed)
+    mean, slope = rng.normal(size=(4, n_arms)), rng.normal(size=(4, n_arms))
+    if kind == "ties":
+        mean, slope = mean.round(), slope.round()
+    z = np.linspace(-10, 10, 20001)
+    lines = (mean[..., None] + slope[..., None] * z).max(axis=1)
+    density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    expected = (lines * density).sum(axis=-1) * (z[1] - z[0]) - mean.max(axis=1)
+    np.testing.assert_allclose(highest_line(mean, slope), expected, atol=1e-6)
+
+
+def test_the_highest_line_is_the_gain_where_one_arm_moves(rng):
+    mean, move = rng.normal(size=(7, 4)), rng.normal(size=(7, 1))
+    for arm in range(4):
+        slope = move * (np.arange(4) == arm)
+        expected = gain(distances(mean)[:, [arm]], move)[:, 0]
+        np.testing.assert_allclose(highest_line(mean, slope), expected, atol=1e-12)
