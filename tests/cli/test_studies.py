@@ -206,3 +206,8 @@ def test_interrupting_keeps_finished_parts_and_says_how_to_go_on(tmp_path):
     assert "goes on from there" in complaint
     assert "Traceback" not in complaint
     assert list(parts.rglob("*.json"))
+
+
+def test_names_with_colons_are_shown_as_they_are():
+    shown = call("run", "nowhere:X", code=2)
+    assert "nowhere:X: there is no module nowhere" in shown.output

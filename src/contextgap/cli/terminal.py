@@ -26,9 +26,10 @@ from rich.progress import (
 )
 from rich.table import Table
 
-out = Console(highlight=False)
+# No emoji: ":X:" in a user's label or path is that and nothing else.
+out = Console(highlight=False, emoji=False)
 # Progress and complaints go to the error stream, so that output can be piped.
-err = Console(stderr=True, highlight=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 
 def command_line() -> str:
