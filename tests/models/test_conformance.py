@@ -14,7 +14,7 @@ import contextgap as cg
 from contextgap.export import ExportError
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import learner as learner_room
-from contextgap.models import DenseHistoryModel, DenseModel, ExactModel, KeepsHistory
+from contextgap.models import DenseHistoryModel, DenseModel, ExactModel, JointModel, KeepsHistory
 
 KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3
 
@@ -26,10 +26,18 @@ class SharingModel(DenseModel):
     shares = True
 
     def alike(self, one, two):
-        return np.where(one[:, None] == two, 1.0, 0.6)
+        return np.where(one[:, None] == two, 1.0, 0.5)
+
+    def information_gain(self, arms):
+        gram = self._noisy() / self.ridge
+        return np.full(len(arms), np.linalg.slogdet(gram)[1] / 2)
 
 
-MODELS = [ExactModel, DenseModel, DenseHistoryModel, SharingModel]
+class SharingHistoryModel(SharingModel, DenseHistoryModel):
+    kind = "test: sharing with history"
+
+
+MODELS = [ExactModel, DenseModel, DenseHistoryModel, SharingModel, JointModel]
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.kind)
 
 
@@ -204,11 +212,60 @@ class TestModel:
         same(again.posterior(NEW, range(ARMS)), model.posterior(NEW, range(ARMS)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("prior_mean", [0.4, "auto"])
+def test_the_joint_model_is_the_dense_one_that_shares(prior_mean):
+    joint, dense = (kind(KERNEL, RIDGE, ARMS, prior_mean) for kind in (JointModel, SharingModel))
+    contexts, arms, rewards = data(60)
+    for model in (joint, dense):
+        model.observe_many(contexts[:20], arms[:20], rewards[:20])
+    pending = {2: [NEW[0]], 0: [NEW[1], NEW[2]]}
+    for place in range(20, 60):
+        for model in (joint, dense):
+            model.observe(contexts[place], int(arms[place]), float(rewards[place]))
+        if place % 9 == 0:
+            same(joint.posterior(NEW, range(ARMS)), dense.posterior(NEW, range(ARMS)))
+            late = [model.posterior(NEW[4], [1, 2], pending) for model in (joint, dense)]
+            np.testing.assert_allclose(late[0].std, late[1].std, rtol=1e-7)
+            moves = [model.moves(NEW[:2], 1, NEW, pending) for model in (joint, dense)]
+            np.testing.assert_allclose(*moves, atol=1e-9)
+
+
+def test_the_joint_model_grows_over_chunks_and_arms():
+    rng = np.random.default_rng(0)
+    contexts, arms = rng.uniform(-1, 1, (1300, 2)), rng.integers(4, size=1300)
+    rewards = np.sin(3 * contexts[:, 0] + arms)
+    joint = JointModel(KERNEL, 0.1, 4, 0.0)
+    joint.observe_many(contexts, arms, rewards)
+    joint.add_arm()
+    joint.observe(NEW[0], 4, 1.0)
+    expected = SharingModel(KERNEL, 0.1, 5, 0.0)
+    expected.observe_many(
+        np.vstack([contexts, NEW[:1]]), np.append(arms, 4), np.append(rewards, 1.0)
+    )
+    same(joint.posterior(NEW, range(5)), expected.posterior(NEW, range(5)))
+
+
+@pytest.mark.parametrize("ridge", [1e-8, 1e-4])
+def test_the_joint_model_keeps_its_digits_where_the_ridge_is_small(ridge):
+    contexts = np.random.default_rng(1).uniform(-1, 1, (80, 2))
+    arms = np.arange(80) % ARMS
+    joint, dense = (kind(cg.Gaussian(0.3), ridge, ARMS) for kind in (JointModel, SharingModel))
+    for context, arm in zip(contexts, arms.tolist(), strict=True):
+        joint.observe(context, arm, float(context[0]))
+    dense.observe_many(contexts, arms, contexts[:, 0])
+    one, two = (model.posterior(NEW, range(ARMS)) for model in (joint, dense))
+    np.testing.assert_allclose(one.std, two.std, rtol=1e-5, atol=1e-7)
+
+
 @pytest.fixture(params=MODELS, ids=lambda kind: kind.kind)
 def kind(request, monkeypatch):
     """A kind of model that all new learners use."""
-    monkeypatch.setattr(learner_room, "new_model", request.param)
+    use(monkeypatch, request.param)
     return request.param
+
+
+def use(monkeypatch, kind):
+    monkeypatch.setattr(learner_room, "new_model", lambda *settings: kind(*settings[:4]))
 
 
 def explored(method="contextual-gap", steps=25, **settings):
@@ -246,7 +303,7 @@ class TestRooms:
         if not issubclass(kind, KeepsHistory):
             pytest.skip("it keeps no history")
         policy = explored("contextual-gap-history").freeze()
-        monkeypatch.setattr(learner_room, "new_model", DenseHistoryModel)
+        use(monkeypatch, SharingHistoryModel if kind.shares else DenseHistoryModel)
         expected = explored("contextual-gap-history").freeze()
         assert policy.recommend(NEW).tolist() == expected.recommend(NEW).tolist()
         bounds = [each.certificate(NEW).bound for each in (policy, expected)]
@@ -316,12 +373,12 @@ class TestRooms:
             assert code.recommend(NEW).tolist() == expected
 
     def test_exports_of_look_backs(self, kind, tmp_path):
-        if not issubclass(kind, KeepsHistory):
+        if not issubclass(kind, KeepsHistory) or kind.shares:
             policy = explored().freeze()
             rules = policy._rules
             method = cg.METHODS["contextual-gap-history"]
             vars(policy)["_rules"] = type(rules)(method, rules.width, rules.burn_in)
-            with pytest.raises(ExportError, match="keeps no history"):
+            with pytest.raises(ExportError, match="cannot be exported"):
                 policy.to_onnx(tmp_path / "p.onnx")
             return
         policy = explored("contextual-gap-history").freeze()

@@ -141,7 +141,11 @@ def _table(policy: Policy, support: Support) -> ArmTable:
     if len(support.factors) != 1 or (looks_back and support.innovations is None):
         raise ExportError(
             f"a model of kind {model.kind!r} cannot be exported: "
-            + ("it keeps no history to look back on" if looks_back else "it has several factors")
+            + (
+                "a look-back needs the steps of each arm"
+                if looks_back
+                else "it has several factors"
+            )
         )
     factor, size = support.factors[0][1], len(support.weights)
     if support.innovations is None:

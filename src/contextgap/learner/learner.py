@@ -74,6 +74,11 @@ class Learner:
     retune
         When to ``tune``: ``"doubling"`` whenever the number of rewards has doubled, ``"never"``
         only when told to. By default ``"doubling"`` if no kernel is given, else ``"never"``.
+    sharing
+        How much arms have in common where a kernel is given: the correlation between the expected
+        rewards of two arms at the same context, from 0, nothing, to below 1. A reward of one arm
+        then teaches something about all others, at the price of a step that takes time in the
+        square of all observations. Bounds are heuristic.
 
     Examples
     --------
@@ -98,11 +103,16 @@ class Learner:
         prior_mean: float | str | None = None,
         seed: int | None = None,
         retune: str | None = None,
+        sharing: float = 0.0,
     ) -> None:
         labels = read_labels(arms)
-        start = read_settings(len(labels), kernel, ridge, prior_mean, width, burn_in, retune)
+        start = read_settings(
+            len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing
+        )
         self._rules = Rules(read_method(method), start.width, start.burn_in)
-        self._model = new_model(start.kernel, start.ridge, len(labels), start.prior_mean)
+        self._model = new_model(
+            start.kernel, start.ridge, len(labels), start.prior_mean, start.sharing
+        )
         check_history(self._rules.method.recommender, self._model)
         self._followed: Follower | None = None
         self._kernel_given, self._next_tune = kernel is not None, start.first_tune

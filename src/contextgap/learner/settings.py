@@ -26,6 +26,8 @@ class Settings(NamedTuple):
         Pulls per arm before the method takes over.
     first_tune
         After how many rewards to learn scales first; None for never.
+    sharing
+        Correlation between arms; 0 for arms that have nothing in common.
     """
 
     kernel: Kernel
@@ -34,10 +36,18 @@ class Settings(NamedTuple):
     width: Width
     burn_in: int
     first_tune: int | None
+    sharing: float
 
 
 def read_settings(
-    n_arms: int, kernel: Any, ridge: Any, prior_mean: Any, width: Any, burn_in: Any, retune: Any
+    n_arms: int,
+    kernel: Any,
+    ridge: Any,
+    prior_mean: Any,
+    width: Any,
+    burn_in: Any,
+    retune: Any,
+    sharing: Any,
 ) -> Settings:
     """Return a learner's settings; None stands for what was left out."""
     burn_in = checks.whole("burn_in", burn_in, least=0)
@@ -46,6 +56,11 @@ def read_settings(
     if prior_mean is not None:
         prior_mean = read_prior_mean(prior_mean)
     unscaled = kernel is None
+    sharing = checks.at_least("sharing", sharing, 0, "a correlation such as 0.5")
+    if sharing >= 1:
+        raise ValueError(f"sharing must be below 1, a correlation such as 0.5, got {sharing!r}")
+    if unscaled and sharing:
+        raise ValueError("sharing needs a kernel: give one too, or leave both out")
     if unscaled:
         _check_left_out(ridge=ridge, prior_mean=prior_mean)
         kernel, prior_mean = Gaussian(1.0), "auto"
@@ -65,6 +80,7 @@ def read_settings(
         width=width,
         burn_in=burn_in,
         first_tune=max(_FEW, burn_in * n_arms) if retune == "doubling" else None,
+        sharing=sharing,
     )
 
 

@@ -16,6 +16,7 @@ from contextgap.models.base import (
 from contextgap.models.choice import describe_model, new_model, restored_model, weighted_model
 from contextgap.models.dense import DenseHistoryModel, DenseModel
 from contextgap.models.exact import ExactModel
+from contextgap.models.joint import JointModel
 from contextgap.models.observations import Observations, check_floats
 from contextgap.models.tracked import TrackedModel
 
@@ -27,6 +28,7 @@ __all__ = [
     "ExactModel",
     "Follower",
     "History",
+    "JointModel",
     "KeepsHistory",
     "LeftOut",
     "LookAhead",

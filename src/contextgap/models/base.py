@@ -198,6 +198,7 @@ class Model(ABC):
 
     kind: ClassVar[str]  # what files call it
     version: ClassVar[int] = 1  # of its arrays in files
+    shares: ClassVar[bool] = False  # whether a reward of one arm says something about others
     file_version: ClassVar[int] = 2  # the format from which on releases can read such files
     kinds: ClassVar[dict[str, type[Model]]] = {}
 
@@ -221,6 +222,10 @@ class Model(ABC):
     def n_arms(self) -> int:
         """Number of arms, retired ones included."""
         return self.observed.n_arms
+
+    def settings(self) -> dict[str, Any]:
+        """Return what this kind of model is made with besides kernel, ridge and prior mean."""
+        return {}
 
     def prior(self) -> float:
         """Return the prior mean as a number."""

@@ -13,16 +13,21 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
 from contextgap.models.base import Model
 from contextgap.models.exact import ExactModel
+from contextgap.models.joint import JointModel
 
 
-def new_model(kernel: Kernel, ridge: float, n_arms: int, prior_mean: float | str) -> Model:
-    """Return the model that learners use."""
+def new_model(
+    kernel: Kernel, ridge: float, n_arms: int, prior_mean: float | str, sharing: float = 0.0
+) -> Model:
+    """Return the model that learners use; ``sharing`` is the correlation of arms, below 1."""
+    if sharing > 0:
+        return JointModel(kernel, ridge, n_arms, prior_mean, sharing)
     return ExactModel(kernel, ridge, n_arms, prior_mean)
 
 
 def describe_model(model: Model) -> dict[str, Any]:
     """Return what a file's header says about a model."""
-    return {"kind": model.kind, "version": model.version}
+    return {"kind": model.kind, "version": model.version, **model.settings()}
 
 
 def restored_model(
@@ -34,14 +39,14 @@ def restored_model(
     prior_mean: float | str,
 ) -> Model:
     """Return the model of a file; files of release 0.1 do not name theirs, which is exact."""
-    description = {"kind": "exact", "version": 1} if description is None else description
-    kind = Model.kinds.get(description["kind"])
-    if kind is None or description["version"] > kind.version:
+    settings: dict[str, Any] = dict(description or {"kind": "exact", "version": 1})
+    name, version = settings.pop("kind"), settings.pop("version")
+    kind = Model.kinds.get(name)
+    if kind is None or version > kind.version:
         raise ValueError(
-            f"it holds a model of kind {description['kind']!r}, version {description['version']}, "
-            "which this release does not know"
+            f"it holds a model of kind {name!r}, version {version}, unknown to this release"
         )
-    model = kind(kernel, ridge, n_arms, prior_mean)
+    model = kind(kernel, ridge, n_arms, prior_mean, **settings)
     model.restore(arrays)
     return model
 

@@ -8,7 +8,7 @@ Every question solves the full linear system.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ class DenseModel(Model):
     """Solve the full linear system for every question; constructed as every ``Model``."""
 
     kind = "dense"
-    shares: ClassVar[bool] = False  # whether a reward of one arm says something about others
 
     def alike(self, one: IntArray, two: IntArray) -> FloatArray:
         """Return how similar arms are, shape (one, two)."""

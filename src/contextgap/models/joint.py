@@ -1,0 +1,435 @@
+"""Exact posteriors of arms that share what they learn.
+
+All observations are one Gaussian process over pairs of a context and an arm, with covariance
+k(x, x')·B[a, a'], where B says how alike arms are. With L·Lᵀ = K∘B + ridge·I over all n
+observations, one matrix serves all arms: M = L⁻¹, its columns grouped by the arm that was observed.
+The part of the context's kernel values that belongs to arm a gives u_a = M_a·k_a, and
+
+    v_b = Σ_a B[b, a]·u_a        mean_b = m + v_b·(z − m·w)        std_b² = k(x, x) − v_b·v_b
+
+so all arms together cost one read of M, n² numbers. An observation appends one row to L and to M,
+
+    row of M = (−vᵀM, 1)/d        d = √(variance + ridge)
+
+A new column of M is zero above the new row, so rows are only ever written at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from contextgap.base.arrays import FloatArray, IntArray, Rows
+from contextgap.kernels import Kernel
+from contextgap.models.arm import new_rows, pivot, root
+from contextgap.models.base import (
+    NOTHING_PENDING,
+    Follower,
+    History,
+    KeepsHistory,
+    LeftOut,
+    Model,
+    Pending,
+    PlainFollower,
+    Posterior,
+    Support,
+)
+from contextgap.models.observations import Observations, check_floats
+
+_BLOCK = 2**21  # numbers of v held at once, for all arms together
+_CHUNK = 512  # observations of a large batch taken in at once
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+class GroupedInverse:
+    """The inverse M of a growing Cholesky factor, its columns grouped by arm."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.size = 0
+        self.counts = [0] * n_arms
+        self._groups = [np.zeros((16, 16)) for _ in range(n_arms)]
+
+    def group(self, arm: int) -> FloatArray:
+        """Return the columns of an arm's observations, shape (n, own)."""
+        return self._groups[arm][: self.size, : self.counts[arm]]
+
+    def add_arm(self) -> None:
+        """Add a group without columns."""
+        self.counts.append(0)
+        self._groups.append(np.zeros((max(16, self.size), 16)))
+
+    def extend(self, rows: FloatArray, corner: FloatArray, arms: IntArray) -> None:
+        """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n), and corner the triangle C."""
+        first, end = self.size, self.size + len(rows)
+        own = solve_triangular(corner, np.eye(len(corner)), lower=True)
+        below = [-own @ (rows @ self.group(arm)) for arm in range(len(self.counts))]
+        for arm, old in enumerate(below):
+            new = np.flatnonzero(arms == arm)
+            count = self.counts[arm]
+            group = self._reserve(arm, end, count + len(new))
+            group[first:end, :count] = old
+            group[first:end, count : count + len(new)] = own[:, new]
+            self.counts[arm] = count + len(new)
+        self.size = end
+
+    def truncate(self, size: int, counts: Sequence[int]) -> None:
+        """Forget all rows from ``size`` on, and the columns behind the first ``counts``."""
+        for arm, count in enumerate(counts):
+            group = self._groups[arm]
+            group[size:, count:] = 0.0  # a later column must be zero above its first row
+        self.size, self.counts = size, list(counts)
+
+    def snapshot(self) -> GroupedInverse:
+        """Return an inverse that stays as it is; rows are shared, not copied."""
+        copy = GroupedInverse(0)
+        copy.size, copy.counts, copy._groups = self.size, list(self.counts), list(self._groups)
+        return copy
+
+    def _reserve(self, arm: int, rows: int, columns: int) -> FloatArray:
+        group = self._groups[arm]
+        if rows > group.shape[0] or columns > group.shape[1]:
+            wanted = zip(group.shape, (rows, columns), strict=True)
+            grown = np.zeros([2 * need if need > have else have for have, need in wanted])
+            grown[: group.shape[0], : group.shape[1]] = group
+            self._groups[arm] = group = grown
+        return group
+
+
+class JointModel(Model, KeepsHistory):
+    """Exact posteriors of arms that are alike, updated in O(n²) per observation of any arm.
+
+    Parameters
+    ----------
+    kernel
+        Similarity of contexts.
+    ridge
+        Regularisation.
+    n_arms
+        Number of arms to start with.
+    prior_mean
+        A number, or ``"auto"`` for the average reward seen.
+    sharing
+        Correlation between the expected rewards of two arms at a context, above 0 and below 1.
+    """
+
+    kind = "joint"
+    shares = True
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        ridge: float,
+        n_arms: int,
+        prior_mean: float | str = 0.0,
+        sharing: float = 0.5,
+    ) -> None:
+        super().__init__(kernel, ridge, n_arms, prior_mean)
+        self.sharing = sharing
+        self._inverse = GroupedInverse(n_arms)
+        self._z, self._w = Rows(), Rows()
+        self._gain = 0.0
+        self._assumed: list[tuple[FloatArray, int]] = []
+        # What was computed for the last single context: tell usually follows ask.
+        self._asked: tuple[tuple[bytes, int], FloatArray] | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return what this kind of model has besides kernel, ridge and prior mean."""
+        return {"sharing": self.sharing}
+
+    def information_gain(self, arms: Sequence[int]) -> FloatArray:
+        """Return ½ ln det(I + K∘B/ridge) of all observations, for each arm."""
+        return np.full(len(arms), self._gain)
+
+    def add_arm(self) -> None:
+        """Add an arm without observations; the others tell something about it."""
+        self.observed.add_arm()
+        self._inverse.add_arm()
+        self._asked = None
+
+    def observe(self, context: FloatArray, arm: int, reward: float) -> None:
+        """Take in one reward."""
+        self.observe_many(context[None], np.array([arm]), np.array([reward]))
+
+    def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+        """Take in many rewards, in chunks."""
+        self._assume(NOTHING_PENDING)
+        for first in range(0, len(arms), _CHUNK):
+            chunk = slice(first, first + _CHUNK)
+            rows = self._append(contexts[chunk], arms[chunk])
+            n, new = len(self), len(rows)
+            lower = rows[:, n:]
+            heard = np.stack([rewards[chunk], np.ones(new)], axis=1)
+            known = np.stack([self._z.view, self._w.view], axis=1)
+            z, w = solve_triangular(lower, heard - rows[:, :n] @ known, lower=True).T
+            self._z.extend(z)
+            self._w.extend(w)
+            for entry in lower.diagonal().tolist():
+                self._gain += math.log(entry) - 0.5 * math.log(self.ridge)
+            self.observed.extend(contexts[chunk], arms[chunk], rewards[chunk])
+
+    def mark(self) -> tuple[int, list[int], float]:
+        """Return what ``rewind`` needs to come back to this state."""
+        return len(self), [self.observed.count(arm) for arm in range(self.n_arms)], self._gain
+
+    def rewind(self, mark: tuple[int, list[int], float]) -> None:
+        """Undo all observations since ``mark``, also where one was interrupted half way."""
+        size, counts, self._gain = mark
+        self._inverse.truncate(size, counts)
+        self._z.truncate(size)
+        self._w.truncate(size)
+        self.observed.truncate(size)
+        self._assumed, self._asked = [], None
+
+    def posterior(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> Posterior:
+        """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
+        self._assume(pending)
+        points = np.atleast_2d(contexts)
+        mean, std = np.empty((2, len(points), len(arms)))
+        prior = self.prior()
+        weights = self._z.view - prior * self._w.view
+        for rows, v in self._solved(points, arms):
+            mean[rows] = prior + np.einsum("n,bnm->mb", weights, v[:, : len(weights)])
+            prior_variance = self.kernel.diagonal(points[rows])[:, None]
+            std[rows] = root(prior_variance - np.einsum("bnm,bnm->mb", v, v))
+        if contexts.ndim == 1:
+            mean, std = mean[0], std[0]
+        return Posterior(mean, std, self.information_gain(arms), self.ridge, self.n_arms)
+
+    def moves(
+        self,
+        contexts: FloatArray,
+        arm: int,
+        points: FloatArray,
+        pending: Pending = NOTHING_PENDING,
+    ) -> FloatArray:
+        """Return how far trying an arm at contexts would move all arms' means at points."""
+        self._assume(pending)
+        every = range(self.n_arms)
+        tried = np.concatenate([v[0] for _, v in self._solved(contexts, [arm])], axis=1)
+        prior_variance = self.kernel.diagonal(contexts)
+        variance = np.maximum(prior_variance - np.einsum("nm,nm->m", tried, tried), 0.0)
+        steps = [
+            pivot(float(left), self.ridge, float(whole), len(tried))
+            for left, whole in zip(variance, prior_variance, strict=True)
+        ]
+        alike = self._alike(np.array(every), np.array([arm]))[:, 0]
+        moves = self.kernel(points, contexts)[..., None] * alike
+        for rows, v in self._solved(points, every):
+            moves[rows] -= np.einsum("bnp,nm->pmb", v, tried)
+        return np.asarray(moves / np.array(steps)[:, None])
+
+    def follow(self, points: FloatArray | None = None) -> Follower:
+        """Return what asks for the posterior at points anew every time."""
+        return PlainFollower(self, points)
+
+    def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
+        """Return the posteriors after ``since`` observations, one more, ..., all of them."""
+        self._assume(NOTHING_PENDING)
+        prior, n = self.prior(), len(self)
+        weights = self._z.view - prior * self._w.view
+        mean, std = np.empty((2, len(arms), n - since + 1, len(contexts)))
+        for rows, v in self._solved(contexts, arms):
+            steps = np.cumsum(v * weights[None, :, None], axis=1)
+            spent = np.cumsum(np.square(v), axis=1)
+            start = np.zeros((len(arms), 1, v.shape[2]))
+            mean[:, :, rows] = prior + np.concatenate([start, steps], axis=1)[:, since:]
+            left = self.kernel.diagonal(contexts[rows]) - np.concatenate([start, spent], axis=1)
+            std[:, :, rows] = root(left[:, since:])
+        diagonal = np.array([1.0 / entry for entry in self._diagonal()])
+        gains = np.concatenate([[0.0], np.cumsum(np.log(diagonal) - 0.5 * math.log(self.ridge))])
+        gain = gains[since:, None]
+        states = [
+            Posterior(m, s, gain, self.ridge, self.n_arms) for m, s in zip(mean, std, strict=True)
+        ]
+        return History(states, np.tile(np.arange(n - since + 1)[:, None], (1, len(arms))))
+
+    def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
+        """Return beliefs at observed contexts without what was heard there.
+
+        With c the diagonal of C⁻¹ = MᵀM, α = C⁻¹(y − m) and q = k_bᵀC⁻¹e_i, leaving out
+        observation i moves the mean of arm b by −q·α_i/c_i and its variance by q²/c_i. Where k
+        visits that always heard the same are left out together, c_i becomes 1/ridge − k·(1/ridge −
+        c_i) and both changes are k-fold.
+        """
+        log, prior = self.observed, self.prior()
+        posterior = self.posterior(log.contexts[places], arms)
+        whole = self._whole()
+        own = whole[:, places]
+        precision = np.einsum("ni,ni->i", own, own)
+        solved = (self._z.view - prior * self._w.view) @ own
+        known = np.maximum(1.0 / self.ridge - precision, 0.0)
+        left = np.where(visits == 1, precision, 1.0 / self.ridge - visits * known)
+        left = np.maximum(left, _TINY)
+        for rows, v in self._solved(log.contexts[places], arms):
+            told = np.einsum("bni,ni->ib", v, own[:, rows])
+            share = (visits[rows] / left[rows])[:, None]
+            posterior.mean[rows] -= told * solved[rows, None] * share
+            posterior.std[rows] = np.sqrt(posterior.std[rows] ** 2 + told**2 * share)
+        return LeftOut(posterior, solved / left)
+
+    def sums(
+        self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what is known of Σ weight · (expected reward) over contexts and arms."""
+        self._assume(NOTHING_PENDING)
+        chosen = np.asarray(arms, dtype=np.intp)
+        gram = self.kernel(contexts, contexts)
+        between = self._alike(chosen, chosen)
+        variance = np.einsum("kxb,xy,kyc,bc->k", weights, gram, weights, between, optimize=True)
+        if not len(self):
+            return variance, np.zeros((len(weights), 0))
+        spread = weights @ self._alike(chosen, self.observed.arms)  # (k, contexts, observations)
+        right = np.einsum("nx,kxn->nk", self.kernel(self.observed.contexts, contexts), spread)
+        whole = self._whole()
+        v = whole @ right
+        return np.maximum(variance - np.einsum("nk,nk->k", v, v), 0.0), v.T @ whole
+
+    def support_sizes(self, arms: Sequence[int]) -> list[int]:
+        """Return how many points each arm's posterior rests on: all."""
+        return [len(self)] * len(arms)
+
+    def supports(self, arms: Sequence[int]) -> list[Support]:
+        """Return what each arm's posterior rests on.
+
+        With s how alike an arm is to those observed, v = L⁻¹·diag(s)·k: the factor to solve with
+        is diag(s)⁻¹·L.
+        """
+        self._assume(NOTHING_PENDING)
+        whole, n = self._whole(), len(self)
+        lower = solve_triangular(whole, np.eye(n), lower=True) if n else whole
+        weights = (self._z.view - self.prior() * self._w.view) @ whole
+        found = []
+        for arm in arms:
+            alike = self._alike(np.array([arm]), self.observed.arms)[0]
+            packed = (lower / alike[:, None])[np.tril_indices(n)]
+            points = self.observed.contexts
+            found.append(Support(points, alike * weights, ((1, packed),), self._gain))
+        return found
+
+    def snapshot(self) -> Self:
+        """Return a model that stays as this one is now; the inverse is shared, not copied."""
+        copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean, self.sharing)
+        copy.observed = self.observed.snapshot()
+        copy._inverse = self._inverse.snapshot()
+        copy._inverse.size = len(self)
+        copy._inverse.counts = [self.observed.count(arm) for arm in range(self.n_arms)]
+        copy._z, copy._w, copy._gain = Rows.of(self._z.view), Rows.of(self._w.view), self._gain
+        return copy
+
+    def refitted(self, kernel: Kernel, ridge: float, prior_mean: float | str) -> Self:
+        """Return a model of the same observations with other settings."""
+        model = type(self)(kernel, ridge, self.n_arms, prior_mean, self.sharing)
+        log = self.observed
+        model.observe_many(log.contexts, log.arms, log.rewards)
+        return model
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything observed and derived, for a file."""
+        self._assume(NOTHING_PENDING)
+        groups = {f"inverse{arm}": self._inverse.group(arm) for arm in range(self.n_arms)}
+        return {**self.observed.arrays(), **groups, "z": self._z.view, "w": self._w.view}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what ``arrays`` returned; raise ``ValueError`` if it does not fit together."""
+        self.observed = Observations.restored(arrays, self.n_arms)
+        n = len(self)
+        for name in ("z", "w"):
+            check_floats(arrays[name], (n,))
+        self._z, self._w = Rows.of(arrays["z"]), Rows.of(arrays["w"])
+        inverse = GroupedInverse(self.n_arms)
+        inverse.size, inverse.counts = n, [self.observed.count(arm) for arm in range(self.n_arms)]
+        for arm, count in enumerate(inverse.counts):
+            check_floats(arrays[f"inverse{arm}"], (n, count))
+            inverse._reserve(arm, n, count)[:n, :count] = arrays[f"inverse{arm}"]
+        self._inverse, self._gain = inverse, 0.0
+        diagonal = self._diagonal()
+        if n and diagonal.min() <= 0:
+            raise ValueError("an inverse's diagonal is not positive")
+        for entry in diagonal.tolist():  # one by one in order of arrival, so that no bit differs
+            self._gain -= math.log(entry) + 0.5 * math.log(self.ridge)
+
+    def _alike(self, one: IntArray, two: IntArray) -> FloatArray:
+        return np.where(one[:, None] == two, 1.0, self.sharing)
+
+    def _seen(self) -> tuple[FloatArray, IntArray]:
+        """Contexts and arms of all rows, assumed ones after the others."""
+        log = self.observed
+        if not self._assumed:
+            return log.contexts, log.arms
+        late = np.array([context for context, _ in self._assumed])
+        contexts = np.vstack([log.contexts.reshape(-1, late.shape[1]), late])
+        return contexts, np.append(log.arms, [arm for _, arm in self._assumed])
+
+    def _parts(self, points: FloatArray) -> FloatArray:
+        """u_a = M_a·k_a for every arm, shape (all arms, rows, points)."""
+        key = (points.tobytes(), self._inverse.size) if len(points) == 1 else None
+        if key is not None and self._asked is not None and self._asked[0] == key:
+            return self._asked[1]
+        contexts, whose = self._seen()
+        parts = np.zeros((self.n_arms, len(whose), len(points)))
+        if len(whose):
+            values = self.kernel(contexts, points)
+            for arm in range(self.n_arms):
+                parts[arm] = self._inverse.group(arm) @ values[whose == arm]
+        if key is not None:
+            self._asked = key, parts
+        return parts
+
+    def _solved(
+        self, points: FloatArray, arms: Sequence[int]
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield blocks of points, and v of each arm there, shape (arms, rows, points)."""
+        size = max(1, _BLOCK // max(1, self._inverse.size * self.n_arms))
+        for first in range(0, len(points), size):
+            rows = slice(first, min(first + size, len(points)))
+            parts = self._parts(points[rows])
+            common = self.sharing * parts.sum(axis=0)
+            yield rows, common + (1 - self.sharing) * parts[list(arms)]
+
+    def _append(self, contexts: FloatArray, arms: IntArray) -> FloatArray:
+        """Add rows to the inverse; return those of L, [Vᵀ, C]."""
+        parts = self._parts(contexts)
+        own = parts[arms, :, np.arange(len(arms))].T
+        v = self.sharing * parts.sum(axis=0) + (1 - self.sharing) * own
+        gram = self.kernel(contexts, contexts) * self._alike(arms, arms)
+        rows = new_rows(v, gram, self.ridge)
+        n = len(v)
+        self._inverse.extend(rows[:, :n], rows[:, n:], arms)
+        return rows
+
+    def _assume(self, pending: Pending) -> None:
+        """Have the inverse count exactly the pending picks."""
+        waiting = [(context, arm) for arm, contexts in pending.items() for context in contexts]
+        known = self._assumed
+        same = len(known) <= len(waiting) and all(
+            a is b and one == two for (a, one), (b, two) in zip(known, waiting, strict=False)
+        )
+        if known and not same:
+            counts = [self.observed.count(arm) for arm in range(self.n_arms)]
+            self._inverse.truncate(len(self), counts)
+            self._assumed, self._asked = [], None
+        for context, arm in waiting[len(self._assumed) :]:
+            self._append(context[None], np.array([arm]))
+            self._assumed.append((context, arm))
+
+    def _whole(self) -> FloatArray:
+        """M with columns in order of arrival."""
+        whole = np.empty((len(self), len(self)))
+        for arm in range(self.n_arms):
+            whole[:, self.observed.places(arm)] = self._inverse.group(arm)[: len(self)]
+        return whole
+
+    def _diagonal(self) -> FloatArray:
+        """The diagonal of M, in order of arrival."""
+        diagonal = np.empty(len(self))
+        for arm in range(self.n_arms):
+            places = self.observed.places(arm)
+            diagonal[places] = self._inverse.group(arm)[places, np.arange(len(places))]
+        return diagonal
