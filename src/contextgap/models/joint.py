@@ -370,8 +370,9 @@ class JointModel(Model, KeepsHistory):
     def _parts(self, points: FloatArray) -> FloatArray:
         """u_a = M_a·k_a for every arm, shape (all arms, rows, points)."""
         key = (points.tobytes(), self._inverse.size) if len(points) == 1 else None
-        if key is not None and self._asked is not None and self._asked[0] == key:
-            return self._asked[1]
+        asked = self._asked  # once: another thread may replace it meanwhile
+        if asked is not None and asked[0] == key:
+            return asked[1]
         contexts, whose = self._seen()
         parts = np.zeros((self.n_arms, len(whose), len(points)))
         if len(whose):
