@@ -15,15 +15,7 @@ from contextgap.widths import Width
 
 
 class Belief:
-    """Means, intervals and gaps of all arms; arms are the last axis of every array.
-
-    Parameters
-    ----------
-    posterior
-        Means and standard deviations.
-    width
-        How standard deviations become intervals.
-    """
+    """Means, intervals and gaps of all arms; arms are the last axis of every array."""
 
     def __init__(self, posterior: Posterior, width: Width) -> None:
         self.mean = posterior.mean

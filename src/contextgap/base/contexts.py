@@ -15,17 +15,7 @@ from contextgap.base.arrays import FloatArray
 
 
 class Intake(NamedTuple):
-    """Contexts that have been read.
-
-    Parameters
-    ----------
-    rows
-        One context per row.
-    single
-        Whether the user passed one context rather than a table of them.
-    schema
-        What is known about contexts after these.
-    """
+    """Contexts as an array, whether the user passed only one, and the schema known after them."""
 
     rows: FloatArray
     single: bool
@@ -34,15 +24,7 @@ class Intake(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextSchema:
-    """How many numbers a context has and, if they came in a DataFrame, what they are called.
-
-    Parameters
-    ----------
-    dimension
-        Numbers per context; None until the first context is seen.
-    columns
-        Names in order, for contexts that came with names.
-    """
+    """How many numbers a context has (None before the first) and, if they had names, the names."""
 
     dimension: int | None = None
     columns: tuple[str, ...] | None = None
@@ -50,13 +32,9 @@ class ContextSchema:
     def read(self, contexts: Any, called: str = "contexts") -> Intake:
         """Return ``contexts`` as a float array, or raise an error that names what is wrong.
 
-        Parameters
-        ----------
-        contexts
-            One context (1-D, a mapping or a pandas Series by name) or a table of them (2-D, a
-            pandas or polars DataFrame). Names are matched, reordered and, if surplus, ignored.
-        called
-            What errors call the argument.
+        One context is 1-D, a mapping or a pandas Series; a table is 2-D, or a pandas or polars
+        DataFrame. Columns are matched by name, so their order does not matter and surplus ones are
+        ignored. Errors call the argument ``called``.
         """
         try:
             return self._read(contexts)

@@ -15,17 +15,11 @@ from typing import IO, Any
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[IO[Any]]:
-    """Yield a file that takes the place of the one at ``path`` when the block ends well.
+    """Yield a file that replaces the one at ``path`` if the block ends without an error.
 
-    Links are followed, the mode of an older file is kept, and what is no regular file is refused.
-    What a killed process left behind is removed by the next one that writes the same file.
-
-    Parameters
-    ----------
-    path
-        Where to write.
-    text
-        Whether to yield a text file (UTF-8, line ends as written) instead of a binary one.
+    Text files are UTF-8 with line ends as written. Links are followed, the mode of an older file is
+    kept, and anything but a regular file is refused. A temporary file that a killed process left
+    behind is removed by the next process that writes the same file.
     """
     target = Path(os.path.realpath(path))
     mode = _mode(path, target)

@@ -111,12 +111,9 @@ def phases() -> Iterator[Phases]:
 
 @contextmanager
 def complaints(resume: str | None = None) -> Iterator[None]:
-    """Turn errors a user can mend into one line and exit code 2, Ctrl-C into 130.
+    """Turn errors a user can mend into one line and exit code 2, and Ctrl-C into exit code 130.
 
-    Parameters
-    ----------
-    resume
-        How to go on after an interruption.
+    ``resume`` tells the user how to continue after an interruption.
     """
     try:
         yield

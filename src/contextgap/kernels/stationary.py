@@ -57,12 +57,9 @@ def _exponential(exponent: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Stationary(Kernel):
-    """A kernel of the distance between two contexts, counted in bandwidths.
+    """A kernel of the distance between two contexts in units of the bandwidth.
 
-    Parameters
-    ----------
-    bandwidth
-        One number, or one per dimension.
+    The bandwidth is one number, or one per dimension.
     """
 
     bandwidth: float | Sequence[float]

@@ -14,18 +14,10 @@ _FEW = 10  # rewards, of all arms together, from which scales are first learnt
 
 
 class Settings(NamedTuple):
-    """What a learner starts with.
+    """The settings a learner starts with, some of which tuning replaces later.
 
-    Parameters
-    ----------
-    kernel, ridge, prior_mean
-        As given; until they are learnt, something to go on.
-    width
-        How standard deviations become intervals.
-    burn_in
-        Pulls per arm before the method takes over.
-    first_tune
-        After how many rewards to learn scales first; None for never.
+    ``burn_in`` counts pulls per arm, ``first_tune`` rewards before the first tuning (None for
+    never).
     """
 
     kernel: Kernel

@@ -70,19 +70,7 @@ class StoppingRule:
 
 
 class ReferenceWatch:
-    """The posterior at fixed contexts, followed as rewards come.
-
-    Parameters
-    ----------
-    model
-        The model to follow.
-    reference
-        Contexts, shape (m, d).
-    recommender
-        The rule to deploy by.
-    width
-        How standard deviations become intervals.
-    """
+    """The posterior at fixed contexts of shape (m, d), updated with every reward."""
 
     def __init__(
         self, model: Model, reference: FloatArray, recommender: Recommender, width: Width

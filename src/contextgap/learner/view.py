@@ -17,22 +17,10 @@ from contextgap.widths import Width
 
 @dataclass
 class View:
-    """A model, in which picks whose reward is still to come count as made.
+    """A model together with the picks whose rewards are still to come.
 
-    Parameters
-    ----------
-    model
-        What was observed.
-    pending
-        Picks whose reward is still to come.
-    active
-        The model's indices of the arms to choose from.
-    width
-        How standard deviations become intervals.
-    rng
-        The one source of randomness.
-    follower
-        Gives what follows reference points from step to step.
+    ``active`` holds the model's indices of the arms to choose from; ``follower`` makes an object
+    that keeps the posterior at reference points up to date.
     """
 
     model: Model

@@ -30,13 +30,7 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
 class Arm:
-    """What one arm's rewards say.
-
-    Parameters
-    ----------
-    ridge
-        Regularisation.
-    """
+    """The rewards of one arm and the posterior they give."""
 
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge

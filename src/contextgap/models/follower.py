@@ -109,14 +109,9 @@ def carried_over(
 
 
 class ExactFollower(Follower):
-    """Follows the exact model: one matrix–vector product per observation and arm.
+    """Follows the exact model at points of shape (m, d).
 
-    Parameters
-    ----------
-    model
-        The model to follow.
-    points
-        Where, shape (m, d); nowhere at first if left out.
+    Every observation takes one matrix–vector product per arm.
     """
 
     def __init__(self, model: ExactModel, points: FloatArray | None = None) -> None:

@@ -27,18 +27,11 @@ from contextgap.models.follower import FollowedArm, carried_over
 
 @dataclass
 class _Late:
-    """An observation that distant points have not heard of yet.
+    """An observation that distant points do not take into account yet.
 
-    Parameters
-    ----------
-    point
-        Where it was made.
-    factor_row, diagonal
-        Its row of the arm's Cholesky factor.
-    error
-        The reward minus its expectation, over the diagonal.
-    ones_error
-        The same for rewards that are all 1.
+    ``factor_row`` and ``diagonal`` are its row of the arm's Cholesky factor. ``error`` is the
+    reward minus its expectation, divided by the diagonal; ``ones_error`` is the same if all rewards
+    are 1.
     """
 
     point: int

@@ -34,20 +34,11 @@ _MOST = 2000  # rows looked at
 
 @dataclass(frozen=True)
 class _Rows:
-    """Logged rows, each with beliefs that know nothing of its own reward.
+    """Logged rows, each with a posterior from which its own reward was left out.
 
-    Parameters
-    ----------
-    places
-        Which of all observations.
-    contexts, arms, rewards
-        What was logged; arms are the model's indices.
-    posterior
-        Of the active arms, shape (rows, active arms).
-    error
-        What the prediction of each reward missed.
-    visits
-        How often each observation was made; 1 where every visit had noise of its own.
+    ``places`` are positions among all observations, ``arms`` the model's indices, and the posterior
+    has shape (rows, active arms). ``error`` is reward minus prediction; ``visits`` counts repeated
+    observations, and is 1 where every visit had noise of its own.
     """
 
     places: IntArray
@@ -86,21 +77,9 @@ def score(
 ) -> Card:
     """Return the score card of a policy.
 
-    Parameters
-    ----------
-    model
-        What was observed.
-    labels, active
-        All arms, and the indices of those to choose from.
-    rules
-        How to deploy.
-    seed
-        For rules that draw at random.
-    probability
-        With which probability certificates hold.
-    propensities
-        With which probability each logged arm was chosen, in the order in which rewards were told;
-        None if that is not known.
+    ``active`` holds the indices of the arms to choose from, ``probability`` is that with which
+    certificates hold, and ``propensities`` are the probabilities with which the logged arms were
+    chosen, in the order in which rewards were told, or None if unknown.
     """
     if len(model) < 2:
         raise ValueError(f"a score needs at least 2 rewards, got {len(model)}")

@@ -16,18 +16,10 @@ from contextgap.widths import Width
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings that learner and policy share.
+    """The settings that learner and policy share; ``burn_in`` counts pulls per arm.
 
-    Parameters
-    ----------
-    method
-        How to explore and how to deploy.
-    width
-        How standard deviations become intervals.
-    burn_in
-        Pulls per arm before the method takes over.
-    hindsight
-        Whether kernel, ridge or prior mean were chosen after seeing rewards.
+    ``hindsight`` says whether kernel, ridge or prior mean were chosen after seeing rewards, so that
+    bounds are no longer guaranteed.
     """
 
     method: Method

@@ -44,12 +44,8 @@ class Choice:
 class _Intervals:
     """Every arm's interval at every context and step.
 
-    Parameters
-    ----------
-    lower, upper
-        By arm: shape (states of the arm, contexts).
-    states
-        Row t: which state each arm is in at step t.
+    Each arm's ``lower`` and ``upper`` have shape (states of the arm, contexts), and row t of
+    ``states`` says which state each arm is in at step t.
     """
 
     def __init__(self, lower: list[FloatArray], upper: list[FloatArray], states: IntArray) -> None:

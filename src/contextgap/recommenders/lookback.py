@@ -14,15 +14,10 @@ from contextgap.recommenders.history import Choice
 
 
 class LookBack:
-    """The smallest gap over the latest steps, at fixed contexts.
+    """The smallest gap over the ``last`` steps, or over all if None, at fixed contexts.
 
-    Each step counts with the prior mean of its time; a policy with ``prior_mean="auto"`` looks back
-    with today's.
-
-    Parameters
-    ----------
-    last
-        How many steps to look back; None for all.
+    Each step uses the prior mean of its time, whereas a policy with ``prior_mean="auto"`` looks
+    back with the current one.
     """
 
     def __init__(self, last: int | None) -> None:

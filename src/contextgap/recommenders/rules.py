@@ -40,22 +40,10 @@ class Evidence(Protocol):
 
 
 class ModelEvidence:
-    """Evidence that a model gives.
+    """The evidence that a model gives at contexts of shape (m, d).
 
-    Parameters
-    ----------
-    model
-        The posterior, and through it every earlier one.
-    contexts
-        Contexts to recommend for, shape (m, d).
-    arms
-        The model's indices of the arms to choose from.
-    width
-        How standard deviations become intervals.
-    burn_in_end
-        Observations after which the look-back starts.
-    seed
-        For rules that draw at random.
+    ``arms`` are the model's indices of the arms to choose from; the look-back starts after
+    ``burn_in_end`` observations, and ``seed`` is for rules that draw at random.
     """
 
     def __init__(
@@ -100,15 +88,7 @@ class Recommender(Component, ABC):
 
 
 class ClearChoice(NamedTuple):
-    """Choices that may not need exact widths.
-
-    Parameters
-    ----------
-    arm
-        The arm chosen at each context, where it is certain.
-    certain
-        Where it is.
-    """
+    """The arm chosen at each context, and where that choice is certain without exact widths."""
 
     arm: IntArray
     certain: NDArray[np.bool_]

@@ -73,16 +73,10 @@ def learn(
 
 
 def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
-    """Return the share of the arms' averages' squared error that a model does away with.
+    """Return the share of the squared error of the arms' averages that a model removes.
 
-    Every reward is predicted from its arm's others, by the model and by their average.
-
-    Parameters
-    ----------
-    errors
-        What the model's predictions miss, one array per arm.
-    rewards
-        The rewards.
+    Every reward is predicted from the other rewards of its arm, by the model and by their average;
+    ``errors`` are the model's errors, one array per arm.
     """
     overall = float(np.concatenate(rewards).mean())
     plain = sum(float(np.square(errors_of_averages(y, overall)).sum()) for y in rewards)
@@ -118,17 +112,7 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True)
 class _Fit:
-    """Fits kernels to the same observations.
-
-    Parameters
-    ----------
-    data
-        Contexts and rewards of every arm.
-    rough
-        A part of them, to try out starts on.
-    criterion
-        A name from ``CRITERIA``.
-    """
+    """Fits kernels to the same observations; starts are tried on a part, ``rough``."""
 
     data: Data
     rough: Data

@@ -55,20 +55,11 @@ class Scales:
 
 
 class Search:
-    """The search for a kernel's scales.
+    """The search for a kernel's scales, from one array of contexts and one of rewards per arm.
 
-    Its point θ is the logarithms of the bandwidths, in units of √d standard deviations of their
-    column; of slope and offset, where the kernel has them; and of ratio, the ridge over the reward
-    scale.
-
-    Parameters
-    ----------
-    terms
-        The kernel.
-    contexts, rewards
-        One array of each per arm, none empty.
-    criterion
-        A name from ``CRITERIA``.
+    The search variable θ holds the logarithms of the bandwidths, in units of √d standard deviations
+    of their column; of slope and offset, where the kernel has them; and of ratio, the ridge over
+    the reward scale. No arm's arrays are empty.
     """
 
     def __init__(

@@ -16,16 +16,8 @@ from contextgap.kernels.stationary import Stationary
 class Terms:
     """A kernel without its overall factor: main + slope · trend + offset · 1.
 
-    Parameters
-    ----------
-    main
-        The part whose weight is 1.
-    trend
-        A linear part beside a main part with bandwidths; None if there is none.
-    slope
-        The weight of the trend.
-    offset
-        The weight of the constant part; None if the kernel has none.
+    Only a main part with bandwidths can have a linear trend beside it; trend and offset are None
+    where the kernel has no such part.
     """
 
     main: Kernel

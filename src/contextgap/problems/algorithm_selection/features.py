@@ -20,18 +20,10 @@ def read_features(
     statuses: Relation | None,
     steps: Mapping[str, Sequence[str]],
 ) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return one context per instance, and its columns' names.
+    """Return one context per instance, averaged over repetitions, and its columns' names.
 
-    Parameters
-    ----------
-    instances
-        Names of the instances.
-    values
-        The features; those of several repetitions are averaged.
-    statuses
-        How each step of the feature computation ended.
-    steps
-        Which features each step provides.
+    ``statuses`` says how each step of the feature computation ended, and ``steps`` which features
+    each step provides.
     """
     names = values.others((INSTANCE, REPETITION))
     table = mean_per_instance(values, names, instances)

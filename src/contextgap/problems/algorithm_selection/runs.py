@@ -17,16 +17,9 @@ PENALTY = 10.0  # PAR10: a run that did not finish counts ten times the cutoff
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Performance of every algorithm on every instance, lower is better.
+    """Performance, shape (instances, algorithms) and averaged over repetitions; lower is better.
 
-    Parameters
-    ----------
-    instances
-        Names, in the order of their first run.
-    algorithms
-        Names, in the order of their first run.
-    performance
-        Shape (instances, algorithms), averaged over repetitions.
+    Instances and algorithms are in the order of their first run.
     """
 
     instances: tuple[str, ...]
@@ -37,18 +30,10 @@ class Runs:
 def read_runs(
     relation: Relation, description: Description, known: Container[str], penalty: float
 ) -> Runs:
-    """Return the table of performance.
+    """Return the table of performance from the runs, one per row of ``relation``.
 
-    Parameters
-    ----------
-    relation
-        The runs, one per row.
-    description
-        Which attribute is the performance, and what it means.
-    known
-        Instances that other files of the scenario mention.
-    penalty
-        By how much the cutoff is multiplied where a run did not finish in time.
+    ``known`` holds the instances that other files of the scenario mention; a run that did not
+    finish in time counts as ``penalty`` times the cutoff.
     """
     for row, name in enumerate(relation.instances):
         if name not in known:

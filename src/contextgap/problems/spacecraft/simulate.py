@@ -26,18 +26,8 @@ from contextgap.problems.spacecraft.telemetry import digitised
 class Simulation:
     """A simulated flight, one entry per time step.
 
-    Parameters
-    ----------
-    orbit
-        Where it was, and what follows from that.
-    motion
-        How it tumbled.
-    onboard
-        Currents, temperatures and battery.
-    telemetry
-        The digitised channels, in the order of CHANNELS, shape (n, channels).
-    errors
-        Each sensor's reading minus the Earth's field in body axes, nT, shape (n, sensors, 3).
+    ``telemetry`` holds the digitised channels in the order of CHANNELS; ``errors`` is each sensor's
+    reading minus the Earth's field in body axes, nT, shape (n, sensors, 3).
     """
 
     orbit: Orbit
@@ -48,18 +38,10 @@ class Simulation:
 
 
 def simulate(tle: tuple[str, str], n: int, step: float, seed: Any = None) -> Simulation:
-    """Return a flight; a longer one from the same seed begins with the shorter one.
+    """Return a flight of ``n`` time steps, ``step`` seconds apart.
 
-    Parameters
-    ----------
-    tle
-        The two lines of orbital elements.
-    n
-        Number of time steps.
-    step
-        s between time steps.
-    seed
-        Fixes schedule, attitude and noise.
+    ``tle`` is the two lines of orbital elements. A longer flight from the same seed begins with the
+    shorter one.
     """
     children = np.random.default_rng(seed).spawn(5)
     for_schedule, for_attitude, for_rotor, for_sensors, for_field = children
