@@ -26,7 +26,7 @@ class Belief:
 
     @cached_property
     def gap(self) -> FloatArray:
-        """Max over other arms of upper, minus own lower; 0 for an only arm."""
+        """Highest upper bound of the other arms minus the own lower bound; 0 for a single arm."""
         return gaps(self.lower, self.upper)
 
     @cached_property
@@ -36,7 +36,7 @@ class Belief:
 
     @cached_property
     def challenger(self) -> IntArray:
-        """The arm with the highest upper, the leader excluded (the leader itself if alone)."""
+        """The arm other than the leader with the highest upper bound (a single arm is both)."""
         if self.upper.shape[-1] == 1:
             return self.leader
         is_leader = np.arange(self.upper.shape[-1]) == self.leader[..., None]
@@ -62,9 +62,9 @@ def highest_other(values: FloatArray) -> FloatArray:
 
 
 def leader_and_challenger(lower: FloatArray, upper: FloatArray) -> tuple[int, int]:
-    """Return the leader and the challenger at one context, as ``Belief`` has them.
+    """Return the leader and the challenger at one context, defined as in ``Belief``.
 
-    In plain Python: for as few numbers as there are arms it takes a fraction of the time.
+    This is plain Python because, for as few numbers as there are arms, it is several times as fast.
     """
     lowers, uppers = lower.tolist(), upper.tolist()
     if len(uppers) == 1:

@@ -91,9 +91,9 @@ RECOMMENDED = "knowledge-gradient"
 
 
 def read_method(method: Any) -> Method:
-    """Return a method from its name, or "auto", or "package.module:name", or itself.
+    """Return a method from its name, "auto", "package.module:name", or itself.
 
-    An explorer alone, or its class where that is named, is deployed by the highest mean.
+    An explorer without a recommender deploys the highest mean.
     """
     if isinstance(method, str) and not names.is_path(method):
         if method == "auto":

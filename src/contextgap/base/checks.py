@@ -77,14 +77,14 @@ def fraction(name: str, value: Any, most: float = 1.0) -> float:
 
 
 def instance(name: str, value: Any, kind: type, example: str) -> None:
-    """Raise unless ``value`` is an instance of ``kind``; a class passed by mistake is named."""
+    """Raise unless ``value`` is an instance of ``kind``; the error notices a class not called."""
     if not isinstance(value, kind):
         got = f"the class {value.__name__}; call it" if isinstance(value, type) else repr(value)
         raise TypeError(f"{name} must be a {kind.__name__} such as {example}, got {got}")
 
 
 def same_length(**lengths: int) -> None:
-    """Raise unless all the named lengths agree."""
+    """Raise unless all the named lengths are equal."""
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{count} {name}" for name, count in lengths.items())
         raise ValueError(f"one entry per context is needed, got {listed}")

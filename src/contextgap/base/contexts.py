@@ -145,7 +145,7 @@ def _check_distinct(names: Iterable[str]) -> None:
 
 
 def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
-    """Describe the first entry that is no number; a None in a table is a gap, found later."""
+    """Describe the first entry that is not a number; a None in a table becomes NaN, found later."""
     for place, value in np.ndenumerate(array):
         gap = value is None and place
         if not gap and not isinstance(value, Real | Decimal | np.bool_):

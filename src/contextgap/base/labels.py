@@ -42,7 +42,7 @@ def _equals_itself(label: Any) -> bool:
 
 
 def check_label(label: Any) -> None:
-    """Raise unless ``label`` can serve as an arm's name."""
+    """Raise unless ``label`` can be an arm's label."""
     try:
         hash(label)
     except TypeError:

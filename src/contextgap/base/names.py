@@ -86,7 +86,7 @@ def _module(path: str, name: str) -> ModuleType:
 
 
 def _is_missing(error: ModuleNotFoundError, name: str) -> bool:
-    """Whether the module itself is missing, or a package it lies in; not one that it imports."""
+    """Whether the module itself, or a package it lies in, is missing; not one that it imports."""
     return error.name is not None and f"{name}.".startswith(f"{error.name}.")
 
 

@@ -47,7 +47,7 @@ def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[
 
 
 def _mode(path: str | os.PathLike[str], target: Path) -> int:
-    """Return the mode that the file is to have; raise if there can be no such file."""
+    """Return the mode for the new file; raise if no file can be written there."""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}")
     try:
@@ -66,7 +66,7 @@ def _prefix(target: Path) -> str:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove unfinished files of processes on this machine that are no more."""
+    """Remove unfinished files of processes on this machine that no longer run."""
     host = re.escape(f".{target.name}.{socket.gethostname()}-")
     leftover = re.compile(rf"{host}(\d+)-.*\.part")
     with suppress(OSError):  # a folder that may not be read is no reason not to write

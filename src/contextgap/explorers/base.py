@@ -17,7 +17,7 @@ from contextgap.models import LookAhead
 
 
 def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
-    """Raise unless reference contexts, if these are contexts, have the dimension of all others."""
+    """Raise unless reference contexts, if given as contexts, have as many numbers as all others."""
     if reference.ndim == 2 and reference.shape[1] != dimension:
         raise ValueError(
             f"references must have {dimension} numbers per context, as the contexts do, "
@@ -111,7 +111,7 @@ class Explorer(Component, ABC):
         """Return the position of the arm to try."""
 
     def choose(self, pool: Pool) -> int:
-        """Return which of several contexts to try an arm at; a random one unless a rule says."""
+        """Return which of several contexts to try an arm at; a random one by default."""
         return any_context(pool)
 
 
@@ -132,7 +132,7 @@ def choose_context(pool: Pool, explorer: Explorer) -> int:
 
 
 def largest_gap(pool: Pool) -> int:
-    """Return the context whose leader may miss most, where a reward is needed most."""
+    """Return the context with the largest regret bound, where a reward is needed most."""
     return int(pool.belief.gap.min(axis=-1).argmax())
 
 
@@ -142,7 +142,7 @@ def least_pulled(moment: Moment) -> int:
 
 
 def explore(moment: Moment, explorer: Explorer, burn_in: int) -> tuple[int, str]:
-    """Return the arm to try and why: every arm ``burn_in`` times in turn, then the explorer's."""
+    """Return the arm to try and why: each arm ``burn_in`` times in turn, then the rule's pick."""
     if min(moment.pulls) < burn_in:
         return least_pulled(moment), "burn-in"
     pick: Any = explorer.pick(moment)  # of a class that anybody may have written

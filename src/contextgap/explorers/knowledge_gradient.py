@@ -65,7 +65,7 @@ class KnowledgeGradient(Explorer):
         return int(self.gain(moment).argmax())
 
     def gain(self, moment: Moment) -> FloatArray:
-        """Return how much trying each arm now is expected to raise what deployment pays."""
+        """Return by how much trying each arm now is expected to raise the reward of deployment."""
         if self.references is not None:
             ahead = moment.look_ahead(self._given)
             return expected_gain(LookAhead(ahead.mean[:-1], ahead.move[:-1]))
@@ -73,7 +73,7 @@ class KnowledgeGradient(Explorer):
         return expected_gain(moment.look_ahead(places))
 
     def choose(self, pool: Pool) -> int:
-        """Return the context at which the best arm to try promises the highest gain.
+        """Return the context at which the best arm to try has the highest expected gain.
 
         References are the given ones, or up to ``most`` contexts of the pool.
         """
@@ -109,8 +109,8 @@ def _read_references(references: Any) -> tuple[tuple[float, ...], ...]:
 def spread_over(seen: int, most: int) -> IntArray:
     """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``.
 
-    From one step to the next they stay, or one is added, or every other one goes, so that what is
-    known about them can be carried over.
+    From one step to the next all places stay, one is added, or every second one is dropped, so that
+    most of what was computed for them can be reused.
     """
     stride = 1
     while seen > most * stride:
@@ -133,7 +133,7 @@ def gain_of(mean: FloatArray, arm: int, moves: FloatArray) -> FloatArray:
 
 
 def distances(mean: FloatArray) -> FloatArray:
-    """Return how far each arm's mean is from the best other one; infinite for an only arm."""
+    """Return each arm's distance from the best other mean; infinite for a single arm."""
     if mean.shape[1] == 1:
         return np.full_like(mean, np.inf)  # nothing to choose, nothing to gain
     top_two = np.partition(mean, -2, axis=1)[:, -2:]

@@ -165,7 +165,7 @@ def per_dimension(name: str, value: Any, hint: str) -> float | tuple[float, ...]
 
 
 def check_count(name: str, value: Any, dimension: int) -> None:
-    """Raise if a per-dimension setting has another number of entries than contexts have."""
+    """Raise if a per-dimension setting does not have one entry per number of a context."""
     if isinstance(value, tuple) and len(value) != dimension:
         raise ValueError(
             f"{name} has {len(value)} entries but contexts have {dimension} numbers; "

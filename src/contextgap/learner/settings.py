@@ -61,7 +61,7 @@ def read_settings(
 
 
 def _check_left_out(**settings: Any) -> None:
-    """Refuse settings that would be learnt anyway."""
+    """Refuse settings that would be learnt anyway because no kernel is given."""
     for name, value in settings.items():
         if value is not None:
             raise ValueError(

@@ -85,7 +85,7 @@ class ReferenceWatch:
         self._active: tuple[int, ...] = ()
 
     def bound(self, active: tuple[int, ...], burn_in_end: int, seed: int) -> FloatArray:
-        """Catch up with the model and return max(0, gap of the arm to deploy) at every context."""
+        """Take in new rewards and return max(0, gap of the arm to deploy) at every context."""
         rule = self._recommender
         if isinstance(rule, SmallestGapInHistory):
             self._look(rule, active, burn_in_end)
@@ -96,7 +96,7 @@ class ReferenceWatch:
         return np.maximum(rule.choose(evidence).gap, 0.0)
 
     def _look(self, rule: SmallestGapInHistory, active: tuple[int, ...], burn_in_end: int) -> None:
-        """Have the look-back see every step since the last call."""
+        """Update the look-back with every step since the last call."""
         if self._look_back is None or active != self._active:
             self._look_back = LookBack(rule.last)  # gaps to other arms are not comparable
             self._active = active

@@ -35,7 +35,7 @@ class View:
         return [self.model.observed.count(i) + self.pending.count(i) for i in self.active]
 
     def moment(self, context: FloatArray) -> Moment:
-        """Return what there is to see from one context."""
+        """Return what an explorer sees at one context."""
         return Moment(
             believe=lambda: self._believe(context),
             pulls=self.pulls(),
@@ -46,7 +46,7 @@ class View:
         )
 
     def pool(self, contexts: FloatArray) -> Pool:
-        """Return what there is to see from several contexts at once."""
+        """Return what an explorer sees of several contexts at once."""
         model, active, waiting = self.model, self.active, self.pending.by_arm
         return Pool(
             contexts=contexts,

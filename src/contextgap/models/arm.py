@@ -98,10 +98,10 @@ class Arm:
         start: int,
         out: tuple[FloatArray, FloatArray],
     ) -> FloatArray:
-        """Write to ``out`` mean and std after ``start`` observations, one more, ..., all; spoils v.
+        """Write mean and std after ``start`` observations, one more, ..., all to ``out``; spoils v.
 
         L of an earlier step is a leading block of L, so prefixes of v give earlier posteriors.
-        Returns the gain after each.
+        Returns the information gain after each.
         """
         weights = self.weights(prior)
         mean, variance = out
@@ -118,7 +118,7 @@ class Arm:
         return np.asarray(gain[:, None])
 
     def snapshot(self) -> Arm:
-        """Return an arm that stays as this one is now; the factor is shared, not copied."""
+        """Return a copy that later observations do not change; the factor is shared, not copied."""
         copy = Arm(self.ridge)
         copy.factor = self.factor.snapshot()
         copy.factor.truncate(len(self))
@@ -169,8 +169,8 @@ def root(variance: FloatArray) -> FloatArray:
 def pivot(variance: float, ridge: float, prior_variance: float, size: int) -> float:
     """Return √(std² + ridge), the factor's next diagonal entry after ``size`` rows.
 
-    Rounding leaves std² = k(x, x) − v·v wrong by some n·ε·k(x, x); a ridge below that would let
-    the errors grow from row to row, so the entry never goes below it.
+    Rounding leaves an error of about n·ε·k(x, x) in std² = k(x, x) − v·v. With a ridge below that,
+    errors would grow from row to row, so the entry is kept above it.
     """
     return math.sqrt(max(max(variance, 0.0) + ridge, ROUNDING * (size + 1) * prior_variance))
 

@@ -150,7 +150,7 @@ class History(NamedTuple):
 
 
 class Follower(ABC):
-    """The posterior at some points, kept up to date as rewards come; owned by who asked for it."""
+    """The posterior at some points, kept up to date as rewards come; the caller owns it."""
 
     model: Model
 
@@ -175,7 +175,7 @@ class Follower(ABC):
     ) -> LookAhead:
         """Follow reference points from now on; return what trying arms would teach about them.
 
-        ``reference`` holds places of observed contexts, or contexts, shape (m, d).
+        ``reference`` holds places of observed contexts, or contexts of shape (m, d).
         """
 
 
@@ -242,11 +242,11 @@ class Model(ABC):
 
     @abstractmethod
     def mark(self) -> Any:
-        """Return what ``rewind`` needs to come back to this state."""
+        """Return what ``rewind`` needs to return to this state."""
 
     @abstractmethod
     def rewind(self, mark: Any) -> None:
-        """Undo all observations since ``mark``, also where one was interrupted half way."""
+        """Undo all observations since ``mark``, also one that was interrupted half way."""
 
     @abstractmethod
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
@@ -274,7 +274,7 @@ class Model(ABC):
 
     @abstractmethod
     def follow(self, points: FloatArray | None = None) -> Follower:
-        """Return what keeps the posterior at points up to date, which the caller owns."""
+        """Return an object that keeps the posterior at points up to date; the caller owns it."""
 
     def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds | None:
         """Return means and cheap bounds on standard deviations; None if the model has none."""
@@ -283,33 +283,34 @@ class Model(ABC):
 
     @abstractmethod
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        """Return beliefs at observed contexts without what was heard there.
+        """Return posteriors at observed contexts, without the rewards observed there.
 
-        ``places`` says which observations; ``visits`` how many of the same arm, at the same
-        context, to leave out with each.
+        ``places`` are the observations in question; ``visits`` says how many observations of the
+        same arm at the same context to leave out with each.
         """
 
     @abstractmethod
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is known of Σ weight · (expected reward) over contexts and arms.
+        """Return what is known about Σ weight · (expected reward) over contexts and arms.
 
         ``weights`` has shape (k, contexts, arms). The first result is the posterior variance of
-        each sum; the second, shape (k, observations), by how much its mean moves with each reward.
+        each sum; the second, of shape (k, observations), is the change of its mean per unit of each
+        reward.
         """
 
     def support_sizes(self, arms: Sequence[int]) -> list[int]:
-        """Return how many points each arm's posterior rests on."""
+        """Return how many points determine each arm's posterior."""
         return [self.observed.count(arm) for arm in arms]
 
     @abstractmethod
     def supports(self, arms: Sequence[int]) -> list[Support]:
-        """Return what each arm's posterior rests on."""
+        """Return the arrays that determine each arm's posterior."""
 
     @abstractmethod
     def snapshot(self) -> Self:
-        """Return a model that stays as this one is now."""
+        """Return a copy that later observations do not change."""
 
     def refitted(self, kernel: Kernel, ridge: float, prior_mean: float | str) -> Self:
         """Return a model of the same observations with other settings."""
@@ -328,7 +329,7 @@ class Model(ABC):
 
 
 class KeepsHistory(ABC):
-    """A model that still knows every posterior it ever had; the exact look-back needs one."""
+    """A model that can recompute every earlier posterior, which the exact look-back needs."""
 
     @abstractmethod
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
@@ -336,7 +337,7 @@ class KeepsHistory(ABC):
 
 
 class PlainFollower(Follower):
-    """Asks the model anew every time: for models that have nothing to carry over."""
+    """Computes the posterior anew every time, for models that have nothing to carry over."""
 
     def __init__(self, model: Model, points: FloatArray | None = None) -> None:
         self.model = model
@@ -358,7 +359,6 @@ class PlainFollower(Follower):
             yield Posterior(mean, std, gain[0], self.model.ridge, self.model.n_arms)
 
     def posterior(self, arms: Sequence[int]) -> Posterior:
-        """Return the posterior at the points."""
         if self._points is None:
             raise ValueError("no points are followed")
         return self.model.posterior(self._points, arms)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class FollowedArm:
-    """One arm's posterior at points that come and go, followed row by row.
+    """One arm's posterior at a changing set of points, updated row by row.
 
-    Keeps V = L⁻¹K(arm's contexts, points). An observation adds a row, from its row of L, at the
-    price of one matrix–vector product; a point adds a column. The posterior covariances between
-    the points and a context with v = L⁻¹k are then k(x, points) − v·V.
+    Keeps V = L⁻¹K(arm's contexts, points). An observation adds a row, from its row of L, for one
+    matrix–vector product; a point adds a column. The posterior covariances between the points and a
+    context with v = L⁻¹k are then k(x, points) − v·V.
     """
 
     def __init__(self) -> None:
@@ -127,13 +127,11 @@ class ExactFollower(Follower):
             self._prior_variance = model.kernel.diagonal(points)
 
     def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
-        """Take in what was observed since, one reward after the other."""
         while self._seen < len(self.model):
             self._take_in_next()
             yield self._posterior(arms)
 
     def posterior(self, arms: Sequence[int]) -> Posterior:
-        """Take in everything; return the posterior at the points."""
         while self._seen < len(self.model):
             self._take_in_next()
         return self._posterior(arms)
@@ -145,7 +143,6 @@ class ExactFollower(Follower):
         reference: IntArray | FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> LookAhead:
-        """Follow reference points from now on; return what trying arms would teach about them."""
         model = self.model
         here, solved, prior_variance = model.solved_at(context, arms, pending)
         self._move_to(reference)
@@ -178,7 +175,7 @@ class ExactFollower(Follower):
         return Posterior(mean, std, gain, model.ridge, model.n_arms)
 
     def _move_to(self, reference: IntArray | FloatArray) -> None:
-        """Bring every arm up to date, assumed observations included, at the points now wanted."""
+        """Update every arm, assumed observations included, at the points now wanted."""
         kept, added = carried_over(self._reference, reference)
         before = len(self._points)
         seen = reference.dtype.kind == "i"
@@ -197,7 +194,7 @@ class ExactFollower(Follower):
         self._seen = len(self.model)
 
     def _catch_up(self, number: int, told: int | None = None) -> None:
-        """Take in an arm's real observations up to ``told``; without it, all and those assumed."""
+        """Take in an arm's real observations up to ``told``, or all and the assumed ones."""
         arm, followed = self._state(number), self._arms[number]
         contexts, places = self.model.observed.contexts, self.model.observed.places(number)
         end = len(arm) if told is None else told
@@ -223,7 +220,7 @@ class ExactFollower(Follower):
         self._gains[number] = arm.gain
 
     def _add_arms(self) -> None:
-        """Begin to follow arms that are new."""
+        """Begin to follow newly added arms."""
         while len(self._arms) < self.model.n_arms:
             followed = FollowedArm()
             if len(self._points):

@@ -25,7 +25,7 @@ def left_out(
 ) -> tuple[FloatArray, FloatArray]:
     """Return errors and variances of predictions of some rewards from the arm's others.
 
-    ``places`` are those among the arm's own observations; ``visits`` says how many are left out
+    ``places`` are positions among the arm's own observations; ``visits`` says how many to leave out
     with each, itself included. Variances are those of the expected reward, without noise.
     """
     solved = arm.dual(prior)[places]

@@ -110,9 +110,9 @@ class TrackedModel:
     def look_ahead(self, reference: IntArray | FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the means at reference points, and how far trying an arm now would move them.
 
-        As ``ExactModel.look_ahead``, of the point explored next, for all arms. ``reference`` holds
-        numbers of points explored already; or the kernel values between the points to explore and
-        m others, shape (steps, m).
+        As ``ExactModel.look_ahead``, for the point explored next and all arms. ``reference`` holds
+        numbers of points explored already, or the kernel values between the points to explore and m
+        others, shape (steps, m).
         """
         self._follow(reference)
         now, here = self.steps, self.posterior_now()
@@ -156,8 +156,8 @@ class TrackedModel:
     def _catch_up(self) -> None:
         """Bring all points up to date.
 
-        For b late observations of an arm, their rows of its factor are [C, T], C of shape
-        (b, earlier rows) and T triangular, and the rows of V to add are T⁻¹(K − C·V).
+        For b late observations of an arm, the rows of its factor are [C, T], with C of shape (b,
+        earlier rows) and T triangular, and the rows to add to V are T⁻¹(K − C·V).
         """
         far = slice(self._near_end, None)
         for arm, late in enumerate(self._late):
@@ -181,7 +181,7 @@ class TrackedModel:
         self._near_end = min(self.steps + self._window, self._gram.shape[1])
 
     def _follow(self, reference: IntArray | FloatArray) -> None:
-        """Bring every arm's ``followed`` up to date, at the points now wanted."""
+        """Update every arm's ``followed`` at the points now wanted."""
         before, self._reference = self._reference, reference
         everything = np.arange(reference.shape[-1])
         same = before is reference  # comparing kernel values would take longer than the rest

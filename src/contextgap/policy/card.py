@@ -88,13 +88,13 @@ class Card:
 
     @property
     def explained(self) -> float:
-        """Share of the squared error of the arms' averages that predictions do away with."""
+        """Share of the squared error of the arms' averages that the predictions remove."""
         if self.error_of_averages == 0:
             return 0.0
         return 1.0 - (self.error / self.error_of_averages) ** 2
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return what to show a person: a name and a text each."""
+        """Return the card for people: pairs of a name and a text."""
         kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
         return [
             ("value of the policy", f"{self.value} ({self.estimator})"),
@@ -125,7 +125,7 @@ class Card:
 
     @classmethod
     def restored(cls, values: Mapping[str, Any]) -> Self:
-        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is no card."""
+        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is not a card."""
         plain: dict[str, Any] = dict(values)
         for name in ("value", "best_single", "gain", "logged"):
             value, error = (checks.real(name, number) for number in values[name])

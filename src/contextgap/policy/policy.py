@@ -133,7 +133,7 @@ class Policy:
 
     @property
     def probability(self) -> float | None:
-        """With which probability all certificates hold at once; None if they are heuristic.
+        """The probability with which all certificates hold at once; None if they are heuristic.
 
         Scales learnt from the rewards, and a prior mean that follows them (``"auto"``), void the
         guarantee of any width.
@@ -143,15 +143,15 @@ class Policy:
 
     @property
     def counts(self) -> dict[Label, int]:
-        """How many rewards of each arm the policy rests on."""
+        """The number of rewards of each arm that the policy was learnt from."""
         return {self._labels[i]: self._model.observed.count(i) for i in self._active}
 
     @cached_property
     def card(self) -> Card:
-        """How good the policy is, as far as the rewards it was learnt from can tell.
+        """How good the policy is, estimated from the rewards it was learnt from.
 
-        Computed when first asked for, which takes a moment, and kept in the file if it was. A
-        compressed policy has the card of the one it was made from.
+        It is computed when first asked for, which takes a moment, and saved with the policy from
+        then on. A compressed policy has the card of the policy it was made from.
         """
         return self._score(None)
 
@@ -162,7 +162,7 @@ class Policy:
 
     @property
     def compression(self) -> CompressionReport | None:
-        """What compressing cost, for what ``compress`` returned; files do not keep it."""
+        """What compression cost, for a policy that ``compress`` returned; files do not keep it."""
         return self._compression
 
     @property
@@ -384,7 +384,7 @@ class Policy:
         )
 
     def _pick(self, rows: FloatArray) -> IntArray:
-        """The arms that ``_choose`` chooses, without their gaps, which take longer."""
+        """The arms that ``_choose`` chooses, without their gaps, which take longer to compute."""
         rule, model, active = self._rules.method.recommender, self._model, self._active
         if not isinstance(rule, BoundedRule) or not shortcut.pays(rule, model, active):
             return self._choose(rows).arm

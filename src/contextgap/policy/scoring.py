@@ -51,7 +51,7 @@ class _Rows:
 
     @property
     def independent(self) -> float:
-        """How many rows with noise of their own these are worth."""
+        """How many rows with independent noise these are worth."""
         return float((1.0 / self.visits).sum())
 
 
@@ -173,7 +173,7 @@ def _decide(model: Model, active: Sequence[int], rules: Rules, seed: int, rows: 
 
 
 def _errors_of_averages(model: Model) -> FloatArray:
-    """Return what the averages of the arms' other rewards miss, for every observation in order."""
+    """Return each reward minus the average of its arm's others, for every observation in order."""
     errors, overall = np.empty(len(model)), float(model.observed.rewards.mean())
     for arm, rewards in enumerate(model.observed.by_arm()[1]):
         if len(rewards):
@@ -182,10 +182,10 @@ def _errors_of_averages(model: Model) -> FloatArray:
 
 
 def _missed(error: FloatArray, shares: FloatArray, own: FloatArray) -> float:
-    """Return by how much an average is wrong if predictions miss everywhere what they miss on rows.
+    """Return the error of an average if predictions are wrong everywhere as they are on some rows.
 
-    These are the rows whose logged arm has a share. Noise apart, it is how wrong the model is where
-    it matters.
+    These are the rows whose logged arm has a share. Noise apart, this is how wrong the model is
+    where it matters.
     """
     weights = (shares * own).sum(axis=1)
     size = np.abs(weights).sum()
@@ -197,8 +197,8 @@ def _pooled_variance(
 ) -> FloatArray:
     """Return the variance of doubly robust averages if all predictions were equally wrong.
 
-    Few rows count, those whose arm is the policy's. That none of them happened to hear one of the
-    rare large rewards must not pass for certainty.
+    Few rows count, those whose arm is the policy's. If none of them happens to contain one of the
+    rare large rewards, that must not be mistaken for certainty.
     """
     values = np.einsum("kij,ij->ki", shares, rows.posterior.mean)
     counted = np.square((shares * own).sum(axis=2) / chances)
@@ -211,9 +211,9 @@ def _model_variance(
 ) -> FloatArray:
     """Return the variance of each average of expected rewards, weighted by shares.
 
-    A posterior variance counts every reward's noise as the ridge. Rewards may be noisier where the
-    policy goes, as clicks are where they are likely; so each reward's own squared error is put in
-    the place of the ridge, as in sandwich estimators.
+    A posterior variance takes the ridge as every reward's noise. Rewards may be noisier where the
+    policy goes, as clicks are where they are likely, so each reward's own squared error replaces
+    the ridge, as in sandwich estimators.
     """
     total, moves = model.sums(rows.contexts, active, shares / len(rows.arms))
     power = np.square(moves)

@@ -21,14 +21,14 @@ _FEW = 256
 
 
 def pays(rule: BoundedRule, model: Model, arms: Sequence[int]) -> bool:
-    """Return whether bounds take less time than what they save."""
+    """Return whether computing bounds takes less time than it saves."""
     return not rule.needs_widths or max(map(model.observed.count, arms)) >= _FEW
 
 
 def decided(
     rule: BoundedRule, model: Model, arms: Sequence[int], width: Width, contexts: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the arms chosen, and the rows where bounds cannot tell."""
+    """Return the arms chosen, and the rows where bounds do not decide."""
     bounds = model.bounds(contexts, arms)
     if bounds is None:
         return np.zeros(len(contexts), dtype=np.intp), np.arange(len(contexts))

@@ -29,7 +29,7 @@ class Rules:
 
 
 def read_truth(name: str, value: Any) -> bool:
-    """Return a truth value, which a 0 or an empty list is not."""
+    """Return a truth value; 0 or an empty list is refused."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return value
@@ -65,7 +65,7 @@ def restore_rules(header: dict[str, Any]) -> Rules:
 def describe_state(
     model: Model, labels: tuple[Label, ...], active: tuple[int, ...], schema: ContextSchema
 ) -> dict[str, Any]:
-    """Return what was learnt, but for the arrays, as plain values for a file's header."""
+    """Return everything learnt except the arrays, as plain values for a file's header."""
     return {
         "model": describe_model(model),
         "kernel": model.kernel.describe(),

@@ -56,7 +56,7 @@ class _Intervals:
         self.contexts = lower[0].shape[1]
 
     def gap_bound(self, first: int, end: int) -> FloatArray:
-        """Return, for every context, a number no gap in steps first..end − 1 is below."""
+        """Return, for every context, a lower bound on all gaps in steps first..end − 1."""
         starts, ends = self._states[first], self._states[end - 1] + 1
         highest, second, lowest = np.full((3, self.contexts), -np.inf)
         for lower, upper, a, b in zip(self._lower, self._upper, starts, ends, strict=True):
@@ -96,7 +96,7 @@ class _Intervals:
     def _stretch(
         self, values: FloatArray, arm: int, first: int, end: int, contexts: IntArray
     ) -> FloatArray:
-        """An arm's values by step: its few states in the stretch, each repeated while it lasts."""
+        """An arm's values by step: each of its few states repeated for as long as it lasts."""
         states = self._states[first:end, arm]
         return np.asarray(values[states[0] : states[-1] + 1][:, contexts][states - states[0]])
 
@@ -104,10 +104,10 @@ class _Intervals:
 def smallest_gap_in_history(
     model: KeepsHistory, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
 ) -> Choice:
-    """Return the leader of the step whose smallest gap was smallest, for every context.
+    """Return, for every context, the leader of the step with the smallest gap.
 
-    Steps are states of the model: ``since`` observations, one more, ..., all of them. Ties go to
-    the earlier step.
+    Steps are states of the model: after ``since`` observations, one more, ..., all of them. Ties go
+    to the earlier step.
     """
     best_step = np.zeros(len(contexts), dtype=np.intp)
     if len(arms) == 1:

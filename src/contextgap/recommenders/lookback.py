@@ -38,7 +38,7 @@ class LookBack:
         self._steps.append(found)
 
     def choice(self) -> Choice:
-        """Return the leader of the step whose smallest gap was smallest, for every context."""
+        """Return, for every context, the leader of the step with the smallest gap."""
         steps = list(self._steps)
         best = steps[0]
         for later in steps[1:]:

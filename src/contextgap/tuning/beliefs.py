@@ -33,7 +33,7 @@ def bandwidth_beliefs(bandwidths: FloatArray) -> tuple[float, FloatArray]:
 
 
 def weight_beliefs(weights: FloatArray, *, trend: bool, offset: bool) -> tuple[float, FloatArray]:
-    """Return the same for the logarithms of slope and offset, where there are, and of the ratio."""
+    """Return the same for the logarithms of the ratio and, if present, of slope and offset."""
     believed = [(RATIO, RATIO_SPREAD)]
     if offset:
         believed.insert(0, (0.0, OFFSET_SPREAD))

@@ -85,7 +85,7 @@ def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> fl
 
 
 def errors_of_averages(rewards: FloatArray, overall: float) -> FloatArray:
-    """Return what the average of an arm's other rewards misses of each; of an only one, overall."""
+    """Return each reward minus the average of the arm's others, or ``overall`` if it has none."""
     count = len(rewards)
     if count == 1:
         return rewards - overall
@@ -93,7 +93,7 @@ def errors_of_averages(rewards: FloatArray, overall: float) -> FloatArray:
 
 
 def _part(data: Data, operations: float) -> Data:
-    """Return as many observations of each arm as may be looked at."""
+    """Return each arm's observations, thinned out to the number that may be used."""
     contexts, rewards = data
     places = looked_at(contexts, rewards, operations)
     return (
@@ -103,7 +103,7 @@ def _part(data: Data, operations: float) -> Data:
 
 
 class _Found(NamedTuple):
-    """Where a search ended."""
+    """The result of one search."""
 
     search: Search
     theta: FloatArray
@@ -119,7 +119,7 @@ class _Fit:
     criterion: str
 
     def best(self, terms: Terms) -> _Found:
-        """Return a kernel's best scales, sought from several starts."""
+        """Return a kernel's best scales, searched for from several starting points."""
         search = self.search(terms)
         starts = search.starts()
         if len(terms.bandwidths):
@@ -129,7 +129,7 @@ class _Fit:
         return self.follow(terms, min(starts, key=lambda start: search.loss_and_slope(start)[0]))
 
     def follow(self, terms: Terms, start: FloatArray) -> _Found:
-        """Return the best scales that one start leads to."""
+        """Return the best scales found from one starting point."""
         search = self.search(terms)
         loss, theta = search.descend(start, _STEPS)
         return _Found(search, theta, loss)
@@ -140,7 +140,7 @@ class _Fit:
 
 
 def _contextual(fit: _Fit) -> dict[str, _Found]:
-    """Return the best linear, Gaussian and Matérn models, the last two with a trend if it pays."""
+    """Return the best linear, Gaussian and Matérn models, the last two with a trend if it helps."""
     sample = np.vstack(fit.data[0])
     spread = Gaussian.from_contexts(sample).bandwidth
     trend = Linear(unit=spread, centre=tuple(sample.mean(axis=0).tolist()))
@@ -156,7 +156,7 @@ def _contextual(fit: _Fit) -> dict[str, _Found]:
 
 
 def _cautious(fit: _Fit) -> Scales:
-    """Return a Gaussian model with the bandwidths believed beforehand, its noise by leave-one-out.
+    """Return a Gaussian model with the bandwidths of the prior and its noise by leave-one-out.
 
     More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     as much as before; at the end of the scan hardly anything but the levels is left.
@@ -181,7 +181,7 @@ def _most_probable(candidates: dict[str, Candidate], *names: str) -> Candidate:
 
 
 def _predicts(candidates: dict[str, Candidate], *names: str) -> bool:
-    """Whether the most probable of some models predicts held-out rewards better than averages."""
+    """Whether the most probable model predicts held-out rewards better than the arms' averages."""
     best = _most_probable(candidates, *names)
     # Averages drawn together, as the constant model has them, may be a little better than averages.
     return best.explained > max(0.0, candidates["constant"].explained)

@@ -95,7 +95,7 @@ class Search:
         self.guess = variance if variance > 0 else 1.0
 
     def starts(self) -> list[FloatArray]:
-        """Return places to start from: some for any data, and the kernel's own scales."""
+        """Return starting points: some for any data, and the kernel's own scales."""
         starts = [self.start(level, ratio) for level, ratio in _STARTS]
         if len(self.reference):
             starts.append(self.start(np.log(self.terms.bandwidths / self.reference), _RATIO))
@@ -131,7 +131,7 @@ class Search:
         )
 
     def loss_and_slope(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss with what was believed beforehand, and its gradient."""
+        """Return the loss including the prior on scales, and its gradient."""
         score, parts = self._score(theta)
         if score is None:
             return _HOPELESS, np.zeros(len(theta))
@@ -197,7 +197,10 @@ class Search:
         return replace(terms, slope=weights.pop()) if terms.trend is not None else terms
 
     def start(self, level: float | FloatArray, ratio: float, offset: float = 0.0) -> FloatArray:
-        """Return a point: logarithms of the bandwidths, one or each, a ratio, log of the offset."""
+        """Return the point for a level of the bandwidths, a ratio and an offset.
+
+        Level and offset are logarithms; the level is one number or one per bandwidth.
+        """
         bandwidths = np.clip(np.full(len(self.reference), level), self.shortest, _LONGEST)
         weights = [] if self.terms.trend is None else [SLOPE]
         weights += [] if self.terms.offset is None else [offset]

@@ -54,13 +54,13 @@ class Terms:
 
     @property
     def bandwidths(self) -> FloatArray:
-        """The bandwidths that can be learnt; none if the main part is not one of distances."""
+        """The bandwidths that can be learnt; none if the main part has no bandwidth."""
         if not isinstance(self.main, Stationary):
             return np.empty(0)
         return np.atleast_1d(np.asarray(self.main.bandwidth, dtype=np.float64))
 
     def with_bandwidths(self, bandwidths: FloatArray) -> Terms:
-        """Return the terms with other bandwidths; a single one stays a single one."""
+        """Return the terms with other bandwidths; a single number stays a single number."""
         if not isinstance(self.main, Stationary):
             return self
         values = tuple(bandwidths.tolist())

@@ -104,11 +104,10 @@ class TheoremWidth(Width):
 
     @property
     def probability(self) -> float:
-        """With which probability all intervals hold at once."""
         return 1.0 - self.failure_probability
 
     def half_width(self, posterior: Posterior) -> FloatArray:
-        """Return how far from the mean each arm's expected reward may be."""
+        """Return how far each arm's expected reward may be from its mean."""
         # information_gain is ½ ln det(I + K/ridge); the appendix of the paper drops the square on
         # σ̂ in the sum that this determinant is.
         log_share = math.log(posterior.n_arms / self.failure_probability)

@@ -70,7 +70,10 @@ def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generat
 
 
 def bdot(state: State, field: Vector) -> Vector:
-    """Return the torquers' B-dot command, A m², against the change of a field in inertial axes, T."""
+    """Return the torquers' B-dot command in A m²; the field is in inertial axes, T.
+
+    The command opposes the change of the field that the body sees.
+    """
     bx, by, bz = to_body(state, field)
     wx, wy, wz = state[4:7]
     # Seen from the body the field changes by B×ω; what the orbit adds, about a tenth of that at
