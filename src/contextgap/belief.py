@@ -1,4 +1,4 @@
-"""Belief: what is believed about every arm at a context. Decision: which was picked, and why."""
+"""Beliefs about every arm at a context, and decisions: which arm was picked, and why."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Decision:
     arm
         The arm picked.
     reason
-        Why, in words.
+        Why it was picked, in words.
     leader
         The arm with the smallest gap.
     challenger

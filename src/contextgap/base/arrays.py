@@ -1,4 +1,4 @@
-"""Array types, and rows that only ever grow at the end."""
+"""Array types, and an append-only array."""
 
 from __future__ import annotations
 

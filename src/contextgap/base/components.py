@@ -1,4 +1,4 @@
-"""Parts that describe themselves.
+"""Components that describe themselves.
 
 Kernels, widths, explorers, recommenders and methods are frozen dataclasses of plain values. One
 mechanism turns each into a small dictionary and back, so files hold no code and results can carry

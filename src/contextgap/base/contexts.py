@@ -1,4 +1,4 @@
-"""Contexts as users have them (arrays, lists, DataFrames, rows by name) as checked arrays."""
+"""Turns what users pass as contexts (arrays, lists, DataFrames, mappings) into checked arrays."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ContextSchema:
         return Intake(rows, single, schema)
 
     def _by_name(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
-        if type(contexts) is np.ndarray:  # the usual case in a live loop, told apart at once
+        if type(contexts) is np.ndarray:  # the usual case in a live loop, recognised first
             return None, contexts
         if isinstance(contexts, Mapping):
             given = [str(name) for name in contexts]
@@ -116,7 +116,7 @@ def row_of(table: Any, row: int) -> Any:
 
 
 def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
-    if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, at once
+    if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, handled first
         return values.copy()
     if np.ma.is_masked(values):
         raise ValueError("must be whole, got a masked array with masked entries")
@@ -154,7 +154,7 @@ def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
 
 
 def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool) -> None:
-    if math.isfinite(np.vdot(rows, rows)):  # the usual case, at once
+    if math.isfinite(np.vdot(rows, rows)):  # the usual case, handled first
         return
     finite = np.isfinite(rows)
     if not finite.all():

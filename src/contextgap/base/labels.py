@@ -1,4 +1,4 @@
-"""Arm labels: any hashable thing a user calls an arm, and its place 0, 1, 2, ..."""
+"""Arm labels: any hashable value that names an arm, and its index 0, 1, 2, ..."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Things of the user's own, named as "package.module:name".
+"""Objects of the user's own, named as "package.module:name".
 
-The same form as in ``pyproject.toml``'s entry points. Explorers, methods, kernels and problems are
+This is the form of entry points in ``pyproject.toml``. Explorers, methods, kernels and problems are
 all read here, from Python and from the command line.
 """
 

@@ -1,4 +1,4 @@
-"""Files written wholly or not at all: an older file stays until the new one is complete."""
+"""Atomic writing: an older file stays until the new one is complete."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # it is somebody else's
+        return True  # it belongs to another user
     return True
 
 

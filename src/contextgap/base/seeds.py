@@ -1,4 +1,4 @@
-"""Where randomness comes from: one seed for all of a run."""
+"""All randomness of a run comes from one seed."""
 
 from __future__ import annotations
 

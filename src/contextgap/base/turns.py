@@ -1,4 +1,4 @@
-"""Methods that several threads may call, one at a time."""
+"""Methods that several threads may call but that run one at a time."""
 
 from __future__ import annotations
 

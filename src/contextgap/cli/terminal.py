@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.table import Table
 
 out = Console(highlight=False)
-# Progress and complaints go to the error stream, so that output can be piped.
+# Progress and errors go to the error stream, so that output can be piped.
 err = Console(stderr=True, highlight=False)
 
 

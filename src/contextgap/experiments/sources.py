@@ -1,4 +1,4 @@
-"""Digests of the user's own code, so that finished work of other code is never taken for ours.
+"""Digests of the user's own code, so that results of changed code are never reused.
 
 What counts is the code that is loaded, not the file, which may have been edited since: a class with
 its parents, and whatever functions, classes and plain constants of the user's own these refer to.

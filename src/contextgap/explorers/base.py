@@ -1,4 +1,4 @@
-"""What an explorer sees when it picks an arm to try."""
+"""The base class of explorers, and what an explorer sees when it picks an arm to try."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _cannot_look_ahead(reference: IntArray | FloatArray) -> LookAhead:
 
 @dataclass
 class Moment:
-    """One step of exploration, seen from the context at hand.
+    """What an explorer sees at one step: the current context.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Moment:
     pulls
         How often each arm was picked so far, picks whose reward is still to come included.
     step
-        1 for the first pick of all, 2 for the second, ...
+        The number of this pick, from 1.
     rng
         The one source of randomness.
     seen
@@ -65,12 +65,12 @@ class Moment:
 
 @dataclass
 class Pool:
-    """Contexts of which one is to be tried next, seen from all of them.
+    """What an explorer sees when it chooses the context to try next.
 
     Parameters
     ----------
     contexts
-        What there is to choose from, shape (m, d).
+        The contexts to choose from, shape (m, d).
     believe
         Computes the belief at all of them, contexts by arms.
     moves

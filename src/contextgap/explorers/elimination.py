@@ -1,4 +1,4 @@
-"""Elimination: arms that cannot be the best are not worth a try."""
+"""Elimination: arms that cannot be the best are not tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The knowledge gradient: try what is expected to improve deployment most.
+"""The knowledge gradient: try the arm that is expected to improve deployment most.
 
 Trying arm a at x moves its mean at another context x' by s·Z, with Z standard normal and
 s = covariance of arm a between x and x' / √(variance at x + ridge). What is deployed at x' then
@@ -30,7 +30,7 @@ _SCALE = 1 / np.sqrt(2 * np.pi)
 
 @dataclass(frozen=True)
 class KnowledgeGradient(Explorer):
-    """Try the arm whose reward is expected to raise most what deployment pays.
+    """Try the arm whose reward is expected to improve deployment most.
 
     Reference contexts are the one at hand and up to ``most`` of those whose rewards were told,
     evenly spread over time; or ``references``, a sample of those to be deployed on.
@@ -38,11 +38,11 @@ class KnowledgeGradient(Explorer):
     Parameters
     ----------
     most
-        Highest number of seen contexts to refer to; more cost more time.
+        Highest number of seen contexts to use as references; more take more time.
     local
-        Refer to nothing but the context at hand.
+        Use no reference but the current context.
     references
-        Contexts to refer to instead, a table (2-D) with columns in the learner's order; kept as a
+        Contexts to use as references, a table (2-D) with columns in the learner's order; kept as a
         tuple of tuples, so that files can hold it.
     """
 
@@ -177,7 +177,7 @@ def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
 
 def gain(distance: FloatArray, move: FloatArray) -> FloatArray:
     """Return move·h(distance/move), elementwise."""
-    from scipy.special import ndtr  # slow to load, and other explorers do without
+    from scipy.special import ndtr  # slow to load, and other explorers do not need it
 
     move = np.abs(move)
     # Where a reward moves nothing the gain is 0, as it is for any distance this far out.

@@ -1,4 +1,4 @@
-"""Maximum variance: learn every arm equally well, whatever it pays."""
+"""Maximum variance: learn every arm equally well, however good it is."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.belief import Belief
 from contextgap.explorers.base import Explorer, Moment
 
-_REDRAWS = 100  # then the rival is found by formula
+_REDRAWS = 100  # after this many draws the rival is found by a formula
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ _TINY = 1e-20
 # exp is much slower where it underflows, and subnormal numbers slow down everything computed from
 # them, so a value below 1e-130 is not told apart from 1e-130.
 _LOWEST = -300.0
-_MANY = 2**14  # pairs from which a matrix product pays
-_WIDE = 12  # numbers per context from which it pays so much that a loss of some digits is in order
+_MANY = 2**14  # number of pairs from which a matrix product is faster
+_WIDE = 12  # numbers per context from which it is worth losing some digits
 
 
 def _ones(count: int) -> FloatArray:

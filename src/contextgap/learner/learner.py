@@ -67,10 +67,10 @@ class Learner:
         Pulls of every arm, in turn, before the method takes over; at least as many as it takes to
         learn the scales, where they are learnt.
     prior_mean
-        Mean reward believed where nothing was observed: a number, or ``"auto"`` for the average
+        Mean reward where nothing was observed: a number, or ``"auto"`` for the average
         reward seen so far. 0 for a kernel that is given.
     seed
-        Makes everything random repeatable.
+        Makes everything random reproducible.
     retune
         When to ``tune``: ``"doubling"`` whenever the number of rewards has doubled, ``"never"``
         only when told to. By default ``"doubling"`` if no kernel is given, else ``"never"``.
@@ -153,7 +153,7 @@ class Learner:
 
     @property
     def method(self) -> Method:
-        """How to explore and how to deploy."""
+        """The exploration and deployment rules."""
         return self._rules.method
 
     @property
@@ -173,18 +173,18 @@ class Learner:
 
     @property
     def pending(self) -> int:
-        """How many asked picks still wait for their reward."""
+        """How many picks still wait for their reward."""
         return len(self._pending)
 
     @property
     def information_gain(self) -> dict[Label, float]:
-        """½ ln det(I + K/ridge) of each arm: how much its rewards have told."""
+        """½ ln det(I + K/ridge) of each arm: how much has been learnt about it."""
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
 
     @property
     def tuning(self) -> Tuning | None:
-        """What learning the scales tried, what it chose, and why; None before the first time."""
+        """The report of the last tuning; None before the first."""
         return self._tuning
 
     @in_turn
@@ -200,7 +200,7 @@ class Learner:
             One context (1-D), or several to be tried as a batch (2-D or a DataFrame).
         pool
             Instead of ``contexts``: a table of contexts (2-D or a DataFrame) one of which may be
-            chosen. Gap-based rules choose the one whose leader may miss most, the knowledge
+            chosen. Gap-based rules choose the one with the largest regret bound, the knowledge
             gradient the one with the highest expected gain over the pool, others one at random.
 
         Returns
@@ -286,10 +286,10 @@ class Learner:
     def tune(self, criterion: str = "evidence") -> Self:
         """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
 
-        What was observed is kept, and believed anew with the settings found. A kernel that was
-        given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a Matérn
-        kernel, with a linear trend or without, a linear model, or a constant for each arm if
-        contexts are not seen to make a difference. ``tuning`` says what was chosen and why.
+        Observations are kept, and the posterior is recomputed with the settings found. A kernel
+        that was given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a
+        Matérn kernel, with or without a linear trend, a linear model, or a constant for each arm if
+        contexts seem to make no difference. ``tuning`` says what was chosen and why.
 
         Tuning looks at the rewards, so bounds are no longer guaranteed: certificates are heuristic
         from then on.
@@ -318,7 +318,7 @@ class Learner:
 
     @in_turn
     def decide(self, context: Any) -> Decision:
-        """Return what ``ask`` would answer, with everything believed there; changes nothing.
+        """Return what ``ask`` would pick and everything believed there; changes nothing.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class Learner:
 
     @in_turn
     def recommend(self, contexts: Any) -> Any:
-        """Return the arm to deploy, by what is known now; changes nothing.
+        """Return the arm to deploy, given what is known now; changes nothing.
 
         Parameters
         ----------
@@ -351,7 +351,7 @@ class Learner:
 
     @in_turn
     def score(self, propensities: Any = None) -> Card:
-        """Return how good deploying now would be, as far as the rewards told so far can tell.
+        """Return how good deploying now would be, estimated from the rewards told so far.
 
         Every reward is left out, in turn, of what predicts it and decides at its context; ``Card``
         says what is reported.
@@ -359,7 +359,7 @@ class Learner:
         Parameters
         ----------
         propensities
-            With which probability each logged arm was chosen where it was, in the order in which
+            The probability with which each logged arm was chosen, in the order in which
             the rewards were told. With them the estimate of the policy's value does not depend on
             the model being right.
         """
@@ -468,7 +468,7 @@ class Learner:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a learner from a ``.cgap`` file; it goes on exactly as the saved one would have.
+        """Read a learner from a ``.cgap`` file; it continues exactly as the saved one would have.
 
         Parameters
         ----------
@@ -494,7 +494,7 @@ class Learner:
                 self.tune()
 
     def _state(self) -> tuple[Any, ...]:
-        """What ``_restore`` needs to undo what an interrupt, or an error, left half done."""
+        """What ``_restore`` needs to undo a call that an interrupt or an error left unfinished."""
         kept = {name: getattr(self, name) for name in _CHANGED_BY_TELL}
         return self._model.mark(), self._pending.copy(), kept
 

@@ -1,4 +1,4 @@
-"""Arms and rewards as users tell them, checked."""
+"""Checks of the arms and rewards that users tell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextgap.kernels import Kernel
 
 _LARGEST = 1e100
 _LARGEST_REWARD = 1e45  # a kernel's factor may be learnt, and is then about a reward squared
-_ORDINARY = 1e4  # below it no kernel of a sane degree gets near the largest
+_ORDINARY = 1e4  # below it, kernels of a reasonable degree stay far from the largest
 
 
 def read_outcomes(

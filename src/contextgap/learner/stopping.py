@@ -1,4 +1,4 @@
-"""When exploring may stop: enough of the contexts that matter are certified."""
+"""The stopping rule: stop when enough of the contexts that matter are certified."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from contextgap.widths import Width
 class StoppingRule:
     """Stop when a share of reference contexts has a certificate within the tolerance.
 
-    With a width that promises something, such as ``TheoremWidth``, so does the rule: the simple
-    regret at those contexts is within the tolerance, with the width's probability.
+    With a width that guarantees its intervals, such as ``TheoremWidth``, the simple regret at
+    those contexts is within the tolerance, with the width's probability.
 
     Parameters
     ----------
     tolerance
         The simple regret that may be left.
     share
-        Of the reference contexts, above 0 and at most 1.
+        The share of the reference contexts, above 0 and at most 1.
     reference
         Contexts that stand for those to be deployed on, shape (m, d) or a DataFrame.
     """

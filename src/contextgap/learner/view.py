@@ -1,4 +1,4 @@
-"""What an explorer may see of a learner: from one context, or from a pool of them."""
+"""What an explorer may see of a learner, at one context or for a pool of them."""
 
 from __future__ import annotations
 

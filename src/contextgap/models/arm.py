@@ -1,4 +1,4 @@
-"""One arm's posterior, as a factor and two vectors; knows kernel values but no kernel.
+"""One arm's posterior as a Cholesky factor and two vectors; it takes kernel values as given.
 
 With L·Lᵀ = K + ridge·I, keep z = L⁻¹y and w = L⁻¹1. At a context, one forward substitution
 v = L⁻¹k gives everything:
@@ -25,7 +25,7 @@ from contextgap.base.arrays import FloatArray, Rows
 from contextgap.models.factor import PanelFactor
 from contextgap.models.observations import check_floats
 
-# Each row of a factor may spoil a variance by this, relative to the prior variance.
+# The rounding error that each row of a factor may add to a variance, relative to the prior's.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 

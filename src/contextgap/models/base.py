@@ -6,8 +6,8 @@ of "Simple Regret Minimization for Contextual Bandits", which this library follo
 
     mean(x) = m + kᵀ(K + ridge·I)⁻¹(y − m)        std²(x) = k(x, x) − kᵀ(K + ridge·I)⁻¹k
 
-where m is the prior mean, 0 in the paper. Nothing outside of this room knows more about a model
-than what stands here.
+where m is the prior mean, 0 in the paper. No code outside this package knows more about a model
+than this module says.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Posterior(NamedTuple):
 
 
 class LookAhead(NamedTuple):
-    """What trying an arm at the context at hand would teach about reference contexts.
+    """What trying an arm at the current context would teach about reference contexts.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class LookAhead(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Beliefs at observed contexts from which what was heard there is left out.
+    """Posteriors at observed contexts, without the rewards observed there.
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ class LeftOut(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Exact means, and bounds on standard deviations that cost less than these.
+    """Exact means, and bounds on standard deviations that are cheap to compute.
 
     Parameters
     ----------
     mean, least, most
         Shape (contexts, arms).
     slack
-        By how much rounding may have spoilt each context's means.
+        A bound on the rounding error of each context's means.
     """
 
     mean: FloatArray
@@ -103,7 +103,7 @@ class Bounds(NamedTuple):
 
 
 class Support(NamedTuple):
-    """All that one arm's posterior rests on, as plain arrays: what exports see of a model.
+    """The plain arrays that determine one arm's posterior: what exports see of a model.
 
     With k the kernel values between a context x and the points,
 
@@ -135,7 +135,7 @@ class Support(NamedTuple):
 
 
 class History(NamedTuple):
-    """Posteriors of all steps since one.
+    """The posteriors of all steps from one step on.
 
     Parameters
     ----------
@@ -196,9 +196,9 @@ class Model(ABC):
         A number, or ``"auto"`` for the average reward seen.
     """
 
-    kind: ClassVar[str]  # what files call it
-    version: ClassVar[int] = 1  # of its arrays in files
-    file_version: ClassVar[int] = 2  # the format from which on releases can read such files
+    kind: ClassVar[str]  # its name in files
+    version: ClassVar[int] = 1  # version of its arrays in files
+    file_version: ClassVar[int] = 2  # the file format version that such files need
     kinds: ClassVar[dict[str, type[Model]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""The one place that chooses a model, and that knows which files hold which."""
+"""The one module that chooses a model, and that knows which kind a file holds."""
 
 from __future__ import annotations
 

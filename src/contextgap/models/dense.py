@@ -1,4 +1,4 @@
-"""The textbook model: slow and obviously right, the oracle for the tests.
+"""The textbook model: slow and obviously right; tests compare other models with it.
 
 All observations of all arms are one Gaussian process over pairs of a context and an arm, with
 covariance k(x, x')·alike(a, a'); arms that have nothing in common are ``alike`` only to themselves.
@@ -31,7 +31,7 @@ from contextgap.models.observations import Observations
 
 
 class DenseModel(Model):
-    """Solve the full linear system for every question; constructed as every ``Model``."""
+    """Solves the full linear system every time; constructed as every ``Model``."""
 
     kind = "dense"
     shares: ClassVar[bool] = False  # whether a reward of one arm says something about others

@@ -30,7 +30,7 @@ from contextgap.models.observations import Observations
 
 
 class _Asked(NamedTuple):
-    """What was computed for the last context asked about: tell usually follows ask."""
+    """Results for the last context asked about, kept because tell usually follows ask."""
 
     context: bytes
     solved: dict[int, FloatArray]  # L⁻¹k by arm, assumed observations included
@@ -130,7 +130,7 @@ class ExactModel(Model, KeepsHistory):
         self._assume(pending)
         kernel_row, prior = self._kernel_row(context), self.prior()
         prior_variance = self._prior_variance(context)
-        mean, std = [], []  # floats: for as few as there are arms, arrays take longer
+        mean, std = [], []  # for so few numbers, arrays take longer than floats
         solved = {}
         for arm in arms:
             v = self._solved_from(kernel_row, context, arm)

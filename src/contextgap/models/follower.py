@@ -1,4 +1,4 @@
-"""Points that come and go, at which the posteriors of the exact model are followed."""
+"""Keeps the posteriors of the exact model up to date at a changing set of points."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class ExactFollower(Follower):
         mean = np.stack([arm.mean(model.prior()) for arm in followed], axis=-1)
         explained = np.stack([arm.explained for arm in followed], axis=-1)
         std = root(self._prior_variance[:, None] - explained)
-        # Of the step at hand, not of today: a look-back sees every step as it was.
+        # The gains at that step, not the current ones: a look-back sees every step as it was.
         gain = np.array([self._gains[arm] for arm in arms])
         return Posterior(mean, std, gain, model.ridge, model.n_arms)
 

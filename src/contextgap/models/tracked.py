@@ -130,7 +130,7 @@ class TrackedModel:
     def observe(self, arm: int, reward: float) -> None:
         """Take in the reward of an arm at the next point; go on to the point after it."""
         now, size = self.steps, int(self.pulls[arm])
-        # Points explored already are never asked about again: rows are kept from `now` on.
+        # Points explored already are not needed again: rows are kept from `now` on.
         near = slice(now, self._near_end)
         rows = self._reserve(arm, size + 1)
         factor_row = rows[:size, now].copy()

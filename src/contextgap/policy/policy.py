@@ -51,8 +51,8 @@ class Certificate:
     bound
         One per context, never negative.
     probability
-        With which probability all bounds hold at once; None where the width promises nothing and
-        the bounds are heuristic.
+        The probability with which all bounds hold at once; None where the width guarantees nothing
+        and the bounds are heuristic.
     """
 
     bound: FloatArray
@@ -188,7 +188,7 @@ class Policy:
         return self.arms[int(arm[0])] if single else label_array(self.arms, arm)
 
     def decide(self, context: Any) -> Decision:
-        """Return the arm to deploy at one context, with everything believed there.
+        """Return the arm to deploy at one context and everything believed there.
 
         Parameters
         ----------
@@ -230,10 +230,10 @@ class Policy:
         float32: bool = True,
         seed: int = 0,
     ) -> Policy:
-        """Return a policy that rests on fewer points and decides almost alike.
+        """Return a policy with fewer points that decides almost the same.
 
-        Give one of ``points``, ``bytes`` and ``agreement``. What it cost is in the result's
-        ``compression``; ``contextgap.compression.compress`` says what its beliefs still mean.
+        Give one of ``points``, ``bytes`` and ``agreement``. The result's ``compression`` says what
+        was lost; ``contextgap.compression.compress`` says what its beliefs still mean.
 
         Parameters
         ----------
@@ -242,9 +242,9 @@ class Policy:
         bytes
             Bytes that the constants of the C export may take at most.
         agreement
-            Share of decisions that must stay, such as 0.99.
+            Share of decisions that must stay the same, such as 0.99.
         contexts
-            A sample of contexts like those to be met; the observed ones by default.
+            A sample of contexts like those to deploy on; the observed ones by default.
         float32
             Whether bytes are counted for ``float`` or for ``double``.
         seed

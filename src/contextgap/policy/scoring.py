@@ -1,11 +1,11 @@
-"""Score cards: what a policy would earn, from rewards each left out of what decides about it.
+"""Computes score cards: what a policy would earn, by leaving out every reward in turn.
 
-At every logged context the recommender decides by beliefs from which the reward heard there is left
-out. The direct method takes the mean believed of the arm decided on. Its standard error joins what
-the model does not know of the average (a posterior variance) and the chance in which contexts were
-logged. Where the logging's propensities are known the doubly robust estimator adds, at rows whose
-arm is the one decided on, the prediction's error over the propensity (Dudík, Langford and Li,
-"Doubly Robust Policy Evaluation and Learning", 2011); it is unbiased whatever the model.
+At every logged context the recommender decides by beliefs from which the reward observed there is
+left out. The direct method takes the posterior mean of the arm chosen. Its standard error combines
+the model's uncertainty about the average (a posterior variance) and the random choice of logged
+contexts. Where the logging propensities are known, the doubly robust estimator adds, at rows whose
+logged arm is the one chosen, the prediction error divided by the propensity (Dudík, Langford and
+Li, "Doubly Robust Policy Evaluation and Learning", 2011); it is unbiased whatever the model.
 """
 
 from __future__ import annotations

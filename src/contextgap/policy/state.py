@@ -1,4 +1,4 @@
-"""What learner and policy files have in common, checked as strictly as what users pass in."""
+"""What learner and policy files have in common, checked as strictly as user input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables in files, read so that every complaint names file, row and column."""
+"""Reads tables from files; every error names file, row and column."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The look-back of Algorithm 1: the smallest gap over all steps of the exploration.
 
 The paper drops it as computationally prohibitive. It is not. Prefixes of one forward substitution
-give every earlier posterior, and most steps need no look: over a stretch of steps, with U2 the
+give every earlier posterior, and most steps can be skipped: over a stretch of steps, with U2 the
 second highest upper and L the highest lower among the arms,
 
     smallest gap ≥ U2 − L ≥ (second highest of the arms' least uppers) − (highest lower),
@@ -22,7 +22,7 @@ from contextgap.belief import gaps
 from contextgap.models import KeepsHistory
 from contextgap.widths import Width
 
-_STRETCH = 96  # steps bounded at once: longer is quicker to bound, shorter bounds closer
+_STRETCH = 96  # steps bounded at once: more are faster to bound, fewer give tighter bounds
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _intervals(
         half = width.half_width(posterior)
         if np.may_share_memory(half, posterior.std):
             half = half.copy()
-        # In place: these arrays are large, and nobody else's.
+        # In place: these arrays are large, and used nowhere else.
         upper.append(np.add(posterior.mean, half, out=posterior.std))
         lower.append(np.subtract(posterior.mean, half, out=posterior.mean))
     return _Intervals(lower, upper, steps)

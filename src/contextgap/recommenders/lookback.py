@@ -1,6 +1,6 @@
-"""The look-back of Algorithm 1 kept step by step, where every step is seen as it happens.
+"""The look-back of Algorithm 1, updated at every step as it happens.
 
-``history`` recovers the same from the factors afterwards.
+The module ``history`` computes the same from the factors afterwards.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class BoundedRule(_ByBelief):
 
 @dataclass(frozen=True)
 class SmallestGap(BoundedRule):
-    """Deploy the leader after the last step: the paper's practical rule."""
+    """Deploy the arm with the smallest gap after the last step: the paper's practical rule."""
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return evidence.belief.leader
@@ -160,7 +160,7 @@ class HighestMean(BoundedRule):
         return np.asarray(evidence.belief.mean.argmax(axis=-1))
 
     def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
-        """Return the highest mean; widths play no part."""
+        """Return the highest mean, which does not depend on widths."""
         del most
         arm, rows = least.mean.argmax(axis=-1), np.arange(len(least.mean))
         others = least.mean.copy()
@@ -192,7 +192,7 @@ class PosteriorSample(_ByBelief):
 
 @dataclass(frozen=True)
 class SmallestGapInHistory(Recommender):
-    """Deploy the leader of the step whose smallest gap was smallest: Algorithm 1, exactly.
+    """Deploy the arm with the smallest gap at any step: Algorithm 1, exactly.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many decisions a compressed policy keeps, by its size."""
+"""The figure of how many decisions a compressed policy keeps, by its size."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def compression_curve(
 
 
 def readable_bytes(size: float) -> str:
-    """Return a number of bytes as people write it; a kB has 1024."""
+    """Return a number of bytes with its unit; a kB has 1024."""
     for unit in ("B", "kB", "MB"):
         if size < 1024:
             return f"{size:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What the report of algorithm selection shows: methods by scenario and by runs paid for."""
+"""The report of algorithm selection: methods by scenario and by number of runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATISTICS = (
     ("regret_change", 100.0, "regret against uniform, %"),
     ("closed_gap", 1.0, "closed gap"),
 )
-_APART = 4.0  # points between the bars of methods that paid alike
+_APART = 4.0  # points between the bars of methods with equally many runs
 _STEPS = [1, 2, 5, 10]  # between ticks, times a power of ten
 _CHOOSING = ", choosing"
 _READING = (

@@ -1,4 +1,4 @@
-"""Tables as HTML: numbers as people read them, sorted as what they are."""
+"""Tables as HTML: numbers are rounded for reading and sorted by their exact values."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def scale_offset(noise: float, norm: float, ridge: float, information_gain: Any)
 
     The logarithm is the sum of ln(1 + σ̂²(x)/ridge) over *all* the arm's own observations, σ̂ being
     the one before each. The paper's text starts the sum at the second and its appendix drops the
-    square; both are slips.
+    square; both are errors.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which kind of model explains the rewards: a constant per arm, a linear one, or a smooth one."""
+"""Chooses the kind of model: a constant per arm, a linear one, or a smooth one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from contextgap.tuning.sample import MOST_OPERATIONS, looked_at
 from contextgap.tuning.search import Scales, Search
 from contextgap.tuning.terms import Terms
 
-# Starts are tried out on as many observations as cost this much; the best is followed on all.
+# Starting points are tried on as many observations as cost this much; the best continues on all.
 _ROUGH = 3 * 100**3
 _ROUGH_STEPS, _STEPS = 12, 40
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
 # Ratios of noise and weights of the arms' levels that the cautious model chooses from.
 _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
-# Rewards per arm, and in all, from which it may be concluded that contexts do not matter. An
-# explorer that believes so looks at two arms only.
+# Rewards per arm, and in all, needed to conclude that contexts do not matter. After that
+# conclusion an explorer looks at two arms only.
 _PER_ARM, _IN_ALL = 10, 40
 
 _SMOOTH = ("gaussian", "matern")
@@ -47,8 +47,8 @@ def learn(
     contexts, rewards
         One array of each per arm; empty for arms without observations.
     kernel
-        Keeps its kind: only bandwidths and weights of its terms are learnt. None to have the kind
-        chosen, too.
+        Only bandwidths and weights of its terms are learnt. If it is None, the kind of kernel is
+        chosen too.
     criterion
         "evidence" or "loo".
     """
@@ -183,7 +183,7 @@ def _most_probable(candidates: dict[str, Candidate], *names: str) -> Candidate:
 def _predicts(candidates: dict[str, Candidate], *names: str) -> bool:
     """Whether the most probable model predicts held-out rewards better than the arms' averages."""
     best = _most_probable(candidates, *names)
-    # Averages drawn together, as the constant model has them, may be a little better than averages.
+    # The constant model shrinks the averages towards each other, which may be slightly better.
     return best.explained > max(0.0, candidates["constant"].explained)
 
 

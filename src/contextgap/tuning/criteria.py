@@ -1,9 +1,9 @@
-"""How well settings explain what was observed: the evidence, and leave-one-out prediction.
+"""Two criteria for how well settings explain the observations: evidence and leave-one-out.
 
 An arm's rewards y have covariance s²·C, C = K + ratio·I, where s² is the reward scale and ratio the
 ridge in units of it, and a mean m that all arms share. With a = C⁻¹(y − m) and c the diagonal of
 C⁻¹, and N observations of all arms together (Rasmussen and Williams, 2006, sections 5.4.1 and
-5.4.2), what is to be made small is
+5.4.2), the losses to minimise are
 
     evidence         ½ Σ ln det C + ½ N ln s²        with s² = Σ aᵀ(y − m) / N
     leave one out   −½ Σ ln c_i   + ½ N ln s²        with s² = Σ a_i²/c_i / N

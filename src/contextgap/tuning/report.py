@@ -1,4 +1,4 @@
-"""What learning the scales tried, what it chose, and why."""
+"""The report of tuning: what was tried, what was chosen, and why."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Tuning:
     chosen
         The name of the candidate in use.
     reason
-        Why, in words.
+        Why it was chosen, in words.
     """
 
     criterion: str
@@ -60,7 +60,7 @@ class Tuning:
 
     @property
     def explained(self) -> float:
-        """Share of the arms' averages' squared error that the chosen model explains."""
+        """Share of the squared error of the arms' averages that the chosen model explains."""
         return next(x.explained for x in self.candidates if x.name == self.chosen)
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class Tuning:
 
     @classmethod
     def restored(cls, values: Mapping[str, Any]) -> Self:
-        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is no report."""
+        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is not a report."""
         candidates = tuple(
             Candidate(
                 str(each["name"]),

@@ -1,4 +1,4 @@
-"""Which of the observations are looked at when scales are learnt."""
+"""Chooses the observations that tuning uses."""
 
 from __future__ import annotations
 

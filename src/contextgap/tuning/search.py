@@ -1,4 +1,4 @@
-"""The scales of one kernel that explain the observations best, by descent from several starts."""
+"""Searches for the best scales of one kernel, by descent from several starting points."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Scales:
     Parameters
     ----------
     kernel
-        With the bandwidths, and times the reward scale.
+        The kernel with the bandwidths found, multiplied by the reward scale.
     ridge
         Regularisation: the variance of the noise.
     prior_mean
         The mean reward.
     loss
-        The criterion's value and what was believed beforehand, in nats for all observations used;
-        only differences mean anything.
+        The criterion's value and the prior, in nats for all observations used; only differences
+        mean anything.
     errors
-        What the other rewards of its arm leave unexplained of each, one array per arm.
+        Each reward minus its prediction from the other rewards of its arm, one array per arm.
     """
 
     kernel: Kernel
@@ -80,7 +80,7 @@ class Search:
             centre = everything.mean(axis=0)
             self.contexts = [(x - centre) / self.reference for x in contexts]
             # With bandwidths so short that an observation says nothing about its neighbours, a
-            # kernel is noise by another name; the ridge is there for that.
+            # kernel only describes noise, which is what the ridge is for.
             near = 0.5 * nearest_distance(np.vstack(self.contexts))
             self.shortest = max(_SHORTEST, math.log(near)) if near > 0 else _SHORTEST
         else:
@@ -88,8 +88,8 @@ class Search:
             self.fixed = [terms.main(x, x) for x in contexts]
         if terms.trend is not None:
             self.trends = [terms.trend(x, x) for x in contexts]
-        # What is learnt about bandwidths is learnt from contexts. Rewards of several arms, or of
-        # several visits, at one context count as one, lest they overrule beliefs too easily.
+        # Bandwidths are learnt from differences between contexts. Rewards of several arms, or of
+        # several visits, at one context count as one, so that they hardly override the prior.
         self.share = len(np.unique(everything, axis=0)) / len(everything)
         variance = float(heard.var())
         self.guess = variance if variance > 0 else 1.0
@@ -103,7 +103,7 @@ class Search:
 
     def descend(self, start: FloatArray, iterations: int) -> tuple[float, FloatArray]:
         """Return the lowest loss found from a start, and where it is."""
-        from scipy.optimize import minimize  # slow to load, and most learners do without
+        from scipy.optimize import minimize  # slow to load, and most learners do not need it
 
         found = minimize(
             self.loss_and_slope,

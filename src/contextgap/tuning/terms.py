@@ -1,4 +1,4 @@
-"""A kernel as what can be learnt about it: bandwidths, a linear trend, and the arms' levels."""
+"""The parts of a kernel that tuning learns: bandwidths, a linear trend, and the arms' levels."""
 
 from __future__ import annotations
 

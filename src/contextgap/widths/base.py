@@ -1,4 +1,4 @@
-"""What every width offers."""
+"""The base class of widths."""
 
 from __future__ import annotations
 

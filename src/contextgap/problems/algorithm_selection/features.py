@@ -1,4 +1,4 @@
-"""Instances as contexts: features without gaps, skew or constants."""
+"""Turns instance features into contexts, without gaps, skewed or constant columns."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _failures(
 ) -> dict[str, NDArray[np.bool_]]:
     """Return for each step on which instances it failed."""
     if statuses is None:
-        # Without a word on how steps ended, one failed where all it provides is missing.
+        # Without information on how steps ended, a step failed where all its features are missing.
         provided = {
             step: [gaps[name] for name in listed if name in gaps] for step, listed in steps.items()
         }

@@ -1,4 +1,4 @@
-"""An ARFF file, read so that every complaint names file, line and attribute."""
+"""Reads ARFF files; every error names file, line and attribute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every algorithm achieved on every instance."""
+"""The performance of every algorithm on every instance."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _measured(relation: Relation, description: Description) -> FloatArray:
 def _runtimes(
     relation: Relation, description: Description, penalty: float
 ) -> tuple[FloatArray, float]:
-    """Return seconds per run, and what a run that did not finish counts."""
+    """Return seconds per run, and what an unfinished run counts as."""
     seconds = _measured(relation, description)
     finished = np.array([str(status).lower() == "ok" for status in relation.column("runstatus")])
     for problem, wrong in (("missing", np.isnan(seconds)), ("negative", seconds < 0)):
@@ -87,7 +87,7 @@ def _runtimes(
                 f"{relation.place(int(bad[0]), description.measure)}: the runtime is {problem}, "
                 "but the run's status is ok"
             )
-    # A crash after a second is no fast run: what failed counts by the cutoff, whatever was noted.
+    # A crash after a second is not a fast run: failed runs count by the cutoff, not their time.
     finished &= ~(seconds > description.cutoff)
     failure = penalty * description.cutoff
     if math.isinf(failure) and not finished.all():
@@ -104,12 +104,12 @@ def _no_cutoff(description: Description, why: str) -> str:
 
 
 def _qualities(relation: Relation, description: Description) -> tuple[FloatArray, float]:
-    """Return the quality per run, lower is better, and what a run without one counts."""
+    """Return the quality per run, lower is better, and what a run without one counts as."""
     quality = _measured(relation, description)
     present = ~np.isnan(quality)
     if not present.any():
         raise ValueError(f"{relation.path}: all values of {description.measure!r} are missing")
-    # Subtracted, not negated: no -0.
+    # Subtracted, not negated, to avoid -0.
     quality = 0.0 - quality if description.maximize else quality
     worst = float(quality[present].max())
     return np.where(present, quality, worst), worst

@@ -1,4 +1,4 @@
-"""The spacecraft's household: every current and temperature aboard."""
+"""Every current and temperature aboard the spacecraft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Electrical power: what the panels give, what the loads take, what the battery evens out."""
+"""Electrical power: solar panels, loads and battery."""
 
 from __future__ import annotations
 

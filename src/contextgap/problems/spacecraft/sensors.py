@@ -1,4 +1,4 @@
-"""The three magnetometers: what each reads in place of the Earth's field."""
+"""The errors of the three magnetometers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def interference(currents: FloatArray, motion: Motion, phase: FloatArray) -> Flo
 
 
 def hard_iron() -> FloatArray:
-    """Return what a ground calibration takes off each sensor's reading, nT, shape (sensors, 3)."""
+    """Return what ground calibration subtracts from each sensor's reading, nT, (sensors, 3)."""
     usual = [c.CALIBRATION_CURRENTS[name] for name in c.LOOPS]
     offset: FloatArray = np.tensordot(usual, magnetics.loop_coupling(), axes=1)
     return offset

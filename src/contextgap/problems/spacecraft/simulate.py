@@ -1,7 +1,8 @@
 """The whole flight, one subsystem after the other.
 
-Nothing flies back: attitude does not depend on power, nor power on the sensors. So each subsystem
-is computed for all time steps at once, or in a loop of its own where its state feeds back.
+No later subsystem affects an earlier one: attitude does not depend on power, nor power on the
+sensors. So each subsystem is computed for all time steps at once, or in a loop of its own where its
+state feeds back.
 """
 
 from __future__ import annotations
