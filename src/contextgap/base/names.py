@@ -71,7 +71,7 @@ def _module(path: str, name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if not _is_missing(error, name):
             raise _failed(path, name, error) from error
-    except Exception as error:  # somebody's module may raise anything
+    except Exception as error:  # the user's module may raise anything
         raise _failed(path, name, error) from error
     here = os.getcwd()
     if here in sys.path:

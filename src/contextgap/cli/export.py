@@ -114,7 +114,7 @@ class _Exports:
 
 
 def _thinned(contexts: FloatArray | None) -> FloatArray | None:
-    """At most as many contexts as a self-test has room for, from all over the file."""
+    """At most as many contexts as a self-test can have, evenly spread over the file."""
     if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
         return contexts
     return contexts.take(np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int), axis=0)

@@ -94,7 +94,7 @@ def recommend_command(
         Path | None, typer.Option("--output", "-o", help="CSV file to write; stdout if left out.")
     ] = None,
     bounds: Annotated[
-        bool, typer.Option(help="Whether to bound what each arm may miss, which takes longer.")
+        bool, typer.Option(help="Whether to bound each arm's regret, which takes longer.")
     ] = True,
     json: Json = False,
 ) -> None:

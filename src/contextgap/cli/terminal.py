@@ -111,7 +111,7 @@ def phases() -> Iterator[Phases]:
 
 @contextmanager
 def complaints(resume: str | None = None) -> Iterator[None]:
-    """Turn errors a user can mend into one line and exit code 2, and Ctrl-C into exit code 130.
+    """Turn errors a user can fix into one line and exit code 2, and Ctrl-C into exit code 130.
 
     ``resume`` tells the user how to continue after an interruption.
     """

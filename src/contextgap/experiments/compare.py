@@ -189,7 +189,7 @@ def tune_and_compare(
     tuning_scale
         The scale to tune at.
     checkpoints
-        Evaluate every so many steps.
+        Number of steps between evaluations.
     seed
         For the methods while they are tuned; when compared, they use the repetition's number.
     begin

@@ -70,7 +70,7 @@ def pilot(
     Returns
     -------
     table
-        One row per repetition and checkpoint: average and worst simple regret after so many steps.
+        One row per repetition and checkpoint: average and worst simple regret.
     """
     intake = ContextSchema().read(contexts)
     if intake.single or len(intake.rows) < 2:

@@ -26,7 +26,7 @@ class Plan:
     tolerance
         The simple regret that may be left.
     probability
-        With which probability it should be.
+        The probability of staying within the tolerance.
     spectrum
         What was estimated of the contexts.
     theorem
@@ -94,7 +94,7 @@ def plan(
     tolerance
         The simple regret that may be left.
     probability
-        With which probability it should be.
+        The probability of staying within the tolerance.
     norm
         Bound on every arm's norm in the kernel's space, for the theorem; for the pilot, the
         standard deviation of an arm's expected reward.

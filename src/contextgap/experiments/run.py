@@ -153,7 +153,7 @@ def run(
     prior_mean
         A number, or ``"auto"``.
     checkpoints
-        Evaluate every so many steps and after the last; or the step numbers themselves.
+        Number of steps between evaluations, or the step numbers to evaluate after.
     seed
         Makes everything random repeatable.
     gram

@@ -100,7 +100,7 @@ def _text(code: CodeType) -> str:
 
 
 def _constant(value: Any) -> str:
-    """A text that is the same in every process; empty for what is no plain value."""
+    """A text that is the same in every process; empty for anything but a plain value."""
     if isinstance(value, frozenset):
         return str(sorted(map(_constant, value)))
     if isinstance(value, tuple):

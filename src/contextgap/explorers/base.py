@@ -122,7 +122,7 @@ def any_context(pool: Pool) -> int:
 
 def choose_context(pool: Pool, explorer: Explorer) -> int:
     """Return the context of the pool that an explorer chooses, checked."""
-    row: Any = explorer.choose(pool)  # of a class that anybody may have written
+    row: Any = explorer.choose(pool)  # the explorer may be the user's own
     if not isinstance(row, int | np.integer) or not 0 <= row < len(pool):
         raise ValueError(
             f"{type(explorer).__name__}.choose must return the row of a context, "
@@ -145,7 +145,7 @@ def explore(moment: Moment, explorer: Explorer, burn_in: int) -> tuple[int, str]
     """Return the arm to try and why: each arm ``burn_in`` times in turn, then the rule's pick."""
     if min(moment.pulls) < burn_in:
         return least_pulled(moment), "burn-in"
-    pick: Any = explorer.pick(moment)  # of a class that anybody may have written
+    pick: Any = explorer.pick(moment)  # the explorer may be the user's own
     n_arms = len(moment.pulls)
     if not isinstance(pick, int | np.integer) or not 0 <= pick < n_arms:
         raise ValueError(

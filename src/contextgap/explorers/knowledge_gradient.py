@@ -32,7 +32,7 @@ _SCALE = 1 / np.sqrt(2 * np.pi)
 class KnowledgeGradient(Explorer):
     """Try the arm whose reward is expected to improve deployment most.
 
-    Reference contexts are the one at hand and up to ``most`` of those whose rewards were told,
+    Reference contexts are the current one and up to ``most`` of those whose rewards were told,
     evenly spread over time; or ``references``, a sample of those to be deployed on.
 
     Parameters
@@ -161,7 +161,7 @@ def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
         crossing = np.full(mean.shape, np.inf)
         np.divide(a - mean, slope - b, out=crossing, where=steeper)
         end = crossing.min(axis=-1, keepdims=True)
-        # Of lines that cross at the same place the steepest, which comes last, goes on.
+        # Of lines that cross at the same place, the steepest, which comes last, is the highest.
         reached = crossing <= end
         place = mean.shape[-1] - 1 - reached[..., ::-1].argmax(axis=-1)[..., None]
         density = _SCALE * (np.exp(-0.5 * start**2) - np.exp(-0.5 * end**2))

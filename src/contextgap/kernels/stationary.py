@@ -20,7 +20,7 @@ from contextgap.kernels.base import Kernel, check_count, per_dimension
 _HINT = "about the distance over which rewards change"
 _TINY = 1e-20
 # exp is much slower where it underflows, and subnormal numbers slow down everything computed from
-# them, so a value below 1e-130 is not told apart from 1e-130.
+# them, so values below 1e-130 become 1e-130.
 _LOWEST = -300.0
 _MANY = 2**14  # number of pairs from which a matrix product is faster
 _WIDE = 12  # numbers per context from which it is worth losing some digits

@@ -367,7 +367,7 @@ class Learner:
 
     @in_turn
     def freeze(self, card: Card | None = None) -> Policy:
-        """Return the decision rule as it is now; the learner may go on learning.
+        """Return the current decision rule; the learner may continue to learn.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ class Settings(NamedTuple):
 def read_settings(
     n_arms: int, kernel: Any, ridge: Any, prior_mean: Any, width: Any, burn_in: Any, retune: Any
 ) -> Settings:
-    """Return a learner's settings; None stands for what was left out."""
+    """Return a learner's settings; None means that a setting was not given."""
     burn_in = checks.whole("burn_in", burn_in, least=0)
     if ridge is not None:
         ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")

@@ -55,7 +55,7 @@ class StoppingRule:
         object.__setattr__(self, "columns", intake.schema.columns)
 
     def contexts_for(self, schema: ContextSchema) -> FloatArray:
-        """Return the reference contexts with their columns as a learner has them."""
+        """Return the reference contexts with their columns in a learner's order."""
         names: tuple[str, ...] | None = getattr(self, "columns", None)
         if names is None or schema.columns is None:
             return np.asarray(self.reference)

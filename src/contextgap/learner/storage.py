@@ -27,7 +27,7 @@ L = TypeVar("L", bound="Learner")
 
 def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Write a learner with everything it needs to continue exactly as it would have."""
-    # A loaded learner has no followed points; without them both go on alike, to the last bit.
+    # A loaded learner has no followed points; without them both continue identically.
     learner._followed = None
     model, schema = learner._model, learner._schema
     waiting = [(arm, x) for arm, contexts in learner._pending.by_arm.items() for x in contexts]

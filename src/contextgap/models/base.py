@@ -42,8 +42,8 @@ class Posterior(NamedTuple):
     ridge
         The regularisation the posterior was computed with.
     n_arms
-        How many arms the model has, retired ones and those not asked about included: what
-        promises about all arms at once must share their failure probability over.
+        How many arms the model has, retired ones and those not asked about included: guarantees
+        for all arms at once share their failure probability among them.
     """
 
     mean: FloatArray
@@ -59,11 +59,11 @@ class LookAhead(NamedTuple):
     Parameters
     ----------
     mean
-        Posterior means, shape (references + 1, arms); the last row is the context at hand.
+        Posterior means, shape (references + 1, arms); the last row is the current context.
     move
-        If an arm were tried here, its mean there would move by this times a standard normal: their
-        posterior covariance over √(variance here + ridge). Shape (references + 1, arms); where
-        arms share what they learn, (references + 1, arms tried, arms moved).
+        If an arm were tried here, its mean at a reference would move by this times a standard
+        normal: their posterior covariance over √(variance here + ridge). Shape (references + 1,
+        arms); where arms share what they learn, (references + 1, arms tried, arms moved).
     """
 
     mean: FloatArray

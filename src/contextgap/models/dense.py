@@ -130,7 +130,7 @@ class DenseModel(Model):
         return [int(count) for count in np.count_nonzero(similar, axis=0)]
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
-        """Return what each arm's posterior rests on.
+        """Return the arrays that determine each arm's posterior.
 
         With s the similarities of observed arms to this one, v = L⁻¹·diag(s)·k, so that the factor
         to solve with is diag(s)⁻¹·L.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.arm import Arm, pivot, root
+from contextgap.models.arm import pivot, root
 from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class ExactFollower(Follower):
 
     def _catch_up(self, number: int, told: int | None = None) -> None:
         """Take in an arm's real observations up to ``told``, or all and the assumed ones."""
-        arm, followed = self._state(number), self._arms[number]
+        arm, followed = self.model.arm(number), self._arms[number]
         contexts, places = self.model.observed.contexts, self.model.observed.places(number)
         end = len(arm) if told is None else told
         if followed.told < end or not starts_with(arm.assumed, followed.assumed):
@@ -213,7 +213,7 @@ class ExactFollower(Follower):
     def _add_points(self, number: int, points: FloatArray) -> None:
         if not len(points):
             return
-        arm, followed = self._state(number), self._arms[number]
+        arm, followed = self.model.arm(number), self._arms[number]
         columns = self.model.solved(points, number, assumed=True)
         followed.add(columns, arm.z.view, arm.w.view)
         followed.told, followed.assumed = len(arm), list(arm.assumed)
@@ -227,9 +227,6 @@ class ExactFollower(Follower):
                 followed.add(np.empty((0, len(self._points))), np.empty(0), np.empty(0))
             self._arms.append(followed)
             self._gains.append(0.0)
-
-    def _state(self, number: int) -> Arm:
-        return self.model.arm(number)
 
     def _values(self, context: FloatArray) -> FloatArray:
         if not len(self._points):

@@ -128,7 +128,7 @@ class TrackedModel:
         return mean, move
 
     def observe(self, arm: int, reward: float) -> None:
-        """Take in the reward of an arm at the next point; go on to the point after it."""
+        """Take in the reward of an arm at the next point, and move to the point after it."""
         now, size = self.steps, int(self.pulls[arm])
         # Points explored already are not needed again: rows are kept from `now` on.
         near = slice(now, self._near_end)

@@ -202,7 +202,7 @@ def _draw(
             markevery=(place * every // max(1, len(found)), every),
             gid=f"mean of {label}",
             zorder=3,
-            clip_on=False,  # all points lie within; markers on the border shall be whole
+            clip_on=False,  # all points lie within; markers on the border stay whole
         )
         if np.isfinite(half).any():
             band = (axis.clip(curve.mean - half), axis.clip(curve.mean + half))

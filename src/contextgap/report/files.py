@@ -55,7 +55,7 @@ def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> tuple[Pat
 def svg_text(figure: Figure) -> str:
     """Return a figure as an SVG document.
 
-    Letters are outlines: they print alike everywhere, and labels that were placed by their
+    Letters are outlines: they look the same everywhere, and labels that were placed by their
     measured size stay where they are on machines without the font.
     """
     text = StringIO()

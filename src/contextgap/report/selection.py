@@ -173,11 +173,11 @@ def _curves(ax: Axes, rows: DataFrame, labels: list[str], name: str, factor: flo
             yerr=errors,
             elinewidth=1.4,
             lw=1.8,
-            # Methods pay for the same number of runs: moved apart, their bars can be told apart.
+            # Methods make the same number of runs: their bars are moved apart to be legible.
             transform=_moved(ax, _APART * (labels.index(str(label)) - middle)),
             **_drawn(str(label), labels),
         )
-        for end in (y - errors, y + errors):  # what is moved does not stretch the axes by itself
+        for end in (y - errors, y + errors):  # shifted points do not extend the axes by themselves
             ax.update_datalim(np.column_stack([x, end]))
     ax.margins(x=0.1)
     ax.autoscale_view()

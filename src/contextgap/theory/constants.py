@@ -29,7 +29,7 @@ def confidence(failure_probability: float) -> float:
 
 
 def scale_slope(noise: float) -> float:
-    """Return the paper's C1 = √2 · noise, by which the scale grows with the confidence.
+    """Return the paper's C1 = √2 · noise: how fast the scale grows with the confidence β.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ class RegretBound:
         steps = checks.whole("steps", steps, least=0)
         after = steps - self.n_arms * self.burn_in
         beta = self.confidence(steps)
-        # e^(−β²) falls again for negative β, where the intervals would be narrower than promised.
+        # e^(−β²) falls again for negative β, where the intervals would be narrower than guaranteed.
         if after <= 0 or beta <= 0:
             return 0.0
         intervals = self.n_arms * (after if self.each_step_fails else 1)

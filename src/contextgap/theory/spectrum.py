@@ -60,7 +60,7 @@ def spectrum(contexts: Any, kernel: Kernel, *, share: float = 0.95) -> Spectrum:
     The eigenvalues of E[φ(x)φ(x)ᵀ] are estimated by those of K/n. The effective dimension is the
     smallest number of them that hold ``share`` of their sum, and the floor is the last of these.
     Kernels such as the Gaussian have infinitely many; those beyond the share are treated as
-    zero, so bounds that rest on this estimate are a guide, not a guarantee.
+    zero, so bounds from this estimate are a guide, not a guarantee.
 
     Parameters
     ----------

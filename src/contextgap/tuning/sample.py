@@ -66,7 +66,7 @@ def _most_each(counts: Sequence[int], operations: float) -> int:
 
 
 def evenly(places: IntArray, most: int) -> IntArray:
-    """Return at most so many of the places, evenly spread."""
+    """Return at most this many of the places, evenly spread."""
     if len(places) <= most:
         return places
     return np.asarray(places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)])

@@ -23,7 +23,7 @@ from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.sheet import read_path
 
 SHORTEST = 1e-3
-"""Seconds below which runtimes are not told apart: clocks of solvers resolve no more."""
+"""Runtimes below this many seconds count as this many: solvers' clocks resolve no more."""
 
 _PENALTIES = {"par10": PENALTY, "raw": 1.0}
 
