@@ -179,9 +179,7 @@ def compare_command(
     rows: Rows = None,
     explore: Explore = None,
     evaluate: Evaluate = None,
-    checkpoints: Annotated[
-        int, typer.Option(help="Steps between evaluations.", min=1)
-    ] = 50,
+    checkpoints: Annotated[int, typer.Option(help="Steps between evaluations.", min=1)] = 50,
     kernel: KernelName = None,
     grid: GridSize = 10,
     seed: Seed = 0,

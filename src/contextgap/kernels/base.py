@@ -24,15 +24,7 @@ class Kernel(Component, ABC):
 
     @abstractmethod
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Return the matrix of kernel values.
-
-        Parameters
-        ----------
-        left
-            Contexts, shape (m, d).
-        right
-            Contexts, shape (n, d).
-        """
+        """Return the matrix of kernel values between contexts of shapes (m, d) and (n, d)."""
 
     @abstractmethod
     def diagonal(self, contexts: FloatArray) -> FloatArray:

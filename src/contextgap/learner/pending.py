@@ -9,13 +9,7 @@ from contextgap.base.arrays import FloatArray
 
 @dataclass
 class Pending:
-    """Contexts picked for each arm and not yet told, oldest first.
-
-    Parameters
-    ----------
-    by_arm
-        Contexts by arm index.
-    """
+    """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index."""
 
     by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
 
