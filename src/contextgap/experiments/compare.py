@@ -48,7 +48,7 @@ class Entry:
     method
         Its exploration and deployment rules.
     scale
-        Multiplies the standard deviation into the half width.
+        The half width in standard deviations.
     kernel, ridge
         Its tuned settings.
     """

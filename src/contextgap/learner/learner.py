@@ -51,24 +51,24 @@ class Learner:
     arms
         Labels of any hashable kind; an int n means 0, 1, ..., n − 1.
     kernel
-        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. None
-        to have kernel, ridge and prior mean learnt from the rewards: contexts and rewards may then
-        come in any unit.
+        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. If it
+        is None, kernel, ridge and prior mean are learnt from the rewards, and contexts and rewards
+        may have any unit.
     ridge
-        Regularisation: the variance of the noise. 0.05 for a kernel that is given.
+        Regularisation: the variance of the noise. With a given kernel, 0.05 by default.
     method
         A name from ``METHODS``, a ``Method``, an explorer alone (deployed by the highest mean), or
         one of your own as ``"package.module:name"``; ``"auto"`` for the one that did best on the
         leaderboard, which is the knowledge gradient.
     width
-        How standard deviations become confidence intervals: one of them by default, as in the
-        paper; two where they are learnt and so have the rewards' unit.
+        How standard deviations become confidence intervals. By default the half width is one
+        standard deviation with a given kernel, as in the paper, and two with a learnt one.
     burn_in
-        Pulls of every arm, in turn, before the method takes over; at least as many as it takes to
-        learn the scales, where they are learnt.
+        Pulls of every arm, in turn, before the method takes over. If the kernel is learnt, it is
+        at least what the first tuning needs.
     prior_mean
-        Mean reward where nothing was observed: a number, or ``"auto"`` for the average
-        reward seen so far. 0 for a kernel that is given.
+        Mean reward where nothing was observed: a number, or ``"auto"`` for the average reward seen
+        so far. With a given kernel, 0 by default.
     seed
         Makes everything random reproducible.
     retune
@@ -232,7 +232,7 @@ class Learner:
 
     @in_turn
     def tell(self, contexts: Any, arms: Any, rewards: Any) -> None:
-        """Take in rewards, asked for or not, in any order and after any delay.
+        """Take in rewards of any trials, asked for or not, in any order and after any delay.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Learner:
 
     @in_turn
     def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
-        """Take in logged data in bulk; the posterior is that of telling it row by row.
+        """Take in logged data; the posterior is the same as after telling it row by row.
 
         Parameters
         ----------

@@ -38,19 +38,7 @@ class _Asked(NamedTuple):
 
 
 class ExactModel(Model, KeepsHistory):
-    """Exact posteriors of all arms, updated in O(n²) per observation.
-
-    Parameters
-    ----------
-    kernel
-        Similarity of contexts.
-    ridge
-        Regularisation.
-    n_arms
-        Number of arms to start with.
-    prior_mean
-        A number, or ``"auto"`` for the average reward seen.
-    """
+    """Exact posteriors, updated in O(n²) per observation; constructed as every ``Model``."""
 
     kind = "exact"
     file_version = 1

@@ -19,7 +19,7 @@ def uniform_rate(
     """Return C·exp(−c·T^(2/(2 + d))): the fastest that Guan and Jiang's bound can fall.
 
     Their bound ("Nonparametric stochastic contextual bandits", 2018) is about uniform sampling and
-    nearest neighbours, with d₁ ≥ 2 in the place of the 2 added to d.
+    nearest neighbours, with d₁ ≥ 2 instead of the 2 that is added to d.
 
     Parameters
     ----------

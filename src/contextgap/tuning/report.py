@@ -19,7 +19,7 @@ class Candidate:
         "constant" (every arm a constant), "linear", "gaussian" or "matern"; "given" for a kernel of
         the user's.
     advantage
-        By how many nats the criterion prefers it to the constant model: its log odds, beliefs
+        By how many nats the criterion prefers it to the constant model: its log odds, prior
         included.
     explained
         Share of the squared error of the arms' averages that it explains, every reward predicted
@@ -42,9 +42,9 @@ class Tuning:
     rewards
         How many rewards had been told.
     looked_at
-        How many of them were looked at.
+        How many of them were used.
     candidates
-        What was tried.
+        The models that were tried.
     chosen
         The name of the candidate in use.
     reason
