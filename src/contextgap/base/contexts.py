@@ -119,11 +119,11 @@ def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
     if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, handled first
         return values.copy()
     if np.ma.is_masked(values):
-        raise ValueError("must be whole, got a masked array with masked entries")
+        raise ValueError("must have no gaps, got a masked array with masked entries")
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError("must be equally long, got rows of different lengths") from None
+        raise ValueError("must have rows of equal length, got different lengths") from None
     if array.dtype.kind in "cmMSUV":
         array = np.asarray(values, dtype=object)  # the values as they were given
     if array.dtype == object and (bad := _first_bad(array, names)):

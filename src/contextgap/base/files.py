@@ -104,7 +104,7 @@ def _read_array(container: zipfile.ZipFile, name: str) -> NDArray[Any]:
 def not_enough_memory(path: Any, size: int) -> MemoryError:
     """Return the error for a valid file that is too large for the available memory."""
     return MemoryError(
-        f"{path} takes {2 * size / 1e6:.0f} MB of memory to load, which are not free"
+        f"{path} takes {2 * size / 1e6:.0f} MB of memory to load, more than is available"
     )
 
 

@@ -48,7 +48,7 @@ def check_label(label: Any) -> None:
     except TypeError:
         raise TypeError(f"arms must be hashable (text, numbers, tuples), got {label!r}") from None
     if not _equals_itself(label):
-        raise ValueError(f"arms must equal themselves, got {label!r}")
+        raise ValueError(f"arms must be labels that equal themselves, unlike NaN; got {label!r}")
 
 
 def label_array(labels: Sequence[Label], indices: IntArray) -> NDArray[Any]:

@@ -26,7 +26,7 @@ def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
 
 
 def _cannot_look_ahead(reference: IntArray | FloatArray) -> LookAhead:
-    raise NotImplementedError("looking ahead was not provided for here")
+    raise NotImplementedError("this moment was made without look_ahead")
 
 
 @dataclass

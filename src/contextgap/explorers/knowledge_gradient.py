@@ -57,7 +57,7 @@ class KnowledgeGradient(Explorer):
             raise TypeError(f"local must be True or False, got {self.local!r}")
         if self.references is not None:
             if self.local:
-                raise ValueError("references must be None where local is True: it needs none")
+                raise ValueError("references must be None if local is True, which uses none")
             object.__setattr__(self, "references", _read_references(self.references))
 
     def pick(self, moment: Moment) -> int:

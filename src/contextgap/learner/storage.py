@@ -56,7 +56,7 @@ def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
         learner._model, learner._active, learner._schema = model, active, schema
         learner._rng.bit_generator.state = header["random_state"]
         if learner._rng.bit_generator.state != header["random_state"]:
-            raise ValueError("the random state is not one")
+            raise ValueError("the random state is invalid")
         learner._policy_seed = read_seed(header["policy_seed"])
         following = header["next_tune"]
         if following is not None:

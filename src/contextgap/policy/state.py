@@ -57,7 +57,7 @@ def restore_rules(header: dict[str, Any]) -> Rules:
     """Reverse ``describe_rules``."""
     method, width = components.build(header["method"]), components.build(header["width"])
     if not (isinstance(method, Method) and isinstance(width, Width)):
-        raise ValueError("method or width is something else")
+        raise ValueError("method or width has the wrong type")
     burn_in = checks.whole("burn_in", header["burn_in"], least=0)
     return Rules(method, width, burn_in, read_truth("hindsight", header["hindsight"]))
 
@@ -84,7 +84,7 @@ def restore_state(
     """Reverse ``describe_state``, arrays included."""
     kernel = components.build(header["kernel"])
     if not isinstance(kernel, Kernel):
-        raise ValueError("the kernel is something else")
+        raise ValueError("the kernel has the wrong type")
     labels, active = _restore_arms(header["arms"], header["active"])
     schema = _restore_schema(header["dimension"], header["columns"])
     if schema.dimension is not None:

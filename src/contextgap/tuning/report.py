@@ -93,7 +93,7 @@ class Tuning:
         )
         chosen = str(values["chosen"])
         if chosen not in [each.name for each in candidates]:
-            raise ValueError("the tuning report chose what it did not try")
+            raise ValueError("the model chosen in the tuning report is not among those tried")
         return cls(
             criterion=str(values["criterion"]),
             rewards=checks.whole("rewards", values["rewards"], least=0),
