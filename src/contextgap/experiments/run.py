@@ -153,7 +153,8 @@ def run(
     prior_mean
         A number, or ``"auto"``.
     checkpoints
-        Number of steps between evaluations, or the step numbers to evaluate after.
+        Number of steps between evaluations, with one after the last step; or the step numbers
+        themselves.
     seed
         Makes everything random repeatable.
     gram

@@ -89,7 +89,7 @@ class Search:
         if terms.trend is not None:
             self.trends = [terms.trend(x, x) for x in contexts]
         # Bandwidths are learnt from differences between contexts. Rewards of several arms, or of
-        # several visits, at one context count as one, so that they hardly override the prior.
+        # several visits, at one context count as one, so that they do not outweigh the prior.
         self.share = len(np.unique(everything, axis=0)) / len(everything)
         variance = float(heard.var())
         self.guess = variance if variance > 0 else 1.0

@@ -32,7 +32,7 @@ def turned(vectors: FloatArray, angle: FloatArray) -> FloatArray:
 def field(position: FloatArray, date: datetime) -> FloatArray:
     """Return IGRF's field in nT at Earth-fixed positions in km, in Earth-fixed axes, shape (n, 3).
 
-    One date does for a flight: the field changes by less than 1 nT a day.
+    One date is enough for a flight: the field changes by less than 1 nT a day.
     """
     ppigrf = study_import("ppigrf", extra="spacecraft")
     distance = np.linalg.norm(position, axis=1)
