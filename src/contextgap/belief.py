@@ -1,4 +1,4 @@
-"""Belief: what is believed about every arm at a context. Decision: which was picked, and why."""
+"""Beliefs about every arm at a context, and decisions: which arm was picked, and why."""
 
 from __future__ import annotations
 
@@ -17,15 +17,7 @@ from contextgap.widths import Width
 
 
 class Belief:
-    """Means, intervals and gaps of all arms; arms are the last axis of every array.
-
-    Parameters
-    ----------
-    posterior
-        Means and standard deviations.
-    width
-        How standard deviations become intervals.
-    """
+    """Means, intervals and gaps of all arms; arms are the last axis of every array."""
 
     def __init__(self, posterior: Posterior, width: Width) -> None:
         self.mean = posterior.mean
@@ -43,7 +35,7 @@ class Belief:
 
     @cached_property
     def gap(self) -> FloatArray:
-        """Max over other arms of upper, minus own lower; 0 for an only arm."""
+        """Highest upper bound of the other arms minus the own lower bound; 0 for a single arm."""
         return gaps(self.lower, self.upper)
 
     @cached_property
@@ -53,7 +45,7 @@ class Belief:
 
     @cached_property
     def challenger(self) -> IntArray:
-        """The arm with the highest upper, the leader excluded (the leader itself if alone)."""
+        """The arm other than the leader with the highest upper bound (a single arm is both)."""
         if self.upper.shape[-1] == 1:
             return self.leader
         is_leader = np.arange(self.upper.shape[-1]) == self.leader[..., None]
@@ -79,9 +71,9 @@ def highest_other(values: FloatArray) -> FloatArray:
 
 
 def leader_and_challenger(lower: FloatArray, upper: FloatArray) -> tuple[int, int]:
-    """Return the leader and the challenger at one context, as ``Belief`` has them.
+    """Return the leader and the challenger at one context, defined as in ``Belief``.
 
-    In plain Python: for as few numbers as there are arms it takes a fraction of the time.
+    This is plain Python because, for as few numbers as there are arms, it is several times as fast.
     """
     lowers, uppers = lower.tolist(), upper.tolist()
     if len(uppers) == 1:
@@ -104,7 +96,7 @@ class Decision:
     arm
         The arm picked.
     reason
-        Why, in words.
+        Why it was picked, in words.
     leader
         The arm with the smallest gap.
     challenger

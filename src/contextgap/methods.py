@@ -1,4 +1,4 @@
-"""Methods: named pairs of a rule to explore by and a rule to deploy by."""
+"""Methods: named pairs of an exploration rule and a deployment rule."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from contextgap.recommenders import (
 
 @dataclass(frozen=True, kw_only=True)
 class Method(Component):
-    """How to explore and how to deploy; any explorer goes with any recommender.
+    """The exploration and deployment rules; any explorer can be combined with any recommender.
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 
 
 # What "auto" stands for: the lowest average rank on the leaderboard (docs/leaderboard.md), at all
-# levels of noise and all budgets. Where another method wins in some situation, this is to ask.
+# levels of noise and all budgets.
 RECOMMENDED = "knowledge-gradient"
 
 
 def read_method(method: Any) -> Method:
-    """Return a method from its name, or "auto", or "package.module:name", or itself.
+    """Return a method from its name, "auto", "package.module:name", or itself.
 
-    An explorer alone, or its class where that is named, is deployed by the highest mean.
+    An explorer without a recommender deploys the highest mean.
     """
     if isinstance(method, str) and not names.is_path(method):
         if method == "auto":

@@ -9,7 +9,7 @@ from contextgap.belief import Decision
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette: told apart by colour-blind readers too.
+# Okabe and Ito's palette, which colour-blind readers can tell apart too.
 _PLAIN, _LEADER, _CHALLENGER = "#7f7f7f", "#0072B2", "#D55E00"
 
 

@@ -234,7 +234,7 @@ def test_a_folder_that_may_not_be_written_to_is_named(trials, tmp_path):
 
 def test_out_of_memory_is_one_line(learnt, monkeypatch):
     def full(path):
-        raise MemoryError(f"{path} takes 9000 MB of memory to load, which are not free")
+        raise MemoryError(f"{path} takes 9000 MB of memory to load, more than is available")
 
     monkeypatch.setattr(cg.Policy, "load", full)
     result = call("show", learnt, code=2)

@@ -1,1 +1,1 @@
-"""What every room stands on: arrays, checks, labels, contexts, components and files."""
+"""What every other package uses: arrays, checks, labels, contexts, components and files."""

@@ -1,4 +1,4 @@
-"""Array types, and rows that only ever grow at the end."""
+"""Array types, and an append-only array."""
 
 from __future__ import annotations
 
@@ -12,17 +12,10 @@ IntArray: TypeAlias = NDArray[np.intp]
 
 
 class Rows:
-    """An append-only array.
+    """An append-only array; ``row_shape`` is the shape of one row, nothing for a plain vector.
 
     Views taken earlier stay valid and unchanged for ever: appending writes only behind them, and
-    outgrowing the buffer moves to a new one. That is what makes a frozen policy free of copies.
-
-    Parameters
-    ----------
-    *row_shape
-        Shape of one row; nothing for a plain vector.
-    dtype
-        Element type.
+    outgrowing the buffer moves to a new one. A frozen policy therefore needs no copies.
     """
 
     def __init__(self, *row_shape: int, dtype: Any = np.float64) -> None:

@@ -77,14 +77,14 @@ def fraction(name: str, value: Any, most: float = 1.0) -> float:
 
 
 def instance(name: str, value: Any, kind: type, example: str) -> None:
-    """Raise unless ``value`` is an instance of ``kind``; a class passed by mistake is named."""
+    """Raise unless ``value`` is an instance of ``kind``; the error notices a class not called."""
     if not isinstance(value, kind):
         got = f"the class {value.__name__}; call it" if isinstance(value, type) else repr(value)
         raise TypeError(f"{name} must be a {kind.__name__} such as {example}, got {got}")
 
 
 def same_length(**lengths: int) -> None:
-    """Raise unless all the named lengths agree."""
+    """Raise unless all the named lengths are equal."""
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{count} {name}" for name, count in lengths.items())
         raise ValueError(f"one entry per context is needed, got {listed}")
@@ -97,7 +97,7 @@ def finite_vector(name: str, values: Any, entry: Callable[[str, Any], float] = r
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
         raise TypeError(f"{name} must be a sequence of numbers, one per context, got {values!r}")
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} must be whole, got a masked array with masked entries")
+        raise ValueError(f"{name} must have no gaps, got a masked array with masked entries")
     try:
         given = np.asarray(values)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Parts that describe themselves.
+"""Components that describe themselves.
 
 Kernels, widths, explorers, recommenders and methods are frozen dataclasses of plain values. One
 mechanism turns each into a small dictionary and back, so files hold no code and results can carry
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 
 class UnknownComponentError(ValueError):
-    """A description names a class that nobody has defined yet."""
+    """A description names a class that has not been defined or imported."""
 
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -29,7 +29,7 @@ class Component:
         Component._known[_name(cls)] = cls
 
     def describe(self) -> dict[str, Any]:
-        """Return the part as a dictionary of plain values; ``build`` reverses it."""
+        """Return the component as a dictionary of plain values; ``build`` reverses it."""
         if not is_dataclass(self):
             raise TypeError(
                 f"{type(self).__name__} cannot be described in a file: "
@@ -44,7 +44,7 @@ class Component:
 
 
 def build(description: Mapping[str, Any]) -> Component:
-    """Return the part that ``describe`` described; nothing is imported or executed for it."""
+    """Return the component that ``describe`` described; nothing is imported or executed for it."""
     values = dict(description)
     name = values.pop("type", None)
     kind = Component._known.get(name) if isinstance(name, str) else None

@@ -1,4 +1,4 @@
-"""Contexts as users have them (arrays, lists, DataFrames, rows by name) as checked arrays."""
+"""Turns what users pass as contexts (arrays, lists, DataFrames, mappings) into checked arrays."""
 
 from __future__ import annotations
 
@@ -15,17 +15,7 @@ from contextgap.base.arrays import FloatArray
 
 
 class Intake(NamedTuple):
-    """Contexts that have been read.
-
-    Parameters
-    ----------
-    rows
-        One context per row.
-    single
-        Whether the user passed one context rather than a table of them.
-    schema
-        What is known about contexts after these.
-    """
+    """Contexts as an array, whether the user passed only one, and the schema known after them."""
 
     rows: FloatArray
     single: bool
@@ -34,15 +24,7 @@ class Intake(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextSchema:
-    """How many numbers a context has and, if they came in a DataFrame, what they are called.
-
-    Parameters
-    ----------
-    dimension
-        Numbers per context; None until the first context is seen.
-    columns
-        Names in order, for contexts that came with names.
-    """
+    """How many numbers a context has (None before the first) and, if they had names, the names."""
 
     dimension: int | None = None
     columns: tuple[str, ...] | None = None
@@ -50,13 +32,9 @@ class ContextSchema:
     def read(self, contexts: Any, called: str = "contexts") -> Intake:
         """Return ``contexts`` as a float array, or raise an error that names what is wrong.
 
-        Parameters
-        ----------
-        contexts
-            One context (1-D, a mapping or a pandas Series by name) or a table of them (2-D, a
-            pandas or polars DataFrame). Names are matched, reordered and, if surplus, ignored.
-        called
-            What errors call the argument.
+        One context is 1-D, a mapping or a pandas Series; a table is 2-D, or a pandas or polars
+        DataFrame. Columns are matched by name, so their order does not matter and surplus ones are
+        ignored. Errors call the argument ``called``.
         """
         try:
             return self._read(contexts)
@@ -77,7 +55,7 @@ class ContextSchema:
         return Intake(rows, single, schema)
 
     def _by_name(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
-        if type(contexts) is np.ndarray:  # the usual case in a live loop, told apart at once
+        if type(contexts) is np.ndarray:  # the usual case in a live loop, recognised first
             return None, contexts
         if isinstance(contexts, Mapping):
             given = [str(name) for name in contexts]
@@ -138,14 +116,14 @@ def row_of(table: Any, row: int) -> Any:
 
 
 def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
-    if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, at once
+    if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, handled first
         return values.copy()
     if np.ma.is_masked(values):
-        raise ValueError("must be whole, got a masked array with masked entries")
+        raise ValueError("must have no gaps, got a masked array with masked entries")
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError("must be equally long, got rows of different lengths") from None
+        raise ValueError("must have rows of equal length, got different lengths") from None
     if array.dtype.kind in "cmMSUV":
         array = np.asarray(values, dtype=object)  # the values as they were given
     if array.dtype == object and (bad := _first_bad(array, names)):
@@ -167,7 +145,7 @@ def _check_distinct(names: Iterable[str]) -> None:
 
 
 def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
-    """Describe the first entry that is no number; a None in a table is a gap, found later."""
+    """Describe the first entry that is not a number; a None in a table becomes NaN, found later."""
     for place, value in np.ndenumerate(array):
         gap = value is None and place
         if not gap and not isinstance(value, Real | Decimal | np.bool_):
@@ -176,7 +154,7 @@ def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
 
 
 def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool) -> None:
-    if math.isfinite(np.vdot(rows, rows)):  # the usual case, at once
+    if math.isfinite(np.vdot(rows, rows)):  # the usual case, handled first
         return
     finite = np.isfinite(rows)
     if not finite.all():

@@ -31,7 +31,7 @@ VERSIONS = (1, 2)  # that this release reads; models other than 0.1's need 2
 
 
 class FileFormatError(ValueError):
-    """A file that is not what was asked for: foreign, damaged, or of another version."""
+    """A file that is damaged, of another kind or version, or not one of contextgap's."""
 
 
 def write(
@@ -41,7 +41,7 @@ def write(
     arrays: Mapping[str, NDArray[Any]],
     version: int = 1,
 ) -> None:
-    """Write a container; a killed write leaves an older file at ``path`` whole."""
+    """Write a container; if writing is interrupted, an older file at ``path`` stays intact."""
     text = json.dumps({"format": FORMAT, "version": version, "kind": kind, **header}, indent=1)
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as container:
         container.writestr("header.json", text)
@@ -51,7 +51,7 @@ def write(
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return header and arrays of a container, or raise ``FileFormatError`` saying why not."""
+    """Return header and arrays of a container, or raise ``FileFormatError`` with the reason."""
     path = os.fspath(path)
     try:
         size = os.path.getsize(path)
@@ -77,7 +77,7 @@ def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[
 
 
 def _check_member(member: zipfile.ZipInfo, size: int) -> None:
-    """Refuse what no release writes, and counts that the file cannot hold, before reading them."""
+    """Refuse members that no release writes, or that claim more than the file can hold."""
     if member.filename != "header.json" and not member.filename.endswith(".npy"):
         raise ValueError(f"it has an unknown member {member.filename!r}")
     if member.compress_type != zipfile.ZIP_STORED:
@@ -102,9 +102,9 @@ def _read_array(container: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 
 def not_enough_memory(path: Any, size: int) -> MemoryError:
-    """Return the error for a file that is sound, but too large for the memory there is."""
+    """Return the error for a valid file that is too large for the available memory."""
     return MemoryError(
-        f"{path} takes {2 * size / 1e6:.0f} MB of memory to load, which are not free"
+        f"{path} takes {2 * size / 1e6:.0f} MB of memory to load, more than is available"
     )
 
 
@@ -125,7 +125,7 @@ def _check_header(path: Any, header: Any, kind: str) -> None:
 
 @contextmanager
 def making_sense_of(path: Any) -> Iterator[None]:
-    """Say of errors inside that the file at ``path`` does not fit together."""
+    """Turn errors inside the block into a ``FileFormatError`` that calls the file damaged."""
     try:
         yield
     except ImportError:  # scikit-learn, for its kernels

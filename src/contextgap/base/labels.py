@@ -1,4 +1,4 @@
-"""Arm labels: any hashable thing a user calls an arm, and its place 0, 1, 2, ..."""
+"""Arm labels: any hashable value that names an arm, and its index 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def _equals_itself(label: Any) -> bool:
 
 
 def check_label(label: Any) -> None:
-    """Raise unless ``label`` can serve as an arm's name."""
+    """Raise unless ``label`` can be an arm's label."""
     try:
         hash(label)
     except TypeError:
         raise TypeError(f"arms must be hashable (text, numbers, tuples), got {label!r}") from None
     if not _equals_itself(label):
-        raise ValueError(f"arms must equal themselves, got {label!r}")
+        raise ValueError(f"arms must be labels that equal themselves, unlike NaN; got {label!r}")
 
 
 def label_array(labels: Sequence[Label], indices: IntArray) -> NDArray[Any]:

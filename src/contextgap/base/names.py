@@ -1,6 +1,6 @@
-"""Things of the user's own, named as "package.module:name".
+"""Objects of the user's own, named as "package.module:name".
 
-The same form as in ``pyproject.toml``'s entry points. Explorers, methods, kernels and problems are
+This is the form of entry points in ``pyproject.toml``. Explorers, methods, kernels and problems are
 all read here, from Python and from the command line.
 """
 
@@ -29,15 +29,11 @@ def is_path(text: Any) -> bool:
 
 
 def load(path: str) -> Any:
-    """Return what "package.module:name" names; errors are one line that begins with the path.
+    """Return what "package.module:name" names, where ``name`` may have dots.
 
-    A module that is found nowhere else is looked for in the current folder, which stays on
-    ``sys.path`` from then on, so that worker processes find the module too.
-
-    Parameters
-    ----------
-    path
-        Where to find it; ``name`` may have dots, as in ``"mine:Kernels.rough"``.
+    Errors are one line that begins with the path. A module that is found nowhere else is looked for
+    in the current folder, which stays on ``sys.path`` from then on, so that worker processes find
+    the module too.
     """
     if not is_path(path):
         raise ValueError(f"{path!r} must have the form {FORM}")
@@ -53,18 +49,10 @@ def load(path: str) -> Any:
 
 
 def read(argument: str, value: Any, kinds: type | tuple[type, ...], example: str) -> Any:
-    """Return an object as it is, or the one that a text names; a class is called.
+    """Return ``value`` itself, or what "package.module:name" names; a class is called.
 
-    Parameters
-    ----------
-    argument
-        What the user calls the value.
-    value
-        The object, or "package.module:name".
-    kinds
-        What it must be an instance of; the first is named in errors.
-    example
-        An expression that would be right.
+    The result must be an instance of one of ``kinds``; errors name ``argument``, the first of the
+    kinds and ``example``, an expression that would be right.
     """
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if isinstance(value, str):
@@ -83,7 +71,7 @@ def _module(path: str, name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if not _is_missing(error, name):
             raise _failed(path, name, error) from error
-    except Exception as error:  # somebody's module may raise anything
+    except Exception as error:  # the user's module may raise anything
         raise _failed(path, name, error) from error
     here = os.getcwd()
     if here in sys.path:
@@ -98,7 +86,7 @@ def _module(path: str, name: str) -> ModuleType:
 
 
 def _is_missing(error: ModuleNotFoundError, name: str) -> bool:
-    """Whether the module itself is missing, or a package it lies in; not one that it imports."""
+    """Whether the module itself, or a package it lies in, is missing; not one that it imports."""
     return error.name is not None and f"{name}.".startswith(f"{error.name}.")
 
 

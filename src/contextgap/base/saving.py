@@ -1,4 +1,4 @@
-"""Files written wholly or not at all: an older file stays until the new one is complete."""
+"""Atomic writing: an older file stays until the new one is complete."""
 
 from __future__ import annotations
 
@@ -15,17 +15,11 @@ from typing import IO, Any
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[IO[Any]]:
-    """Yield a file that takes the place of the one at ``path`` when the block ends well.
+    """Yield a file that replaces the one at ``path`` if the block ends without an error.
 
-    Links are followed, the mode of an older file is kept, and what is no regular file is refused.
-    What a killed process left behind is removed by the next one that writes the same file.
-
-    Parameters
-    ----------
-    path
-        Where to write.
-    text
-        Whether to yield a text file (UTF-8, line ends as written) instead of a binary one.
+    Text files are UTF-8 with line ends as written. Links are followed, the mode of an older file is
+    kept, and anything but a regular file is refused. A temporary file that a killed process left
+    behind is removed by the next process that writes the same file.
     """
     target = Path(os.path.realpath(path))
     mode = _mode(path, target)
@@ -53,7 +47,7 @@ def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[
 
 
 def _mode(path: str | os.PathLike[str], target: Path) -> int:
-    """Return the mode that the file is to have; raise if there can be no such file."""
+    """Return the mode for the new file; raise if no file can be written there."""
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}")
     try:
@@ -72,7 +66,7 @@ def _prefix(target: Path) -> str:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove unfinished files of processes on this machine that are no more."""
+    """Remove unfinished files of processes on this machine that no longer run."""
     host = re.escape(f".{target.name}.{socket.gethostname()}-")
     leftover = re.compile(rf"{host}(\d+)-.*\.part")
     with suppress(OSError):  # a folder that may not be read is no reason not to write
@@ -88,7 +82,7 @@ def _alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # it is somebody else's
+        return True  # it belongs to another user
     return True
 
 

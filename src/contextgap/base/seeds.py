@@ -1,4 +1,4 @@
-"""Where randomness comes from: one seed for all of a run."""
+"""All randomness of a run comes from one seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextgap.base import checks
 
 
 def random_sources(seed: int | None) -> tuple[np.random.Generator, int]:
-    """Return the generator to explore with and the seed of policies frozen on the way."""
+    """Return the generator for exploration and the seed for policies frozen during it."""
     if seed is not None:
         seed = checks.whole("seed", seed, least=0)
     sequence = np.random.SeedSequence(seed)
@@ -16,5 +16,5 @@ def random_sources(seed: int | None) -> tuple[np.random.Generator, int]:
 
 
 def seed_after(policy_seed: int, observations: int) -> int:
-    """Return the seed of a policy frozen after so many observations."""
+    """Return the seed of a policy frozen after this many observations."""
     return (policy_seed + observations) % 2**64

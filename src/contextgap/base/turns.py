@@ -1,4 +1,4 @@
-"""Methods that several threads may call, one at a time."""
+"""Methods that several threads may call but that run one at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 def in_turn(method: Callable[P, R]) -> Callable[P, R]:
-    """Make a method wait while another thread is in any such method of the same object.
+    """Make a method wait while another thread runs any such method of the same object.
 
     The object keeps a reentrant lock as ``_lock``.
     """

@@ -1,4 +1,4 @@
-"""The command line: thin; it parses, calls and prints."""
+"""The command line, which only parses arguments, calls the library and prints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()
-    except OSError as error:  # what is printed may go to a full disk
+    except OSError as error:  # the output may go to a full disk
         from contextgap.cli.terminal import say_error
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing left to flush

@@ -1,4 +1,4 @@
-"""The command that takes a policy to where it decides."""
+"""The command that exports a policy as ONNX or C."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class _Exports:
         return graph, code
 
     def bytes(self, policy: Policy) -> int:
-        """Return what the larger of both takes."""
+        """Return the size of the larger export."""
         with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
             trial = _Exports(
                 self.onnx and Path(folder) / "policy.onnx",
@@ -114,7 +114,7 @@ class _Exports:
 
 
 def _thinned(contexts: FloatArray | None) -> FloatArray | None:
-    """At most as many contexts as a self-test has room for, from all over the file."""
+    """At most as many contexts as a self-test can have, evenly spread over the file."""
     if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
         return contexts
     return contexts.take(np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int), axis=0)
@@ -126,8 +126,8 @@ def _compressed(
     """Return a policy whose exports take at most ``most`` bytes.
 
     Bytes of C without certificates are known beforehand; those of a graph, or of certificates, only
-    once written. So what was too much is taken off, and where that is not it, the middle between
-    too little and too much.
+    once written. So the excess is subtracted from the target and, if that fails, sizes between the
+    largest that fits and the smallest that does not are tried by bisection.
     """
 
     def attempt(limit: int) -> tuple[tuple[Policy, CompressionReport], int]:

@@ -80,7 +80,7 @@ def learn_command(
 
 
 def _settings(contexts: FloatArray, bandwidth: float | None, ridge: float | None) -> dict[str, Any]:
-    """Return what the user gave, completed; nothing if nothing was given, to be learnt."""
+    """Return the user's settings with defaults filled in; empty if all are to be learnt."""
     if bandwidth is None and ridge is None:
         return {}
     kernel = Gaussian.from_contexts(contexts) if bandwidth is None else Gaussian(bandwidth)
@@ -94,7 +94,7 @@ def recommend_command(
         Path | None, typer.Option("--output", "-o", help="CSV file to write; stdout if left out.")
     ] = None,
     bounds: Annotated[
-        bool, typer.Option(help="Whether to bound what each arm may miss, which takes longer.")
+        bool, typer.Option(help="Whether to bound each arm's regret, which takes longer.")
     ] = True,
     json: Json = False,
 ) -> None:
@@ -129,7 +129,7 @@ def recommend_command(
 
 
 def _write_csv(file: IO[str], sheet: Sheet, answers: list[dict[str, Any]]) -> None:
-    """Write the table as it came, with the answers behind it."""
+    """Write the original table with the answers as further columns."""
     added = list(answers[0])
     if set(added) & set(sheet.columns):  # a log has the arm that was tried
         added = [f"recommended_{name}" for name in added]

@@ -33,20 +33,11 @@ def read_problem(
     rows: int | None = None,
     seed: int = 0,
 ) -> Problem:
-    """Return a bundled problem, an ``openml:NAME`` one, an own one, or the one in a file.
+    """Return a bundled problem, ``openml:NAME``, a problem of the user's own, or the one in a file.
 
-    Parameters
-    ----------
-    name
-        What the user typed.
-    context, rewards, noise
-        Comma-separated columns of a file; ``rewards`` makes it a table, else it is a sensor log.
-    ordered
-        Whether a table's rows are in time order.
-    rows
-        How many rows to take.
-    seed
-        Of the data.
+    ``context``, ``rewards`` and ``noise`` are comma-separated columns of a file. A file with
+    ``rewards`` is a table, otherwise a sensor log; ``ordered`` says that a table's rows are in time
+    order.
     """
     if name == "sinusoids":
         return Sinusoids().sample(6000 if rows is None else rows, seed=seed)

@@ -47,7 +47,7 @@ def select_command(
     folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/select"),
     json: Json = False,
 ) -> None:
-    """Learn from few runs which solver suits which instance; goes on where it was stopped."""
+    """Learn from few runs which solver suits which instance; continues where it stopped."""
     from contextgap.report.selection import selection_report
     from contextgap.report.studies import write
 
@@ -95,7 +95,7 @@ def _read_budgets(text: str) -> list[float]:
 
 
 def _read_scenarios(folders: Sequence[Path]) -> list[Scenario]:
-    """Read all before any work begins: a mistyped folder shall not cost the first one's hour."""
+    """Read all scenarios first, so that a mistyped folder is noticed before hours of work."""
     scenarios = [AlgorithmSelection(path).load() for path in folders]
     names = [scenario.name for scenario in scenarios]
     for name in names:

@@ -79,7 +79,7 @@ def run_command(
     folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/run"),
     json: Json = False,
 ) -> None:
-    """Explore one problem, freeze a policy, and report what deploying it misses."""
+    """Explore one problem, freeze a policy, and report its regret."""
     from contextgap.report.studies import run_report, write
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
@@ -179,7 +179,7 @@ def compare_command(
     rows: Rows = None,
     explore: Explore = None,
     evaluate: Evaluate = None,
-    checkpoints: Annotated[int, typer.Option(help="Evaluate every so many steps.", min=1)] = 50,
+    checkpoints: Annotated[int, typer.Option(help="Steps between evaluations.", min=1)] = 50,
     kernel: KernelName = None,
     grid: GridSize = 10,
     seed: Seed = 0,
@@ -190,7 +190,7 @@ def compare_command(
     ),
     json: Json = False,
 ) -> None:
-    """Tune every method on held-out data, then compare them; goes on where it was stopped."""
+    """Tune every method on held-out data, then compare them; continues where it stopped."""
     from contextgap.report.studies import compare_report, write
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"

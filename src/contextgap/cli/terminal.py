@@ -28,7 +28,7 @@ from rich.table import Table
 
 # No emoji: ":X:" in a user's label or path is that and nothing else.
 out = Console(highlight=False, emoji=False)
-# Progress and complaints go to the error stream, so that output can be piped.
+# Progress and errors go to the error stream, so that output can be piped.
 err = Console(stderr=True, highlight=False, emoji=False)
 
 
@@ -112,12 +112,9 @@ def phases() -> Iterator[Phases]:
 
 @contextmanager
 def complaints(resume: str | None = None) -> Iterator[None]:
-    """Turn errors a user can mend into one line and exit code 2, Ctrl-C into 130.
+    """Turn errors a user can fix into one line and exit code 2, and Ctrl-C into exit code 130.
 
-    Parameters
-    ----------
-    resume
-        How to go on after an interruption.
+    ``resume`` tells the user how to continue after an interruption.
     """
     try:
         yield

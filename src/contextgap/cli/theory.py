@@ -21,7 +21,7 @@ def plan_command(
     arms: Annotated[int, typer.Option(help="Number of arms.", min=2)],
     noise: Annotated[float, typer.Option(help="Standard deviation of the rewards' noise.")],
     tolerance: Annotated[float, typer.Option(help="Simple regret that may be left.")],
-    probability: Annotated[float, typer.Option(help="With which probability.")] = 0.9,
+    probability: Annotated[float, typer.Option(help="Probability of reaching it.")] = 0.9,
     steps: Annotated[
         int | None, typer.Option(help="Ask what this exploration length gives.", min=1)
     ] = None,

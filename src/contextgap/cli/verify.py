@@ -141,7 +141,7 @@ def _compiler_errors() -> Iterator[None]:
 
 
 def _check_same_shape(policy: Policy, export: _Exported, path: Path) -> None:
-    """Complain if the export cannot be of this policy."""
+    """Raise if the export cannot be of this policy."""
     rule = decision_rule(policy)
     names = list(column_names(rule.columns, rule.dimension))
     pairs: dict[str, tuple[Any, Any]] = {

@@ -15,12 +15,12 @@ from contextgap.problems.extras import study_import
 
 
 def _leave_interrupts() -> None:
-    """Let Ctrl-C, which a terminal sends to all processes, be dealt with by the first alone."""
+    """Ignore Ctrl-C in a worker: terminals send it to all processes, and the main one acts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def parts_of(folder: Path) -> Store:
-    """Return the store of a study's finished parts, and say which others stay unused beside it."""
+    """Return the store of a study's finished parts, and report parts of other versions."""
     store = Store(folder / "parts")
     for version, count in store.of_other_versions().items():
         err.print(

@@ -39,16 +39,16 @@ PAPER_SCALES = (0.1, 0.5, 1.0, 2.0)
 
 @dataclass(frozen=True)
 class Entry:
-    """One contestant.
+    """One method to compare, with its settings.
 
     Parameters
     ----------
     label
         What its records are labelled with.
     method
-        How it explores and deploys.
+        Its exploration and deployment rules.
     scale
-        Multiplies the standard deviation into the half width.
+        The half width in standard deviations.
     kernel, ridge
         Its tuned settings.
     """
@@ -62,7 +62,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What a comparison found.
+    """The tables that a comparison gives.
 
     Parameters
     ----------
@@ -87,16 +87,16 @@ class Results:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Everything that comparing methods gave.
+    """Tuned settings and results of a comparison.
 
     Parameters
     ----------
     tunings
         Settings by method, tuned on the held-out part.
     entries
-        The contestants.
+        The methods compared.
     results
-        What they were found to miss.
+        Their regret, picks and timings.
     """
 
     tunings: dict[str, Tuning]
@@ -134,13 +134,13 @@ def compare(
     bandwidths, ridges
         The grid; see ``tune``.
     checkpoints
-        Evaluate every so many steps.
+        Number of steps between evaluations.
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     folder
-        Keeps results as they finish; called again with the same folder, goes on from there.
+        Keeps results as they finish; a call with the same folder continues from there.
     progress
-        Called with the numbers of finished and of all pieces of work.
+        Called with the numbers of finished and of all tasks.
 
     Returns
     -------
@@ -189,9 +189,9 @@ def tune_and_compare(
     tuning_scale
         The scale to tune at.
     checkpoints
-        Evaluate every so many steps.
+        Number of steps between evaluations.
     seed
-        Of the methods while they are tuned; when compared, they take the repetition's number.
+        For the methods while they are tuned; when compared, they use the repetition's number.
     begin
         Called with the name of each phase; returns what reports its progress.
     **how

@@ -1,4 +1,4 @@
-"""Many flights, as tasks, and their regret as tidy records."""
+"""Simulates many flights as tasks; their regret comes as one table."""
 
 from __future__ import annotations
 

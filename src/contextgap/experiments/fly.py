@@ -1,4 +1,4 @@
-"""A flight: explore where the truth is known, decide alone elsewhere, in turns along the orbit.
+"""A flight: explore where the truth is known, deploy elsewhere, alternating along the orbit.
 
 This is the setting of the paper's section 2, which its experiments left out.
 """
@@ -19,7 +19,7 @@ from contextgap.widths import PosteriorWidth, Width
 
 
 class PhasedProblem(Protocol):
-    """A problem in time order that says at which rows feedback is to be had."""
+    """A problem in time order that says at which rows feedback is available."""
 
     contexts: FloatArray
     rewards: FloatArray

@@ -1,4 +1,4 @@
-"""A pilot: what to expect of an exploration, from contexts alone and functions drawn at random."""
+"""A pilot simulation: what to expect of an exploration, from contexts and random functions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def pilot(
     repetitions
         How many random problems to draw.
     seed
-        Of the draws.
+        Seed of the draws.
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     progress
@@ -70,7 +70,7 @@ def pilot(
     Returns
     -------
     table
-        One row per repetition and checkpoint: average and worst simple regret after so many steps.
+        One row per repetition and checkpoint: average and worst simple regret.
     """
     intake = ContextSchema().read(contexts)
     if intake.single or len(intake.rows) < 2:

@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How long to explore.
+    """How long to explore, by the theorem and by the pilot.
 
     Parameters
     ----------
     tolerance
         The simple regret that may be left.
     probability
-        With which probability it should be.
+        The probability of staying within the tolerance.
     spectrum
         What was estimated of the contexts.
     theorem
-        Theorem 5.3 with these numbers; the worst case over problems.
+        Theorem 5.3 with these numbers, for the worst case over problems.
     theorem_steps
-        Steps after which it promises tolerance and probability.
+        Steps after which it guarantees tolerance and probability.
     steps
         The exploration length asked about; by default the longest of the pilot.
     theorem_probability
-        What it promises after those steps; 0 where it promises nothing.
+        The probability it guarantees after those steps; 0 where it guarantees nothing.
     pilot
         Regret of simulated explorations by steps, as ``experiments.pilot`` returns it.
     pilot_steps
@@ -76,10 +76,10 @@ def plan(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Return how long to explore, or what to expect of exploring so long.
+    """Return how long to explore, or what to expect of a given number of steps.
 
     The theorem holds for every problem that meets its assumptions, and its constants are loose; the
-    pilot says what happens for functions drawn from the prior, and promises nothing.
+    pilot says what happens for functions drawn from the prior, and guarantees nothing.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def plan(
     tolerance
         The simple regret that may be left.
     probability
-        With which probability it should be.
+        The probability of staying within the tolerance.
     norm
         Bound on every arm's norm in the kernel's space, for the theorem; for the pilot, the
         standard deviation of an arm's expected reward.
@@ -105,11 +105,11 @@ def plan(
     budget
         The longest exploration the pilot simulates.
     method
-        What the pilot explores by.
+        The method that the pilot uses.
     repetitions
         How many explorations the pilot simulates.
     seed
-        Of the pilot.
+        Seed of the pilot.
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     progress

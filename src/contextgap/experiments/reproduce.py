@@ -63,9 +63,9 @@ class Reproduction:
 class Workshop:
     """How and where the work of a reproduction is done.
 
-    ``folder`` keeps results as they finish; called again with the same folder, work goes on from
-    there. ``progress`` takes the name of a phase and returns what is called with the numbers of
-    finished and of all its pieces of work. A ``grid_size`` below 10 thins the grids out.
+    ``folder`` keeps results as they finish; a call with the same folder continues from there.
+    ``progress`` takes the name of a phase and returns what is called with the numbers of finished
+    and of all its tasks. A ``grid_size`` below 10 thins the grids out.
     """
 
     executor: Executor | None = None

@@ -1,4 +1,4 @@
-"""One run: explore a problem, and see at checkpoints what deploying then would have missed."""
+"""One run: explore a problem, and measure the regret of deploying at checkpoints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from contextgap.widths import PosteriorWidth, Width
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened in one run.
+    """The regret curve and the picks of one run.
 
     Parameters
     ----------
@@ -153,7 +153,8 @@ def run(
     prior_mean
         A number, or ``"auto"``.
     checkpoints
-        Evaluate every so many steps and after the last; or the step numbers themselves.
+        Number of steps between evaluations, with one after the last step; or the step numbers
+        themselves.
     seed
         Makes everything random repeatable.
     gram

@@ -1,4 +1,4 @@
-"""Algorithm selection from few runs: explore the training instances, decide on the test ones.
+"""Algorithm selection from few runs: explore training instances, deploy on test instances.
 
 A selector is usually trained on the full table, in which every algorithm ran on every training
 instance. Here each training instance is visited ``budget`` times, one run per visit, and the
@@ -63,7 +63,7 @@ def select_algorithms(
         Visits per training instance, one run each; a fraction for a part of the instances.
         Instances are visited pass by pass, all of them once before any of them twice. What is
         visited for a run that was made before costs nothing and teaches nothing. Several numbers
-        for what was reached on the way to the largest.
+        give the results on the way to the largest.
     seeds
         One repetition each: the order of the instances, and all that is random about a method.
     choose
@@ -177,7 +177,7 @@ def _explored(
             place, arm = _visit(learner, train.contexts, left, rng if choose else None)
             row = left[place]
             if ran[row, arm]:
-                # Told again, a stored result would pass for a second, independent measurement.
+                # Told again, a stored result would count as a second, independent measurement.
                 learner.drop_pending()
             else:
                 learner.tell(train.contexts[row], arm, train.observations[row, arm])

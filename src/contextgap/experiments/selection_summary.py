@@ -1,4 +1,4 @@
-"""What a selection came to, in the field's own terms and against uniform exploration."""
+"""Summaries of algorithm selection: the closed gap, and regret against uniform exploration."""
 
 from __future__ import annotations
 

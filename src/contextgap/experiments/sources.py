@@ -1,4 +1,4 @@
-"""Digests of the user's own code, so that finished work of other code is never taken for ours.
+"""Digests of the user's own code, so that results of changed code are never reused.
 
 What counts is the code that is loaded, not the file, which may have been edited since: a class with
 its parents, and whatever functions, classes and plain constants of the user's own these refer to.
@@ -100,7 +100,7 @@ def _text(code: CodeType) -> str:
 
 
 def _constant(value: Any) -> str:
-    """A text that is the same in every process; empty for what is no plain value."""
+    """A text that is the same in every process; empty for anything but a plain value."""
     if isinstance(value, frozenset):
         return str(sorted(map(_constant, value)))
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""A study: data to tune on, held out from the data to compare on."""
+"""A study: data to compare methods on, and held-out data to tune them on."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Independent pieces of work, done anywhere, kept as they finish.
+"""Independent tasks, run anywhere, whose results are kept as they finish.
 
 A task is a module-level function and plain arguments, so it runs in this process, in a pool or on a
 cluster alike. Its key is a hash of all its arguments; a store keeps finished results under their
-keys, so a study that was killed goes on where it was.
+keys, so a study that was interrupted continues where it stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A piece of work: a module-level function that returns plain values, and its arguments."""
+    """A module-level function that returns plain values, and its arguments."""
 
     function: Callable[..., Result]
     arguments: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Hyper-parameters from a held-out part: the paper's grid search."""
+"""The paper's grid search for hyper-parameters on held-out data."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def tune(
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     progress
-        Called with the numbers of finished and of all pieces of work.
+        Called with the numbers of finished and of all tasks.
     """
     grid = Grid.of(explore.contexts, bandwidths, ridges)
     chosen = {"method": read_method(method)}

@@ -1,4 +1,4 @@
-"""What an explorer sees when it picks an arm to try."""
+"""The base class of explorers, and what an explorer sees when it picks an arm to try."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contextgap.models import LookAhead
 
 
 def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
-    """Raise unless reference contexts, if these are contexts, have the dimension of all others."""
+    """Raise unless reference contexts, if given as contexts, have as many numbers as all others."""
     if reference.ndim == 2 and reference.shape[1] != dimension:
         raise ValueError(
             f"references must have {dimension} numbers per context, as the contexts do, "
@@ -26,12 +26,12 @@ def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
 
 
 def _cannot_look_ahead(reference: IntArray | FloatArray) -> LookAhead:
-    raise NotImplementedError("looking ahead was not provided for here")
+    raise NotImplementedError("this moment was made without look_ahead")
 
 
 @dataclass
 class Moment:
-    """One step of exploration, seen from the context at hand.
+    """What an explorer sees at one step: the current context.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Moment:
     pulls
         How often each arm was picked so far, picks whose reward is still to come included.
     step
-        1 for the first pick of all, 2 for the second, ...
+        The number of this pick, from 1.
     rng
         The one source of randomness.
     seen
@@ -65,12 +65,12 @@ class Moment:
 
 @dataclass
 class Pool:
-    """Contexts of which one is to be tried next, seen from all of them.
+    """What an explorer sees when it chooses the context to try next.
 
     Parameters
     ----------
     contexts
-        What there is to choose from, shape (m, d).
+        The contexts to choose from, shape (m, d).
     believe
         Computes the belief at all of them, contexts by arms.
     moves
@@ -111,7 +111,7 @@ class Explorer(Component, ABC):
         """Return the position of the arm to try."""
 
     def choose(self, pool: Pool) -> int:
-        """Return which of several contexts to try an arm at; a random one unless a rule says."""
+        """Return which of several contexts to try an arm at; a random one by default."""
         return any_context(pool)
 
 
@@ -122,7 +122,7 @@ def any_context(pool: Pool) -> int:
 
 def choose_context(pool: Pool, explorer: Explorer) -> int:
     """Return the context of the pool that an explorer chooses, checked."""
-    row: Any = explorer.choose(pool)  # of a class that anybody may have written
+    row: Any = explorer.choose(pool)  # the explorer may be the user's own
     if not isinstance(row, int | np.integer) or not 0 <= row < len(pool):
         raise ValueError(
             f"{type(explorer).__name__}.choose must return the row of a context, "
@@ -132,7 +132,7 @@ def choose_context(pool: Pool, explorer: Explorer) -> int:
 
 
 def largest_gap(pool: Pool) -> int:
-    """Return the context whose leader may miss most, where a reward is needed most."""
+    """Return the context with the largest regret bound, where a reward is needed most."""
     return int(pool.belief.gap.min(axis=-1).argmax())
 
 
@@ -142,10 +142,10 @@ def least_pulled(moment: Moment) -> int:
 
 
 def explore(moment: Moment, explorer: Explorer, burn_in: int) -> tuple[int, str]:
-    """Return the arm to try and why: every arm ``burn_in`` times in turn, then the explorer's."""
+    """Return the arm to try and why: each arm ``burn_in`` times in turn, then the rule's pick."""
     if min(moment.pulls) < burn_in:
         return least_pulled(moment), "burn-in"
-    pick: Any = explorer.pick(moment)  # of a class that anybody may have written
+    pick: Any = explorer.pick(moment)  # the explorer may be the user's own
     n_arms = len(moment.pulls)
     if not isinstance(pick, int | np.integer) or not 0 <= pick < n_arms:
         raise ValueError(

@@ -23,5 +23,5 @@ class ContextualGap(Explorer):
         return second if belief.half_width[second] > belief.half_width[first] else first
 
     def choose(self, pool: Pool) -> int:
-        """Return the context with the largest gap of its leader."""
+        """Return the context whose leader has the largest gap."""
         return largest_gap(pool)

@@ -1,4 +1,4 @@
-"""Elimination: arms that cannot be the best are not worth a try."""
+"""Elimination: arms that cannot be the best are not tried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextgap.explorers.base import Explorer, Moment, Pool, largest_gap
 
 @dataclass(frozen=True)
 class Elimination(Explorer):
-    """Try the widest of the arms that may still be the best here."""
+    """Try the arm with the widest interval among those that may still be the best here."""
 
     reason: ClassVar[str] = "the widest interval among arms that may be the best"
 
@@ -23,5 +23,5 @@ class Elimination(Explorer):
         return int(np.where(plausible, belief.half_width, -np.inf).argmax())
 
     def choose(self, pool: Pool) -> int:
-        """Return the context with the largest gap of its leader."""
+        """Return the context whose leader has the largest gap."""
         return largest_gap(pool)

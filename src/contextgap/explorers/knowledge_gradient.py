@@ -1,4 +1,4 @@
-"""The knowledge gradient: try what is expected to improve deployment most.
+"""The knowledge gradient: try the arm that is expected to improve deployment most.
 
 Trying arm a at x moves its mean at another context x' by s·Z, with Z standard normal and
 s = covariance of arm a between x and x' / √(variance at x + ridge). What is deployed at x' then
@@ -30,19 +30,19 @@ _SCALE = 1 / np.sqrt(2 * np.pi)
 
 @dataclass(frozen=True)
 class KnowledgeGradient(Explorer):
-    """Try the arm whose reward is expected to raise most what deployment pays.
+    """Try the arm whose reward is expected to improve deployment most.
 
-    Reference contexts are the one at hand and up to ``most`` of those whose rewards were told,
+    Reference contexts are the current one and up to ``most`` of those whose rewards were told,
     evenly spread over time; or ``references``, a sample of those to be deployed on.
 
     Parameters
     ----------
     most
-        Highest number of seen contexts to refer to; more cost more time.
+        Highest number of seen contexts to use as references; more take more time.
     local
-        Refer to nothing but the context at hand.
+        Use no reference but the current context.
     references
-        Contexts to refer to instead, a table (2-D) with columns in the learner's order; kept as a
+        Contexts to use as references, a table (2-D) with columns in the learner's order; kept as a
         tuple of tuples, so that files can hold it.
     """
 
@@ -57,7 +57,7 @@ class KnowledgeGradient(Explorer):
             raise TypeError(f"local must be True or False, got {self.local!r}")
         if self.references is not None:
             if self.local:
-                raise ValueError("references must be None where local is True: it needs none")
+                raise ValueError("references must be None if local is True, which uses none")
             object.__setattr__(self, "references", _read_references(self.references))
 
     def pick(self, moment: Moment) -> int:
@@ -65,7 +65,7 @@ class KnowledgeGradient(Explorer):
         return int(self.gain(moment).argmax())
 
     def gain(self, moment: Moment) -> FloatArray:
-        """Return how much trying each arm now is expected to raise what deployment pays."""
+        """Return by how much trying each arm now is expected to raise the reward of deployment."""
         if self.references is not None:
             ahead = moment.look_ahead(self._given)
             return expected_gain(LookAhead(ahead.mean[:-1], ahead.move[:-1]))
@@ -73,7 +73,7 @@ class KnowledgeGradient(Explorer):
         return expected_gain(moment.look_ahead(places))
 
     def choose(self, pool: Pool) -> int:
-        """Return the context at which the best arm to try promises the highest gain.
+        """Return the context at which the best arm to try has the highest expected gain.
 
         References are the given ones, or up to ``most`` contexts of the pool.
         """
@@ -109,8 +109,8 @@ def _read_references(references: Any) -> tuple[tuple[float, ...], ...]:
 def spread_over(seen: int, most: int) -> IntArray:
     """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``.
 
-    From one step to the next they stay, or one is added, or every other one goes, so that what is
-    known about them can be carried over.
+    From one step to the next all places stay, one is added, or every second one is dropped, so that
+    most of what was computed for them can be reused.
     """
     stride = 1
     while seen > most * stride:
@@ -133,7 +133,7 @@ def gain_of(mean: FloatArray, arm: int, moves: FloatArray) -> FloatArray:
 
 
 def distances(mean: FloatArray) -> FloatArray:
-    """Return how far each arm's mean is from the best other one; infinite for an only arm."""
+    """Return each arm's distance from the best other mean; infinite for a single arm."""
     if mean.shape[1] == 1:
         return np.full_like(mean, np.inf)  # nothing to choose, nothing to gain
     top_two = np.partition(mean, -2, axis=1)[:, -2:]
@@ -161,7 +161,7 @@ def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
         crossing = np.full(mean.shape, np.inf)
         np.divide(a - mean, slope - b, out=crossing, where=steeper)
         end = crossing.min(axis=-1, keepdims=True)
-        # Of lines that cross at the same place the steepest, which comes last, goes on.
+        # Of lines that cross at the same place, the steepest, which comes last, is the highest.
         reached = crossing <= end
         place = mean.shape[-1] - 1 - reached[..., ::-1].argmax(axis=-1)[..., None]
         density = _SCALE * (np.exp(-0.5 * start**2) - np.exp(-0.5 * end**2))
@@ -177,7 +177,7 @@ def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
 
 def gain(distance: FloatArray, move: FloatArray) -> FloatArray:
     """Return move·h(distance/move), elementwise."""
-    from scipy.special import ndtr  # slow to load, and other explorers do without
+    from scipy.special import ndtr  # slow to load, and other explorers do not need it
 
     move = np.abs(move)
     # Where a reward moves nothing the gain is 0, as it is for any distance this far out.

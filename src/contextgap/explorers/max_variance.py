@@ -1,4 +1,4 @@
-"""Maximum variance: learn every arm equally well, whatever it pays."""
+"""Maximum variance: learn every arm equally well, however good it is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextgap.explorers.base import Explorer, Moment
 
 @dataclass(frozen=True)
 class MaxVariance(Explorer):
-    """Try the arm about which least is known here."""
+    """Try the arm with the largest posterior standard deviation here."""
 
     reason: ClassVar[str] = "the largest standard deviation"
 

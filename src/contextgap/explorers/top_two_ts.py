@@ -13,7 +13,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.belief import Belief
 from contextgap.explorers.base import Explorer, Moment
 
-_REDRAWS = 100  # then the rival is found by formula
+_REDRAWS = 100  # after this many draws the rival is found by a formula
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ def _draws(belief: Belief, rng: np.random.Generator, count: int) -> FloatArray:
 def _likeliest_rival(belief: Belief, first: int) -> int:
     """Return the arm that most likely beats the first, without waiting for a draw that shows it.
 
-    Of independent normals, arm a exceeds the first with probability Φ(ratio), the ratio being the
-    difference of the means over the root of the summed squares of the half widths. That stands in
-    for the probability of being best of all: the two hardly differ once the first arm wins a
-    hundred draws on end.
+    Of independent normals, arm a exceeds the first with probability Φ(ratio), where ratio is the
+    difference of the means divided by the root of the summed squares of the half widths. This
+    replaces the probability of being the best of all arms: the two hardly differ once the first arm
+    wins a hundred draws in a row.
     """
 
     def merit(arm: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Uniform exploration: the budget divided equally."""
+"""Uniform exploration: every arm gets an equal share of the budget."""
 
 from __future__ import annotations
 

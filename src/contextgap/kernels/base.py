@@ -24,15 +24,7 @@ class Kernel(Component, ABC):
 
     @abstractmethod
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Return the matrix of kernel values.
-
-        Parameters
-        ----------
-        left
-            Contexts, shape (m, d).
-        right
-            Contexts, shape (n, d).
-        """
+        """Return the matrix of kernel values between contexts of shapes (m, d) and (n, d)."""
 
     @abstractmethod
     def diagonal(self, contexts: FloatArray) -> FloatArray:
@@ -133,7 +125,7 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True)
 class Constant(Kernel):
-    """The kernel that is 1 everywhere: rewards that differ by a constant, unknown beforehand.
+    """The kernel that is 1 everywhere: it lets an arm's rewards have an unknown constant level.
 
     ``Gaussian(1.0) + 4.0 * Constant()`` lets every arm have a level of its own, with a standard
     deviation of 2 before anything is known.
@@ -165,7 +157,7 @@ def per_dimension(name: str, value: Any, hint: str) -> float | tuple[float, ...]
 
 
 def check_count(name: str, value: Any, dimension: int) -> None:
-    """Raise if a per-dimension setting has another number of entries than contexts have."""
+    """Raise if a per-dimension setting does not have one entry per number of a context."""
     if isinstance(value, tuple) and len(value) != dimension:
         raise ValueError(
             f"{name} has {len(value)} entries but contexts have {dimension} numbers; "

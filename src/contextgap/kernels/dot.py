@@ -22,9 +22,9 @@ class Linear(Kernel):
     Parameters
     ----------
     unit
-        By what each number of a context is divided: one number, or one per dimension.
+        Divides each number of a context: one number, or one per dimension.
     centre
-        What is subtracted first: one number, or one per dimension.
+        Is subtracted first: one number, or one per dimension.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from contextgap.kernels.base import Kernel
 
 @dataclass(frozen=True)
 class SklearnKernel(Kernel):
-    """An adapter for ``sklearn.gaussian_process.kernels``, hyper-parameters as they are.
+    """An adapter for ``sklearn.gaussian_process.kernels``; hyper-parameters stay as given.
 
     Kernels built from scikit-learn's own classes can be saved; loading needs scikit-learn.
 
@@ -32,7 +32,7 @@ class SklearnKernel(Kernel):
         from sklearn.gaussian_process import kernels
 
         checks.instance("kernel", self.kernel, kernels.Kernel, "sklearn's RBF(1.0)")
-        object.__setattr__(self, "kernel", clone(self.kernel))  # theirs can be changed
+        object.__setattr__(self, "kernel", clone(self.kernel))  # theirs are mutable
         if any(isinstance(part, kernels.WhiteKernel) for part in _parts(self.kernel)):
             raise ValueError("kernel contains a WhiteKernel; express noise by ridge instead")
 

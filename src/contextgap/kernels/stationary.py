@@ -20,10 +20,10 @@ from contextgap.kernels.base import Kernel, check_count, per_dimension
 _HINT = "about the distance over which rewards change"
 _TINY = 1e-20
 # exp is much slower where it underflows, and subnormal numbers slow down everything computed from
-# them, so a value below 1e-130 is not told apart from 1e-130.
+# them, so values below 1e-130 become 1e-130.
 _LOWEST = -300.0
-_MANY = 2**14  # pairs from which a matrix product pays
-_WIDE = 12  # numbers per context from which it pays so much that a loss of some digits is in order
+_MANY = 2**14  # number of pairs from which a matrix product is faster
+_WIDE = 12  # numbers per context from which it is worth losing some digits
 
 
 def _ones(count: int) -> FloatArray:
@@ -57,12 +57,9 @@ def _exponential(exponent: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Stationary(Kernel):
-    """A kernel of the distance between two contexts, counted in bandwidths.
+    """A kernel of the distance between two contexts in units of the bandwidth.
 
-    Parameters
-    ----------
-    bandwidth
-        One number, or one per dimension.
+    The bandwidth is one number, or one per dimension.
     """
 
     bandwidth: float | Sequence[float]
@@ -151,9 +148,9 @@ class Gaussian(Stationary):
         return np.exp(exponent, out=exponent)
 
     def _exponent_by_product(self, left: FloatArray, right: FloatArray) -> FloatArray | None:
-        """−|x − y|²/2 as x·y − |x|²/2 − |y|²/2, one matrix product; None where that works ill.
+        """−|x − y|²/2 as x·y − |x|²/2 − |y|²/2, one matrix product; None where that is inaccurate.
 
-        It is wrong by some 1e-16·|x|², which a Gaussian passes on as it is (a Matérn kernel takes
+        The error is about 1e-16·|x|², which a Gaussian passes on unchanged (a Matérn kernel takes
         the root), so contexts must be near their centre.
         """
         if len(left) * len(right) < _MANY:

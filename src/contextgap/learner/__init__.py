@@ -1,4 +1,4 @@
-"""The learner: explores by ask and tell, and knows when it may stop."""
+"""The learner, which explores by ask and tell, and the rule that says when to stop."""
 
 from contextgap.learner.learner import Learner
 from contextgap.learner.stopping import StoppingRule

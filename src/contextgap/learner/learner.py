@@ -51,26 +51,26 @@ class Learner:
     arms
         Labels of any hashable kind; an int n means 0, 1, ..., n − 1.
     kernel
-        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. None
-        to have kernel, ridge and prior mean learnt from the rewards: contexts and rewards may then
-        come in any unit.
+        Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. If it
+        is None, kernel, ridge and prior mean are learnt from the rewards, and contexts and rewards
+        may have any unit.
     ridge
-        Regularisation: the variance of the noise. 0.05 for a kernel that is given.
+        Regularisation: the variance of the noise. With a given kernel, 0.05 by default.
     method
         A name from ``METHODS``, a ``Method``, an explorer alone (deployed by the highest mean), or
         one of your own as ``"package.module:name"``; ``"auto"`` for the one that did best on the
         leaderboard, which is the knowledge gradient.
     width
-        How standard deviations become confidence intervals: one of them by default, as in the
-        paper; two where they are learnt and so have the rewards' unit.
+        How standard deviations become confidence intervals. By default the half width is one
+        standard deviation with a given kernel, as in the paper, and two with a learnt one.
     burn_in
-        Pulls of every arm, in turn, before the method takes over; at least as many as it takes to
-        learn the scales, where they are learnt.
+        Pulls of every arm, in turn, before the method takes over. If the kernel is learnt, it is
+        at least what the first tuning needs.
     prior_mean
-        Mean reward believed where nothing was observed: a number, or ``"auto"`` for the average
-        reward seen so far. 0 for a kernel that is given.
+        Mean reward where nothing was observed: a number, or ``"auto"`` for the average reward seen
+        so far. With a given kernel, 0 by default.
     seed
-        Makes everything random repeatable.
+        Makes everything random reproducible.
     retune
         When to ``tune``: ``"doubling"`` whenever the number of rewards has doubled, ``"never"``
         only when told to. By default ``"doubling"`` if no kernel is given, else ``"never"``.
@@ -163,7 +163,7 @@ class Learner:
 
     @property
     def method(self) -> Method:
-        """How to explore and how to deploy."""
+        """The exploration and deployment rules."""
         return self._rules.method
 
     @property
@@ -183,18 +183,18 @@ class Learner:
 
     @property
     def pending(self) -> int:
-        """How many asked picks still wait for their reward."""
+        """How many picks still wait for their reward."""
         return len(self._pending)
 
     @property
     def information_gain(self) -> dict[Label, float]:
-        """½ ln det(I + K/ridge) of each arm: how much its rewards have told."""
+        """½ ln det(I + K/ridge) of each arm: how much has been learnt about it."""
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
 
     @property
     def tuning(self) -> Tuning | None:
-        """What learning the scales tried, what it chose, and why; None before the first time."""
+        """The report of the last tuning; None before the first."""
         return self._tuning
 
     @in_turn
@@ -210,7 +210,7 @@ class Learner:
             One context (1-D), or several to be tried as a batch (2-D or a DataFrame).
         pool
             Instead of ``contexts``: a table of contexts (2-D or a DataFrame) one of which may be
-            chosen. Gap-based rules choose the one whose leader may miss most, the knowledge
+            chosen. Gap-based rules choose the one with the largest regret bound, the knowledge
             gradient the one with the highest expected gain over the pool, others one at random.
 
         Returns
@@ -242,7 +242,7 @@ class Learner:
 
     @in_turn
     def tell(self, contexts: Any, arms: Any, rewards: Any) -> None:
-        """Take in rewards, asked for or not, in any order and after any delay.
+        """Take in rewards of any trials, asked for or not, in any order and after any delay.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Learner:
 
     @in_turn
     def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
-        """Take in logged data in bulk; the posterior is that of telling it row by row.
+        """Take in logged data; the posterior is the same as after telling it row by row.
 
         Parameters
         ----------
@@ -296,10 +296,10 @@ class Learner:
     def tune(self, criterion: str = "evidence") -> Self:
         """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
 
-        What was observed is kept, and believed anew with the settings found. A kernel that was
-        given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a Matérn
-        kernel, with a linear trend or without, a linear model, or a constant for each arm if
-        contexts are not seen to make a difference. ``tuning`` says what was chosen and why.
+        Observations are kept, and the posterior is recomputed with the settings found. A kernel
+        that was given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a
+        Matérn kernel, with or without a linear trend, a linear model, or a constant for each arm if
+        contexts seem to make no difference. ``tuning`` says what was chosen and why.
 
         Tuning looks at the rewards, so bounds are no longer guaranteed: certificates are heuristic
         from then on.
@@ -328,7 +328,7 @@ class Learner:
 
     @in_turn
     def decide(self, context: Any) -> Decision:
-        """Return what ``ask`` would answer, with everything believed there; changes nothing.
+        """Return what ``ask`` would pick and everything believed there; changes nothing.
 
         Parameters
         ----------
@@ -345,7 +345,7 @@ class Learner:
 
     @in_turn
     def recommend(self, contexts: Any) -> Any:
-        """Return the arm to deploy, by what is known now; changes nothing.
+        """Return the arm to deploy, given what is known now; changes nothing.
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ class Learner:
 
     @in_turn
     def score(self, propensities: Any = None) -> Card:
-        """Return how good deploying now would be, as far as the rewards told so far can tell.
+        """Return how good deploying now would be, estimated from the rewards told so far.
 
         Every reward is left out, in turn, of what predicts it and decides at its context; ``Card``
         says what is reported.
@@ -369,7 +369,7 @@ class Learner:
         Parameters
         ----------
         propensities
-            With which probability each logged arm was chosen where it was, in the order in which
+            The probability with which each logged arm was chosen, in the order in which
             the rewards were told. With them the estimate of the policy's value does not depend on
             the model being right.
         """
@@ -377,7 +377,7 @@ class Learner:
 
     @in_turn
     def freeze(self, card: Card | None = None) -> Policy:
-        """Return the decision rule as it is now; the learner may go on learning.
+        """Return the current decision rule; the learner may continue to learn.
 
         Parameters
         ----------
@@ -478,7 +478,7 @@ class Learner:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a learner from a ``.cgap`` file; it goes on exactly as the saved one would have.
+        """Read a learner from a ``.cgap`` file; it continues exactly as the saved one would have.
 
         Parameters
         ----------
@@ -504,7 +504,7 @@ class Learner:
                 self.tune()
 
     def _state(self) -> tuple[Any, ...]:
-        """What ``_restore`` needs to undo what an interrupt, or an error, left half done."""
+        """What ``_restore`` needs to undo a call that an interrupt or an error left unfinished."""
         kept = {name: getattr(self, name) for name in _CHANGED_BY_TELL}
         return self._model.mark(), self._pending.copy(), kept
 

@@ -9,13 +9,7 @@ from contextgap.base.arrays import FloatArray
 
 @dataclass
 class Pending:
-    """Contexts picked for each arm and not yet told, oldest first.
-
-    Parameters
-    ----------
-    by_arm
-        Contexts by arm index.
-    """
+    """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index."""
 
     by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
 
@@ -27,7 +21,7 @@ class Pending:
         return Pending({arm: list(waiting) for arm, waiting in self.by_arm.items()})
 
     def count(self, arm: int) -> int:
-        """Return how many picks of an arm are open."""
+        """Return how many picks of an arm wait for their reward."""
         return len(self.by_arm.get(arm, ()))
 
     def add(self, context: FloatArray, arm: int) -> None:
@@ -35,7 +29,7 @@ class Pending:
         self.by_arm.setdefault(arm, []).append(context)
 
     def answered(self, context: FloatArray, arm: int) -> None:
-        """Forget the oldest open pick of this arm at this context, if there is one."""
+        """Forget the oldest waiting pick of this arm at this context, if there is one."""
         waiting = self.by_arm.get(arm, [])
         for i, candidate in enumerate(waiting):
             if candidate.tolist() == context.tolist():  # as short as contexts are, the fastest way

@@ -1,4 +1,4 @@
-"""Arms and rewards as users tell them, checked."""
+"""Checks of the arms and rewards that users tell."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from contextgap.kernels import Kernel
 
 _LARGEST = 1e100
 _LARGEST_REWARD = 1e45  # a kernel's factor may be learnt, and is then about a reward squared
-_ORDINARY = 1e4  # below it no kernel of a sane degree gets near the largest
+_ORDINARY = 1e4  # below it, kernels of a reasonable degree stay far from the largest
 
 
 def read_outcomes(
     count: int, arms: Any, rewards: Any, place_of: Callable[[Any], int]
 ) -> tuple[IntArray, FloatArray]:
-    """Return the places of the arms tried at ``count`` contexts, and their rewards."""
+    """Return the indices of the arms tried at ``count`` contexts, and their rewards."""
     if hasattr(arms, "to_list"):  # a pandas or polars Series
         arms = arms.to_list()
     scalar_array = isinstance(arms, np.ndarray) and arms.ndim == 0
@@ -31,7 +31,7 @@ def read_outcomes(
 
 
 def check_sizes(kernel: Kernel, contexts: FloatArray, rewards: FloatArray) -> None:
-    """Refuse what would overflow, here or in a sum of squares later on."""
+    """Refuse numbers that would overflow, here or later in a sum of squares."""
     # A sum of squares bounds every entry, and takes one pass.
     if np.vdot(rewards, rewards) + np.vdot(contexts, contexts) <= _ORDINARY**2:
         return

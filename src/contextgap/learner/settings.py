@@ -14,20 +14,10 @@ _FEW = 10  # rewards, of all arms together, from which scales are first learnt
 
 
 class Settings(NamedTuple):
-    """What a learner starts with.
+    """The settings a learner starts with, some of which tuning replaces later.
 
-    Parameters
-    ----------
-    kernel, ridge, prior_mean
-        As given; until they are learnt, something to go on.
-    width
-        How standard deviations become intervals.
-    burn_in
-        Pulls per arm before the method takes over.
-    first_tune
-        After how many rewards to learn scales first; None for never.
-    sharing
-        Correlation between arms; 0 for arms that have nothing in common.
+    ``burn_in`` counts pulls per arm, ``first_tune`` rewards before the first tuning (None for
+    never). ``sharing`` is the correlation between arms.
     """
 
     kernel: Kernel
@@ -49,7 +39,7 @@ def read_settings(
     retune: Any,
     sharing: Any,
 ) -> Settings:
-    """Return a learner's settings; None stands for what was left out."""
+    """Return a learner's settings; None means that a setting was not given."""
     burn_in = checks.whole("burn_in", burn_in, least=0)
     if ridge is not None:
         ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
@@ -85,7 +75,7 @@ def read_settings(
 
 
 def _check_left_out(**settings: Any) -> None:
-    """Refuse settings that would be learnt anyway."""
+    """Refuse settings that would be learnt anyway because no kernel is given."""
     for name, value in settings.items():
         if value is not None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""When exploring may stop: enough of the contexts that matter are certified."""
+"""The stopping rule: stop when enough of the contexts that matter are certified."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from contextgap.widths import Width
 class StoppingRule:
     """Stop when a share of reference contexts has a certificate within the tolerance.
 
-    With a width that promises something, such as ``TheoremWidth``, so does the rule: the simple
-    regret at those contexts is within the tolerance, with the width's probability.
+    With a width that guarantees its intervals, such as ``TheoremWidth``, the simple regret at
+    those contexts is within the tolerance, with the width's probability.
 
     Parameters
     ----------
     tolerance
         The simple regret that may be left.
     share
-        Of the reference contexts, above 0 and at most 1.
+        The share of the reference contexts, above 0 and at most 1.
     reference
         Contexts that stand for those to be deployed on, shape (m, d) or a DataFrame.
     """
@@ -55,7 +55,7 @@ class StoppingRule:
         object.__setattr__(self, "columns", intake.schema.columns)
 
     def contexts_for(self, schema: ContextSchema) -> FloatArray:
-        """Return the reference contexts with their columns as a learner has them."""
+        """Return the reference contexts with their columns in a learner's order."""
         names: tuple[str, ...] | None = getattr(self, "columns", None)
         if names is None or schema.columns is None:
             return np.asarray(self.reference)
@@ -70,19 +70,7 @@ class StoppingRule:
 
 
 class ReferenceWatch:
-    """The posterior at fixed contexts, followed as rewards come.
-
-    Parameters
-    ----------
-    model
-        The model to follow.
-    reference
-        Contexts, shape (m, d).
-    recommender
-        The rule to deploy by.
-    width
-        How standard deviations become intervals.
-    """
+    """The posterior at fixed contexts of shape (m, d), updated with every reward."""
 
     def __init__(
         self, model: Model, reference: FloatArray, recommender: Recommender, width: Width
@@ -97,7 +85,7 @@ class ReferenceWatch:
         self._active: tuple[int, ...] = ()
 
     def bound(self, active: tuple[int, ...], burn_in_end: int, seed: int) -> FloatArray:
-        """Catch up with the model and return max(0, gap of the arm to deploy) at every context."""
+        """Take in new rewards and return max(0, gap of the arm to deploy) at every context."""
         rule = self._recommender
         if isinstance(rule, SmallestGapInHistory):
             self._look(rule, active, burn_in_end)
@@ -108,7 +96,7 @@ class ReferenceWatch:
         return np.maximum(rule.choose(evidence).gap, 0.0)
 
     def _look(self, rule: SmallestGapInHistory, active: tuple[int, ...], burn_in_end: int) -> None:
-        """Have the look-back see every step since the last call."""
+        """Update the look-back with every step since the last call."""
         if self._look_back is None or active != self._active:
             self._look_back = LookBack(rule.last)  # gaps to other arms are not comparable
             self._active = active

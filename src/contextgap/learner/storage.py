@@ -26,8 +26,8 @@ L = TypeVar("L", bound="Learner")
 
 
 def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
-    """Write a learner, with everything it needs to go on as it would have."""
-    # A loaded learner has no followed points; without them both go on alike, to the last bit.
+    """Write a learner with everything it needs to continue exactly as it would have."""
+    # A loaded learner has no followed points; without them both continue identically.
     learner._followed = None
     model, schema = learner._model, learner._schema
     waiting = [(arm, x) for arm, contexts in learner._pending.by_arm.items() for x in contexts]
@@ -56,7 +56,7 @@ def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
         learner._model, learner._active, learner._schema = model, active, schema
         learner._rng.bit_generator.state = header["random_state"]
         if learner._rng.bit_generator.state != header["random_state"]:
-            raise ValueError("the random state is not one")
+            raise ValueError("the random state is invalid")
         learner._policy_seed = read_seed(header["policy_seed"])
         following = header["next_tune"]
         if following is not None:

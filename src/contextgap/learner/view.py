@@ -1,4 +1,4 @@
-"""What an explorer may see of a learner: from one context, or from a pool of them."""
+"""What an explorer may see of a learner, at one context or for a pool of them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,10 @@ from contextgap.widths import Width
 
 @dataclass
 class View:
-    """A model, in which picks whose reward is still to come count as made.
+    """A model together with the picks whose rewards are still to come.
 
-    Parameters
-    ----------
-    model
-        What was observed.
-    pending
-        Picks whose reward is still to come.
-    active
-        The model's indices of the arms to choose from.
-    width
-        How standard deviations become intervals.
-    rng
-        The one source of randomness.
-    follower
-        Gives what follows reference points from step to step.
+    ``active`` holds the model's indices of the arms to choose from; ``follower`` makes an object
+    that keeps the posterior at reference points up to date.
     """
 
     model: Model
@@ -47,7 +35,7 @@ class View:
         return [self.model.observed.count(i) + self.pending.count(i) for i in self.active]
 
     def moment(self, context: FloatArray) -> Moment:
-        """Return what there is to see from one context."""
+        """Return what an explorer sees at one context."""
         return Moment(
             believe=lambda: self._believe(context),
             pulls=self.pulls(),
@@ -58,7 +46,7 @@ class View:
         )
 
     def pool(self, contexts: FloatArray) -> Pool:
-        """Return what there is to see from several contexts at once."""
+        """Return what an explorer sees of several contexts at once."""
         model, active, waiting = self.model, self.active, self.pending.by_arm
         return Pool(
             contexts=contexts,

@@ -1,4 +1,4 @@
-"""One arm's posterior, as a factor and two vectors; knows kernel values but no kernel.
+"""One arm's posterior as a Cholesky factor and two vectors; it takes kernel values as given.
 
 With L·Lᵀ = K + ridge·I, keep z = L⁻¹y and w = L⁻¹1. At a context, one forward substitution
 v = L⁻¹k gives everything:
@@ -25,18 +25,12 @@ from contextgap.base.arrays import FloatArray, Rows
 from contextgap.models.factor import PanelFactor
 from contextgap.models.observations import check_floats
 
-# Each row of a factor may spoil a variance by this, relative to the prior variance.
+# The rounding error that each row of a factor may add to a variance, relative to the prior's.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
 class Arm:
-    """What one arm's rewards say.
-
-    Parameters
-    ----------
-    ridge
-        Regularisation.
-    """
+    """The rewards of one arm and the posterior they give."""
 
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge
@@ -104,10 +98,10 @@ class Arm:
         start: int,
         out: tuple[FloatArray, FloatArray],
     ) -> FloatArray:
-        """Write to ``out`` mean and std after ``start`` observations, one more, ..., all; spoils v.
+        """Write mean and std after ``start`` observations, one more, ..., all to ``out``; spoils v.
 
         L of an earlier step is a leading block of L, so prefixes of v give earlier posteriors.
-        Returns the gain after each.
+        Returns the information gain after each.
         """
         weights = self.weights(prior)
         mean, variance = out
@@ -124,7 +118,7 @@ class Arm:
         return np.asarray(gain[:, None])
 
     def snapshot(self) -> Arm:
-        """Return an arm that stays as this one is now; the factor is shared, not copied."""
+        """Return a copy that later observations do not change; the factor is shared, not copied."""
         copy = Arm(self.ridge)
         copy.factor = self.factor.snapshot()
         copy.factor.truncate(len(self))
@@ -175,8 +169,8 @@ def root(variance: FloatArray) -> FloatArray:
 def pivot(variance: float, ridge: float, prior_variance: float, size: int) -> float:
     """Return √(std² + ridge), the factor's next diagonal entry after ``size`` rows.
 
-    Rounding leaves std² = k(x, x) − v·v wrong by some n·ε·k(x, x); a ridge below that would let
-    the errors grow from row to row, so the entry never goes below it.
+    Rounding leaves an error of about n·ε·k(x, x) in std² = k(x, x) − v·v. With a ridge below that,
+    errors would grow from row to row, so the entry is kept above it.
     """
     return math.sqrt(max(max(variance, 0.0) + ridge, ROUNDING * (size + 1) * prior_variance))
 

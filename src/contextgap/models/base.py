@@ -6,8 +6,8 @@ of "Simple Regret Minimization for Contextual Bandits", which this library follo
 
     mean(x) = m + kᵀ(K + ridge·I)⁻¹(y − m)        std²(x) = k(x, x) − kᵀ(K + ridge·I)⁻¹k
 
-where m is the prior mean, 0 in the paper. Nothing outside of this room knows more about a model
-than what stands here.
+where m is the prior mean, 0 in the paper. No code outside this package knows more about a model
+than this module says.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Posterior(NamedTuple):
     ridge
         The regularisation the posterior was computed with.
     n_arms
-        How many arms the model has, retired ones and those not asked about included: what
-        promises about all arms at once must share their failure probability over.
+        How many arms the model has, retired ones and those not asked about included: guarantees
+        for all arms at once share their failure probability among them.
     """
 
     mean: FloatArray
@@ -54,16 +54,16 @@ class Posterior(NamedTuple):
 
 
 class LookAhead(NamedTuple):
-    """What trying an arm at the context at hand would teach about reference contexts.
+    """What trying an arm at the current context would teach about reference contexts.
 
     Parameters
     ----------
     mean
-        Posterior means, shape (references + 1, arms); the last row is the context at hand.
+        Posterior means, shape (references + 1, arms); the last row is the current context.
     move
-        If an arm were tried here, its mean there would move by this times a standard normal: their
-        posterior covariance over √(variance here + ridge). Shape (references + 1, arms); where
-        arms share what they learn, (references + 1, arms tried, arms moved).
+        If an arm were tried here, its mean at a reference would move by this times a standard
+        normal: their posterior covariance over √(variance here + ridge). Shape (references + 1,
+        arms); where arms share what they learn, (references + 1, arms tried, arms moved).
     """
 
     mean: FloatArray
@@ -71,7 +71,7 @@ class LookAhead(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Beliefs at observed contexts from which what was heard there is left out.
+    """Posteriors at observed contexts, without the rewards observed there.
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ class LeftOut(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Exact means, and bounds on standard deviations that cost less than these.
+    """Exact means, and bounds on standard deviations that are cheap to compute.
 
     Parameters
     ----------
     mean, least, most
         Shape (contexts, arms).
     slack
-        By how much rounding may have spoilt each context's means.
+        A bound on the rounding error of each context's means.
     """
 
     mean: FloatArray
@@ -103,7 +103,7 @@ class Bounds(NamedTuple):
 
 
 class Support(NamedTuple):
-    """All that one arm's posterior rests on, as plain arrays: what exports see of a model.
+    """The plain arrays that determine one arm's posterior: what exports see of a model.
 
     With k the kernel values between a context x and the points,
 
@@ -135,7 +135,7 @@ class Support(NamedTuple):
 
 
 class History(NamedTuple):
-    """Posteriors of all steps since one.
+    """The posteriors of all steps from one step on.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class History(NamedTuple):
 
 
 class Follower(ABC):
-    """The posterior at some points, kept up to date as rewards come; owned by who asked for it."""
+    """The posterior at some points, kept up to date as rewards come; the caller owns it."""
 
     model: Model
 
@@ -175,7 +175,7 @@ class Follower(ABC):
     ) -> LookAhead:
         """Follow reference points from now on; return what trying arms would teach about them.
 
-        ``reference`` holds places of observed contexts, or contexts, shape (m, d).
+        ``reference`` holds places of observed contexts, or contexts of shape (m, d).
         """
 
 
@@ -196,10 +196,10 @@ class Model(ABC):
         A number, or ``"auto"`` for the average reward seen.
     """
 
-    kind: ClassVar[str]  # what files call it
-    version: ClassVar[int] = 1  # of its arrays in files
+    kind: ClassVar[str]  # its name in files
+    version: ClassVar[int] = 1  # version of its arrays in files
     shares: ClassVar[bool] = False  # whether a reward of one arm says something about others
-    file_version: ClassVar[int] = 2  # the format from which on releases can read such files
+    file_version: ClassVar[int] = 2  # the file format version that such files need
     kinds: ClassVar[dict[str, type[Model]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -247,11 +247,11 @@ class Model(ABC):
 
     @abstractmethod
     def mark(self) -> Any:
-        """Return what ``rewind`` needs to come back to this state."""
+        """Return what ``rewind`` needs to return to this state."""
 
     @abstractmethod
     def rewind(self, mark: Any) -> None:
-        """Undo all observations since ``mark``, also where one was interrupted half way."""
+        """Undo all observations since ``mark``, also one that was interrupted half way."""
 
     @abstractmethod
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
@@ -279,7 +279,7 @@ class Model(ABC):
 
     @abstractmethod
     def follow(self, points: FloatArray | None = None) -> Follower:
-        """Return what keeps the posterior at points up to date, which the caller owns."""
+        """Return an object that keeps the posterior at points up to date; the caller owns it."""
 
     def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds | None:
         """Return means and cheap bounds on standard deviations; None if the model has none."""
@@ -288,33 +288,34 @@ class Model(ABC):
 
     @abstractmethod
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        """Return beliefs at observed contexts without what was heard there.
+        """Return posteriors at observed contexts, without the rewards observed there.
 
-        ``places`` says which observations; ``visits`` how many of the same arm, at the same
-        context, to leave out with each.
+        ``places`` are the observations in question; ``visits`` says how many observations of the
+        same arm at the same context to leave out with each.
         """
 
     @abstractmethod
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is known of Σ weight · (expected reward) over contexts and arms.
+        """Return what is known about Σ weight · (expected reward) over contexts and arms.
 
         ``weights`` has shape (k, contexts, arms). The first result is the posterior variance of
-        each sum; the second, shape (k, observations), by how much its mean moves with each reward.
+        each sum; the second, of shape (k, observations), is the change of its mean per unit of each
+        reward.
         """
 
     def support_sizes(self, arms: Sequence[int]) -> list[int]:
-        """Return how many points each arm's posterior rests on."""
+        """Return how many points determine each arm's posterior."""
         return [self.observed.count(arm) for arm in arms]
 
     @abstractmethod
     def supports(self, arms: Sequence[int]) -> list[Support]:
-        """Return what each arm's posterior rests on."""
+        """Return the arrays that determine each arm's posterior."""
 
     @abstractmethod
     def snapshot(self) -> Self:
-        """Return a model that stays as this one is now."""
+        """Return a copy that later observations do not change."""
 
     def refitted(self, kernel: Kernel, ridge: float, prior_mean: float | str) -> Self:
         """Return a model of the same observations with other settings."""
@@ -333,7 +334,7 @@ class Model(ABC):
 
 
 class KeepsHistory(ABC):
-    """A model that still knows every posterior it ever had; the exact look-back needs one."""
+    """A model that can recompute every earlier posterior, which the exact look-back needs."""
 
     @abstractmethod
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
@@ -341,7 +342,7 @@ class KeepsHistory(ABC):
 
 
 class PlainFollower(Follower):
-    """Asks the model anew every time: for models that have nothing to carry over."""
+    """Computes the posterior anew every time, for models that have nothing to carry over."""
 
     def __init__(self, model: Model, points: FloatArray | None = None) -> None:
         self.model = model
@@ -363,7 +364,6 @@ class PlainFollower(Follower):
             yield Posterior(mean, std, gain[0], self.model.ridge, self.model.n_arms)
 
     def posterior(self, arms: Sequence[int]) -> Posterior:
-        """Return the posterior at the points."""
         if self._points is None:
             raise ValueError("no points are followed")
         return self.model.posterior(self._points, arms)

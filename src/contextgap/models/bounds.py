@@ -1,4 +1,4 @@
-"""Exact means at once, and bounds on standard deviations that cost no forward substitution.
+"""Exact means, and bounds on standard deviations without a forward substitution.
 
 A mean costs one product with weights that are kept. A decision that is the same for all standard
 deviations between two bounds does not need them, and bounds are cheap: with λ_j and e_j the
@@ -13,7 +13,7 @@ ridge·h), so that
     std² ≥ h·ridge·h/(|k|² + ridge·h).
 
 On the other side std² ≤ k(x, x) − k_i²/(k(x_i, x_i) + ridge), what the observation at x_i tells
-alone. Bounds from the leading eigenvectors were closer, and did not pay for finding them.
+alone. Bounds from the leading eigenvectors were closer, but took more time than they saved.
 """
 
 from __future__ import annotations

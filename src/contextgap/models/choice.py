@@ -1,4 +1,4 @@
-"""The one place that chooses a model, and that knows which files hold which."""
+"""The one module that chooses a model, and that knows which kind a file holds."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def restored_model(
 def weighted_model(like: Model, contexts: FloatArray, arms: IntArray, weights: FloatArray) -> Model:
     """Return a model whose arms' means are prior + weights·k(own contexts, x).
 
-    The posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They were never
-    observed: nothing is promised any more.
+    The posterior mean has this form if the rewards are prior + (K + ridge·I)·weights. Such rewards
+    were never observed, so nothing is guaranteed any more.
     """
     prior = like.prior()
     trial, final = (ExactModel(like.kernel, like.ridge, like.n_arms, prior) for _ in range(2))

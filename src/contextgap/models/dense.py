@@ -1,4 +1,4 @@
-"""The textbook model: slow and obviously right, the oracle for the tests.
+"""The textbook model: slow and obviously right; tests compare other models with it.
 
 All observations of all arms are one Gaussian process over pairs of a context and an arm, with
 covariance k(x, x')·alike(a, a'); arms that have nothing in common are ``alike`` only to themselves.
@@ -31,7 +31,7 @@ from contextgap.models.observations import Observations
 
 
 class DenseModel(Model):
-    """Solve the full linear system for every question; constructed as every ``Model``."""
+    """Solves the full linear system every time; constructed as every ``Model``."""
 
     kind = "dense"
 
@@ -40,15 +40,12 @@ class DenseModel(Model):
         return np.asarray(one[:, None] == two, dtype=np.float64)
 
     def add_arm(self) -> None:
-        """Add an arm without observations."""
         self.observed.add_arm()
 
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
-        """Take in one reward."""
         self.observed.append(context, arm, reward)
 
     def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
-        """Take in many rewards."""
         self.observed.extend(contexts, np.asarray(arms), rewards)
 
     def mark(self) -> int:
@@ -67,7 +64,6 @@ class DenseModel(Model):
     def posterior(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
     ) -> Posterior:
-        """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
         points = np.atleast_2d(contexts)
         mean, std = np.empty((2, len(points), len(arms)))
         for column, arm in enumerate(arms):
@@ -86,7 +82,6 @@ class DenseModel(Model):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        """Return how far trying an arm at contexts would move means at points."""
         tried = np.full(len(contexts), arm)
         variance = self._covariance(contexts, tried, contexts, tried, pending).diagonal()
         moved = range(self.n_arms) if self.shares else [arm]
@@ -98,7 +93,7 @@ class DenseModel(Model):
         return steps if self.shares else steps[..., 0]
 
     def follow(self, points: FloatArray | None = None) -> Follower:
-        """Return what asks for the posterior at points anew every time."""
+        """Return an object that computes the posterior at points anew every time."""
         return PlainFollower(self, points)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
@@ -121,7 +116,6 @@ class DenseModel(Model):
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is known of Σ weight · (expected reward) over contexts and arms."""
         points = np.repeat(contexts, len(arms), axis=0)
         whose = np.tile(np.asarray(arms, dtype=np.intp), len(contexts))
         flat = weights.reshape(len(weights), -1)
@@ -131,12 +125,11 @@ class DenseModel(Model):
         return variance, np.asarray(solve(self._noisy(), moves.T).T) if len(self) else moves
 
     def support_sizes(self, arms: Sequence[int]) -> list[int]:
-        """Return how many points each arm's posterior rests on."""
         similar = self.alike(self.observed.arms, np.asarray(arms, dtype=np.intp))
         return [int(count) for count in np.count_nonzero(similar, axis=0)]
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
-        """Return what each arm's posterior rests on.
+        """Return the arrays that determine each arm's posterior.
 
         With s the similarities of observed arms to this one, v = L⁻¹·diag(s)·k, so that the factor
         to solve with is diag(s)⁻¹·L.
@@ -161,17 +154,14 @@ class DenseModel(Model):
         return found
 
     def snapshot(self) -> Self:
-        """Return a copy."""
         copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean)
         copy.observed = self.observed.snapshot()
         return copy
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything observed."""
         return self.observed.arrays()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what ``arrays`` returned."""
         self.observed = Observations.restored(arrays, self.n_arms)
 
     def _contexts_of(self, arms: Sequence[int]) -> list[FloatArray]:
@@ -218,7 +208,6 @@ class DenseHistoryModel(DenseModel, KeepsHistory):
     kind = "dense with history"
 
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
-        """Return the posteriors after ``since`` observations, one more, ..., all of them."""
         log, tables = self.observed, []
         for step in range(since, len(self) + 1):
             model = type(self)(self.kernel, self.ridge, self.n_arms, self.prior())

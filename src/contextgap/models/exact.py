@@ -30,7 +30,7 @@ from contextgap.models.observations import Observations
 
 
 class _Asked(NamedTuple):
-    """What was computed for the last context asked about: tell usually follows ask."""
+    """Results for the last context asked about, kept because tell usually follows ask."""
 
     context: bytes
     solved: dict[int, FloatArray]  # L⁻¹k by arm, assumed observations included
@@ -38,19 +38,7 @@ class _Asked(NamedTuple):
 
 
 class ExactModel(Model, KeepsHistory):
-    """Exact posteriors of all arms, updated in O(n²) per observation.
-
-    Parameters
-    ----------
-    kernel
-        Similarity of contexts.
-    ridge
-        Regularisation.
-    n_arms
-        Number of arms to start with.
-    prior_mean
-        A number, or ``"auto"`` for the average reward seen.
-    """
+    """Exact posteriors, updated in O(n²) per observation; constructed as every ``Model``."""
 
     kind = "exact"
     file_version = 1
@@ -68,16 +56,13 @@ class ExactModel(Model, KeepsHistory):
         return self._arms[arm]
 
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
-        """Return ½ ln det(I + K/ridge) of each arm."""
         return np.array([self._arms[arm].gain for arm in arms])
 
     def add_arm(self) -> None:
-        """Add an arm without observations."""
         self._arms.append(Arm(self.ridge))
         self.observed.add_arm()
 
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
-        """Take in one reward."""
         state, asked = self._arms[arm], self._asked
         if asked is not None and arm in asked.solved and asked.context == context.tobytes():
             v, prior_variance = asked.solved[arm][: len(state)], asked.prior_variance
@@ -101,11 +86,9 @@ class ExactModel(Model, KeepsHistory):
         self._asked, self._kept = None, {}
 
     def mark(self) -> list[tuple[int, float]]:
-        """Return what ``rewind`` needs to come back to this state."""
         return [(len(arm), arm.gain) for arm in self._arms]
 
     def rewind(self, mark: list[tuple[int, float]]) -> None:
-        """Undo all observations since ``mark``, also where one was interrupted half way."""
         for arm, (size, gain) in zip(self._arms, mark, strict=True):
             arm.rewind(size, gain)
         self.observed.truncate(sum(size for size, _ in mark))
@@ -114,7 +97,6 @@ class ExactModel(Model, KeepsHistory):
     def posterior(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
     ) -> Posterior:
-        """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
         if contexts.ndim == 1:
             return self.solved_at(contexts, arms, pending)[0]
         if pending:
@@ -136,7 +118,7 @@ class ExactModel(Model, KeepsHistory):
         self._assume(pending)
         kernel_row, prior = self._kernel_row(context), self.prior()
         prior_variance = self._prior_variance(context)
-        mean, std = [], []  # floats: for as few as there are arms, arrays take longer
+        mean, std = [], []  # for so few numbers, arrays take longer than floats
         solved = {}
         for arm in arms:
             v = self._solved_from(kernel_row, context, arm)
@@ -159,7 +141,6 @@ class ExactModel(Model, KeepsHistory):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        """Return how far an arm's mean at points would move if it were tried at contexts."""
         self._assume(pending)
         v, v_points = self.solved(contexts, arm, True), self.solved(points, arm, True)
         prior_variance = self.kernel.diagonal(contexts)
@@ -171,16 +152,13 @@ class ExactModel(Model, KeepsHistory):
         return np.asarray((self.kernel(points, contexts) - v_points.T @ v) / steps)
 
     def follow(self, points: FloatArray | None = None) -> ExactFollower:
-        """Return what keeps the posterior at points up to date."""
         return ExactFollower(self, points)
 
     def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds:
-        """Return means and cheap bounds on standard deviations."""
         states = [self._arms[arm] for arm in arms]
         return bounds(self.kernel, self.prior(), states, [*map(self._points, arms)], contexts)
 
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
-        """Return the posteriors after ``since`` observations, one more, ..., all of them."""
         prior, prior_variance = self.prior(), self.kernel.diagonal(contexts)
         log = self.observed
         starts = [int(np.searchsorted(log.places(arm), since)) for arm in arms]
@@ -200,7 +178,6 @@ class ExactModel(Model, KeepsHistory):
         return History(states, np.vstack([none_yet, pulled.cumsum(axis=0)]))
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        """Return beliefs at observed contexts without what was heard there."""
         log, prior = self.observed, self.prior()
         posterior = self.posterior(log.contexts[places], arms)
         error = np.empty(len(places))
@@ -217,7 +194,6 @@ class ExactModel(Model, KeepsHistory):
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is known of Σ weight · (expected reward) over contexts and arms."""
         gram = self.kernel(contexts, contexts)
         variance, moves = np.zeros(len(weights)), np.zeros((len(weights), len(self)))
         for column, arm in enumerate(arms):
@@ -236,7 +212,6 @@ class ExactModel(Model, KeepsHistory):
         return np.maximum(variance, 0.0), moves
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
-        """Return what each arm's posterior rests on."""
         prior = self.prior()
         found = []
         for arm in arms:
@@ -254,7 +229,6 @@ class ExactModel(Model, KeepsHistory):
         return copy
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything observed and derived, for a file."""
         derived = {
             f"{name}{number}": values
             for number, arm in enumerate(self._arms)
@@ -263,7 +237,6 @@ class ExactModel(Model, KeepsHistory):
         return {**self.observed.arrays(), **derived}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what ``arrays`` returned; raise ``ValueError`` if it does not fit together."""
         self.observed = Observations.restored(arrays, self.n_arms)
         for number in range(self.n_arms):
             own = {name: arrays[f"{name}{number}"] for name in ("factor", "z", "w")}

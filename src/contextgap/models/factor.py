@@ -48,7 +48,7 @@ class PanelFactor:
         return self._diagonal.view[: self.size]
 
     def solve(self, right: FloatArray) -> None:
-        """Overwrite ``right``, contiguous, with L⁻¹·right, L cut to as many rows."""
+        """Overwrite ``right`` (contiguous, n rows) with L⁻¹·right, for the first n rows of L."""
         for panel, first in enumerate(range(0, len(right), ROWS)):
             part = right[first : first + ROWS]
             if first:
@@ -63,7 +63,7 @@ class PanelFactor:
             self.solve_panel(panel, right[first : first + ROWS], above)
 
     def solve_panel(self, panel: int, part: FloatArray, above: Sequence[FloatArray]) -> None:
-        """Do it for one panel's rows, given the solved rows above, in any number of stretches."""
+        """Do the same for one panel's rows, given the solved rows above as one or more blocks."""
         rectangle, first = self._rectangles[panel][: len(part)], 0
         for solved in above:
             part -= rectangle[:, first : first + len(solved)] @ solved
@@ -104,12 +104,12 @@ class PanelFactor:
         return np.concatenate([self._rectangles[panel][within], triangle])
 
     def truncate(self, size: int) -> None:
-        """Forget all rows from ``size`` on, and a panel that an interrupt left half made."""
+        """Forget all rows from ``size`` on, and a panel that an interrupt left unfinished."""
         self.size = size
         del self._rectangles[len(self._triangles) :]
 
     def snapshot(self) -> Self:
-        """Return a factor that shares today's rows; rows added later do not show in it."""
+        """Return a factor that shares the current rows; rows added later do not show in it."""
         copy = type(self)()
         copy.size = self.size
         copy._rectangles = list(self._rectangles)

@@ -1,4 +1,4 @@
-"""Points that come and go, at which the posteriors of the exact model are followed."""
+"""Keeps the posteriors of the exact model up to date at a changing set of points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.arm import Arm, pivot, root
+from contextgap.models.arm import pivot, root
 from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class FollowedArm:
-    """One arm's posterior at points that come and go, followed row by row.
+    """One arm's posterior at a changing set of points, updated row by row.
 
-    Keeps V = L⁻¹K(arm's contexts, points). An observation adds a row, from its row of L, at the
-    price of one matrix–vector product; a point adds a column. The posterior covariances between
-    the points and a context with v = L⁻¹k are then k(x, points) − v·V.
+    Keeps V = L⁻¹K(arm's contexts, points). An observation adds a row, from its row of L, for one
+    matrix–vector product; a point adds a column. The posterior covariances between the points and a
+    context with v = L⁻¹k are then k(x, points) − v·V.
     """
 
     def __init__(self) -> None:
@@ -109,14 +109,9 @@ def carried_over(
 
 
 class ExactFollower(Follower):
-    """Follows the exact model: one matrix–vector product per observation and arm.
+    """Follows the exact model at points of shape (m, d).
 
-    Parameters
-    ----------
-    model
-        The model to follow.
-    points
-        Where, shape (m, d); nowhere at first if left out.
+    Every observation takes one matrix–vector product per arm.
     """
 
     def __init__(self, model: ExactModel, points: FloatArray | None = None) -> None:
@@ -132,13 +127,11 @@ class ExactFollower(Follower):
             self._prior_variance = model.kernel.diagonal(points)
 
     def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
-        """Take in what was observed since, one reward after the other."""
         while self._seen < len(self.model):
             self._take_in_next()
             yield self._posterior(arms)
 
     def posterior(self, arms: Sequence[int]) -> Posterior:
-        """Take in everything; return the posterior at the points."""
         while self._seen < len(self.model):
             self._take_in_next()
         return self._posterior(arms)
@@ -150,7 +143,6 @@ class ExactFollower(Follower):
         reference: IntArray | FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> LookAhead:
-        """Follow reference points from now on; return what trying arms would teach about them."""
         model = self.model
         here, solved, prior_variance = model.solved_at(context, arms, pending)
         self._move_to(reference)
@@ -178,12 +170,12 @@ class ExactFollower(Follower):
         mean = np.stack([arm.mean(model.prior()) for arm in followed], axis=-1)
         explained = np.stack([arm.explained for arm in followed], axis=-1)
         std = root(self._prior_variance[:, None] - explained)
-        # Of the step at hand, not of today: a look-back sees every step as it was.
+        # The gains at that step, not the current ones: a look-back sees every step as it was.
         gain = np.array([self._gains[arm] for arm in arms])
         return Posterior(mean, std, gain, model.ridge, model.n_arms)
 
     def _move_to(self, reference: IntArray | FloatArray) -> None:
-        """Bring every arm up to date, assumed observations included, at the points now wanted."""
+        """Update every arm, assumed observations included, at the points now wanted."""
         kept, added = carried_over(self._reference, reference)
         before = len(self._points)
         seen = reference.dtype.kind == "i"
@@ -202,8 +194,8 @@ class ExactFollower(Follower):
         self._seen = len(self.model)
 
     def _catch_up(self, number: int, told: int | None = None) -> None:
-        """Take in an arm's real observations up to ``told``; without it, all and those assumed."""
-        arm, followed = self._state(number), self._arms[number]
+        """Take in an arm's real observations up to ``told``, or all and the assumed ones."""
+        arm, followed = self.model.arm(number), self._arms[number]
         contexts, places = self.model.observed.contexts, self.model.observed.places(number)
         end = len(arm) if told is None else told
         if followed.told < end or not starts_with(arm.assumed, followed.assumed):
@@ -221,23 +213,20 @@ class ExactFollower(Follower):
     def _add_points(self, number: int, points: FloatArray) -> None:
         if not len(points):
             return
-        arm, followed = self._state(number), self._arms[number]
+        arm, followed = self.model.arm(number), self._arms[number]
         columns = self.model.solved(points, number, assumed=True)
         followed.add(columns, arm.z.view, arm.w.view)
         followed.told, followed.assumed = len(arm), list(arm.assumed)
         self._gains[number] = arm.gain
 
     def _add_arms(self) -> None:
-        """Begin to follow arms that are new."""
+        """Begin to follow newly added arms."""
         while len(self._arms) < self.model.n_arms:
             followed = FollowedArm()
             if len(self._points):
                 followed.add(np.empty((0, len(self._points))), np.empty(0), np.empty(0))
             self._arms.append(followed)
             self._gains.append(0.0)
-
-    def _state(self, number: int) -> Arm:
-        return self.model.arm(number)
 
     def _values(self, context: FloatArray) -> FloatArray:
         if not len(self._points):

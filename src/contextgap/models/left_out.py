@@ -1,11 +1,11 @@
-"""What an arm's other rewards say about each of them, from the factor of all.
+"""Leave-one-out predictions of an arm's rewards, from the factor of all of them.
 
 With C = K + ridge·I, α = C⁻¹(y − m) and c the diagonal of C⁻¹, the arm's other observations predict
 reward i with an error of α_i/c_i and a variance of 1/c_i, ridge included (Rasmussen and Williams,
 2006, equation 5.12).
 
-Where a context was visited k times and always heard the same reward, to the last digit, leaving out
-one visit leaves out nothing. All k are left out together then: rows of C that belong to one context
+Where a context was visited k times and always gave the same reward, to the last digit, leaving out
+one visit changes nothing. All k are left out together then: rows of C that belong to one context
 differ on the diagonal only, so with g = 1/ridge − c_i the error is α_i/(1/ridge − k·g), and the
 variance of the function g·ridge²/(1 − g·ridge·k).
 """
@@ -25,7 +25,7 @@ def left_out(
 ) -> tuple[FloatArray, FloatArray]:
     """Return errors and variances of predictions of some rewards from the arm's others.
 
-    ``places`` are those among the arm's own observations; ``visits`` says how many are left out
+    ``places`` are positions among the arm's own observations; ``visits`` says how many to leave out
     with each, itself included. Variances are those of the expected reward, without noise.
     """
     solved = arm.dual(prior)[places]

@@ -91,7 +91,7 @@ class Observations:
         self._rewards.extend(rewards)
 
     def truncate(self, size: int) -> None:
-        """Forget all observations from number ``size`` on, also one that was half added."""
+        """Forget all observations from number ``size`` on, also a half-added one."""
         for rows in (self._contexts, self._arms, self._rewards):
             rows.truncate(size)
         for own in self._places:
@@ -112,7 +112,7 @@ class Observations:
 
     @classmethod
     def restored(cls, arrays: Mapping[str, NDArray[Any]], n_arms: int) -> Self:
-        """Return the log that ``arrays`` was called on; ``ValueError`` if that cannot be."""
+        """Return the log that ``arrays`` was called on; raise ``ValueError`` if it is invalid."""
         contexts, rewards, arms = (arrays[x] for x in ("contexts", "rewards", "sequence"))
         if contexts.ndim != 2:
             raise ValueError(f"contexts have {contexts.ndim} dimensions, not 2")
@@ -128,7 +128,7 @@ class Observations:
 
 
 def check_floats(values: NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Raise ``ValueError`` unless an array read from a file is what it should be."""
+    """Raise ``ValueError`` unless an array from a file has finite floats and the expected shape."""
     if values.dtype != np.float64 or values.shape != shape or not np.isfinite(values).all():
         found = f"{values.dtype} {values.shape}"
         raise ValueError(f"expected finite floats of shape {shape}, got {found}")

@@ -27,18 +27,11 @@ from contextgap.models.follower import FollowedArm, carried_over
 
 @dataclass
 class _Late:
-    """An observation that distant points have not heard of yet.
+    """An observation that distant points do not take into account yet.
 
-    Parameters
-    ----------
-    point
-        Where it was made.
-    factor_row, diagonal
-        Its row of the arm's Cholesky factor.
-    error
-        The reward minus its expectation, over the diagonal.
-    ones_error
-        The same for rewards that are all 1.
+    ``factor_row`` and ``diagonal`` are its row of the arm's Cholesky factor. ``error`` is the
+    reward minus its expectation, divided by the diagonal; ``ones_error`` is the same if all rewards
+    are 1.
     """
 
     point: int
@@ -117,9 +110,9 @@ class TrackedModel:
     def look_ahead(self, reference: IntArray | FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the means at reference points, and how far trying an arm now would move them.
 
-        As ``ExactModel.look_ahead``, of the point explored next, for all arms. ``reference`` holds
-        numbers of points explored already; or the kernel values between the points to explore and
-        m others, shape (steps, m).
+        As ``ExactModel.look_ahead``, for the point explored next and all arms. ``reference`` holds
+        numbers of points explored already, or the kernel values between the points to explore and m
+        others, shape (steps, m).
         """
         self._follow(reference)
         now, here = self.steps, self.posterior_now()
@@ -135,9 +128,9 @@ class TrackedModel:
         return mean, move
 
     def observe(self, arm: int, reward: float) -> None:
-        """Take in the reward of an arm at the next point; go on to the point after it."""
+        """Take in the reward of an arm at the next point, and move to the point after it."""
         now, size = self.steps, int(self.pulls[arm])
-        # Points explored already are never asked about again: rows are kept from `now` on.
+        # Points explored already are not needed again: rows are kept from `now` on.
         near = slice(now, self._near_end)
         rows = self._reserve(arm, size + 1)
         factor_row = rows[:size, now].copy()
@@ -163,8 +156,8 @@ class TrackedModel:
     def _catch_up(self) -> None:
         """Bring all points up to date.
 
-        For b late observations of an arm, their rows of its factor are [C, T], C of shape
-        (b, earlier rows) and T triangular, and the rows of V to add are T⁻¹(K − C·V).
+        For b late observations of an arm, the rows of its factor are [C, T], with C of shape (b,
+        earlier rows) and T triangular, and the rows to add to V are T⁻¹(K − C·V).
         """
         far = slice(self._near_end, None)
         for arm, late in enumerate(self._late):
@@ -188,7 +181,7 @@ class TrackedModel:
         self._near_end = min(self.steps + self._window, self._gram.shape[1])
 
     def _follow(self, reference: IntArray | FloatArray) -> None:
-        """Bring every arm's ``followed`` up to date, at the points now wanted."""
+        """Update every arm's ``followed`` at the points now wanted."""
         before, self._reference = self._reference, reference
         everything = np.arange(reference.shape[-1])
         same = before is reference  # comparing kernel values would take longer than the rest

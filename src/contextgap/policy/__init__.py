@@ -1,4 +1,4 @@
-"""Policies: frozen decision rules, how good they are, and what they promise."""
+"""Policies: frozen decision rules, how good they are, and what they guarantee."""
 
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.policy import Certificate, Policy

@@ -1,4 +1,4 @@
-"""The score card: how good a policy is, as far as the rewards it was learnt from can tell."""
+"""The score card: how good a policy is, estimated from the rewards it was learnt from."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Card:
     """How good a policy is, estimated from logged rewards that it was not allowed to use; print it.
 
     Every logged reward is predicted, and every logged context decided, as if that reward had never
-    been heard. Nothing is deployed for it.
+    been observed. Nothing is deployed for it.
 
     Parameters
     ----------
     rewards
-        How many rewards the policy rests on.
+        How many rewards the policy was learnt from.
     looked_at
-        How many of them the card rests on.
+        How many of them were used for the card.
     error
         Root mean square error of predicted rewards.
     error_of_averages
@@ -58,16 +58,16 @@ class Card:
     best_single
         What it would earn.
     gain
-        What the policy would earn more than that.
+        The value of the policy minus that of the best single arm.
     logged
         Average of the logged rewards.
     estimator
         "direct": values are predicted rewards, averaged over the logged contexts. "doubly robust":
-        corrected by what predictions missed, weighted by the logging's propensities.
+        corrected by the prediction errors, weighted by the logging propensities.
     certificate
-        Median over the logged contexts of the bound on what a recommendation may miss.
+        Median over the logged contexts of the bound on a recommendation's simple regret.
     probability
-        With which probability all such bounds hold; None if they are heuristic.
+        The probability with which all such bounds hold; None if they are heuristic.
     warnings
         What a user should know before deploying, in words.
     """
@@ -88,13 +88,13 @@ class Card:
 
     @property
     def explained(self) -> float:
-        """Share of the squared error of the arms' averages that predictions do away with."""
+        """Share of the squared error of the arms' averages that the predictions remove."""
         if self.error_of_averages == 0:
             return 0.0
         return 1.0 - (self.error / self.error_of_averages) ** 2
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return what to show a person: a name and a text each."""
+        """Return the card for people: pairs of a name and a text."""
         kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
         return [
             ("value of the policy", f"{self.value} ({self.estimator})"),
@@ -125,7 +125,7 @@ class Card:
 
     @classmethod
     def restored(cls, values: Mapping[str, Any]) -> Self:
-        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is no card."""
+        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is not a card."""
         plain: dict[str, Any] = dict(values)
         for name in ("value", "best_single", "gain", "logged"):
             value, error = (checks.real(name, number) for number in values[name])

@@ -51,8 +51,8 @@ class Certificate:
     bound
         One per context, never negative.
     probability
-        With which probability all bounds hold at once; None where the width promises nothing and
-        the bounds are heuristic.
+        The probability with which all bounds hold at once; None where the width guarantees nothing
+        and the bounds are heuristic.
     """
 
     bound: FloatArray
@@ -133,7 +133,7 @@ class Policy:
 
     @property
     def probability(self) -> float | None:
-        """With which probability all certificates hold at once; None if they are heuristic.
+        """The probability with which all certificates hold at once; None if they are heuristic.
 
         Scales learnt from the rewards, a prior mean that follows them (``"auto"``), and arms that
         share what they learn void the guarantee of any width.
@@ -144,15 +144,15 @@ class Policy:
 
     @property
     def counts(self) -> dict[Label, int]:
-        """How many rewards of each arm the policy rests on."""
+        """The number of rewards of each arm that the policy was learnt from."""
         return {self._labels[i]: self._model.observed.count(i) for i in self._active}
 
     @cached_property
     def card(self) -> Card:
-        """How good the policy is, as far as the rewards it was learnt from can tell.
+        """How good the policy is, estimated from the rewards it was learnt from.
 
-        Computed when first asked for, which takes a moment, and kept in the file if it was. A
-        compressed policy has the card of the one it was made from.
+        It is computed when first asked for, which takes a moment, and saved with the policy from
+        then on. A compressed policy has the card of the policy it was made from.
         """
         return self._score(None)
 
@@ -163,7 +163,7 @@ class Policy:
 
     @property
     def compression(self) -> CompressionReport | None:
-        """What compressing cost, for what ``compress`` returned; files do not keep it."""
+        """What compression cost, for a policy that ``compress`` returned; files do not keep it."""
         return self._compression
 
     @property
@@ -189,7 +189,7 @@ class Policy:
         return self.arms[int(arm[0])] if single else label_array(self.arms, arm)
 
     def decide(self, context: Any) -> Decision:
-        """Return the arm to deploy at one context, with everything believed there.
+        """Return the arm to deploy at one context and everything believed there.
 
         Parameters
         ----------
@@ -228,10 +228,10 @@ class Policy:
         float32: bool = True,
         seed: int = 0,
     ) -> Policy:
-        """Return a policy that rests on fewer points and decides almost alike.
+        """Return a policy with fewer points that decides almost the same.
 
-        Give one of ``points``, ``bytes`` and ``agreement``. What it cost is in the result's
-        ``compression``; ``contextgap.compression.compress`` says what its beliefs still mean.
+        Give one of ``points``, ``bytes`` and ``agreement``. The result's ``compression`` says what
+        was lost; ``contextgap.compression.compress`` says what its beliefs still mean.
 
         Parameters
         ----------
@@ -240,9 +240,9 @@ class Policy:
         bytes
             Bytes that the constants of the C export may take at most.
         agreement
-            Share of decisions that must stay, such as 0.99.
+            Share of decisions that must stay the same, such as 0.99.
         contexts
-            A sample of contexts like those to be met; the observed ones by default.
+            A sample of contexts like those to deploy on; the observed ones by default.
         float32
             Whether bytes are counted for ``float`` or for ``double``.
         seed
@@ -382,7 +382,7 @@ class Policy:
         )
 
     def _pick(self, rows: FloatArray) -> IntArray:
-        """The arms that ``_choose`` chooses, without their gaps, which take longer."""
+        """The arms that ``_choose`` chooses, without their gaps, which take longer to compute."""
         rule, model, active = self._rules.method.recommender, self._model, self._active
         if not isinstance(rule, BoundedRule) or not shortcut.pays(rule, model, active):
             return self._choose(rows).arm

@@ -1,11 +1,11 @@
-"""Score cards: what a policy would earn, from rewards each left out of what decides about it.
+"""Computes score cards: what a policy would earn, by leaving out every reward in turn.
 
-At every logged context the recommender decides by beliefs from which the reward heard there is left
-out. The direct method takes the mean believed of the arm decided on. Its standard error joins what
-the model does not know of the average (a posterior variance) and the chance in which contexts were
-logged. Where the logging's propensities are known the doubly robust estimator adds, at rows whose
-arm is the one decided on, the prediction's error over the propensity (Dudík, Langford and Li,
-"Doubly Robust Policy Evaluation and Learning", 2011); it is unbiased whatever the model.
+At every logged context the recommender decides by beliefs from which the reward observed there is
+left out. The direct method takes the posterior mean of the arm chosen. Its standard error combines
+the model's uncertainty about the average (a posterior variance) and the random choice of logged
+contexts. Where the logging propensities are known, the doubly robust estimator adds, at rows whose
+logged arm is the one chosen, the prediction error divided by the propensity (Dudík, Langford and
+Li, "Doubly Robust Policy Evaluation and Learning", 2011); it is unbiased whatever the model.
 """
 
 from __future__ import annotations
@@ -34,20 +34,11 @@ _MOST = 2000  # rows looked at
 
 @dataclass(frozen=True)
 class _Rows:
-    """Logged rows, each with beliefs that know nothing of its own reward.
+    """Logged rows, each with a posterior from which its own reward was left out.
 
-    Parameters
-    ----------
-    places
-        Which of all observations.
-    contexts, arms, rewards
-        What was logged; arms are the model's indices.
-    posterior
-        Of the active arms, shape (rows, active arms).
-    error
-        What the prediction of each reward missed.
-    visits
-        How often each observation was made; 1 where every visit had noise of its own.
+    ``places`` are positions among all observations, ``arms`` the model's indices, and the posterior
+    has shape (rows, active arms). ``error`` is reward minus prediction; ``visits`` counts repeated
+    observations, and is 1 where every visit had noise of its own.
     """
 
     places: IntArray
@@ -60,7 +51,7 @@ class _Rows:
 
     @property
     def independent(self) -> float:
-        """How many rows with noise of their own these are worth."""
+        """How many rows with independent noise these are worth."""
         return float((1.0 / self.visits).sum())
 
 
@@ -86,21 +77,9 @@ def score(
 ) -> Card:
     """Return the score card of a policy.
 
-    Parameters
-    ----------
-    model
-        What was observed.
-    labels, active
-        All arms, and the indices of those to choose from.
-    rules
-        How to deploy.
-    seed
-        For rules that draw at random.
-    probability
-        With which probability certificates hold.
-    propensities
-        With which probability each logged arm was chosen, in the order in which rewards were told;
-        None if that is not known.
+    ``active`` holds the indices of the arms to choose from, ``probability`` is that with which
+    certificates hold, and ``propensities`` are the probabilities with which the logged arms were
+    chosen, in the order in which rewards were told, or None if unknown.
     """
     if len(model) < 2:
         raise ValueError(f"a score needs at least 2 rewards, got {len(model)}")
@@ -194,7 +173,7 @@ def _decide(model: Model, active: Sequence[int], rules: Rules, seed: int, rows: 
 
 
 def _errors_of_averages(model: Model) -> FloatArray:
-    """Return what the averages of the arms' other rewards miss, for every observation in order."""
+    """Return each reward minus the average of its arm's others, for every observation in order."""
     errors, overall = np.empty(len(model)), float(model.observed.rewards.mean())
     for arm, rewards in enumerate(model.observed.by_arm()[1]):
         if len(rewards):
@@ -203,10 +182,10 @@ def _errors_of_averages(model: Model) -> FloatArray:
 
 
 def _missed(error: FloatArray, shares: FloatArray, own: FloatArray) -> float:
-    """Return by how much an average is wrong if predictions miss everywhere what they miss on rows.
+    """Return the error of an average if predictions are wrong everywhere as they are on some rows.
 
-    These are the rows whose logged arm has a share. Noise apart, it is how wrong the model is where
-    it matters.
+    These are the rows whose logged arm has a share. Noise apart, this is how wrong the model is
+    where it matters.
     """
     weights = (shares * own).sum(axis=1)
     size = np.abs(weights).sum()
@@ -218,8 +197,8 @@ def _pooled_variance(
 ) -> FloatArray:
     """Return the variance of doubly robust averages if all predictions were equally wrong.
 
-    Few rows count, those whose arm is the policy's. That none of them happened to hear one of the
-    rare large rewards must not pass for certainty.
+    Few rows count, those whose arm is the policy's. If none of them happens to contain one of the
+    rare large rewards, that must not be mistaken for certainty.
     """
     values = np.einsum("kij,ij->ki", shares, rows.posterior.mean)
     counted = np.square((shares * own).sum(axis=2) / chances)
@@ -232,9 +211,9 @@ def _model_variance(
 ) -> FloatArray:
     """Return the variance of each average of expected rewards, weighted by shares.
 
-    A posterior variance counts every reward's noise as the ridge. Rewards may be noisier where the
-    policy goes, as clicks are where they are likely; so each reward's own squared error is put in
-    the place of the ridge, as in sandwich estimators.
+    A posterior variance takes the ridge as every reward's noise. Rewards may be noisier where the
+    policy goes, as clicks are where they are likely, so each reward's own squared error replaces
+    the ridge, as in sandwich estimators.
     """
     total, moves = model.sums(rows.contexts, active, shares / len(rows.arms))
     power = np.square(moves)

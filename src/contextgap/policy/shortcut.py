@@ -1,7 +1,7 @@
-"""Decisions without all of the work: which arm, where its gap is not asked for.
+"""A faster way to choose arms where their gaps are not asked for.
 
-Standard deviations are bounded, not computed, where the decision is the same whatever they turn out
-to be. The other contexts go the long way, so that the answer is always that of the rule itself.
+Cheap bounds replace standard deviations where the decision is the same for all values between them.
+The other contexts are computed in full, so the answer is always that of the rule itself.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from contextgap.models import Model, Posterior
 from contextgap.recommenders.rules import BoundedRule
 from contextgap.widths import Width
 
-# Arms with fewer points than this are so cheap to solve for that bounds do not pay.
+# With fewer points than this per arm, bounds would not save time.
 _FEW = 256
 
 
 def pays(rule: BoundedRule, model: Model, arms: Sequence[int]) -> bool:
-    """Return whether bounds take less time than what they save."""
+    """Return whether computing bounds takes less time than it saves."""
     return not rule.needs_widths or max(map(model.observed.count, arms)) >= _FEW
 
 
 def decided(
     rule: BoundedRule, model: Model, arms: Sequence[int], width: Width, contexts: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the arms chosen, and the rows where bounds cannot tell."""
+    """Return the arms chosen, and the rows where bounds do not decide."""
     bounds = model.bounds(contexts, arms)
     if bounds is None:
         return np.zeros(len(contexts), dtype=np.intp), np.arange(len(contexts))

@@ -1,4 +1,4 @@
-"""What learner and policy files have in common, checked as strictly as what users pass in."""
+"""What learner and policy files have in common, checked as strictly as user input."""
 
 from __future__ import annotations
 
@@ -16,18 +16,10 @@ from contextgap.widths import Width
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings that learner and policy share.
+    """The settings that learner and policy share; ``burn_in`` counts pulls per arm.
 
-    Parameters
-    ----------
-    method
-        How to explore and how to deploy.
-    width
-        How standard deviations become intervals.
-    burn_in
-        Pulls per arm before the method takes over.
-    hindsight
-        Whether kernel, ridge or prior mean were chosen after seeing rewards.
+    ``hindsight`` says whether kernel, ridge or prior mean were chosen after seeing rewards, so that
+    bounds are no longer guaranteed.
     """
 
     method: Method
@@ -37,7 +29,7 @@ class Rules:
 
 
 def read_truth(name: str, value: Any) -> bool:
-    """Return a truth value, which a 0 or an empty list is not."""
+    """Return a truth value; 0 or an empty list is refused."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return value
@@ -65,7 +57,7 @@ def restore_rules(header: dict[str, Any]) -> Rules:
     """Reverse ``describe_rules``."""
     method, width = components.build(header["method"]), components.build(header["width"])
     if not (isinstance(method, Method) and isinstance(width, Width)):
-        raise ValueError("method or width is something else")
+        raise ValueError("method or width has the wrong type")
     burn_in = checks.whole("burn_in", header["burn_in"], least=0)
     return Rules(method, width, burn_in, read_truth("hindsight", header["hindsight"]))
 
@@ -73,7 +65,7 @@ def restore_rules(header: dict[str, Any]) -> Rules:
 def describe_state(
     model: Model, labels: tuple[Label, ...], active: tuple[int, ...], schema: ContextSchema
 ) -> dict[str, Any]:
-    """Return what was learnt, but for the arrays, as plain values for a file's header."""
+    """Return everything learnt except the arrays, as plain values for a file's header."""
     return {
         "model": describe_model(model),
         "kernel": model.kernel.describe(),
@@ -92,7 +84,7 @@ def restore_state(
     """Reverse ``describe_state``, arrays included."""
     kernel = components.build(header["kernel"])
     if not isinstance(kernel, Kernel):
-        raise ValueError("the kernel is something else")
+        raise ValueError("the kernel has the wrong type")
     labels, active = _restore_arms(header["arms"], header["active"])
     schema = _restore_schema(header["dimension"], header["columns"])
     if schema.dimension is not None:

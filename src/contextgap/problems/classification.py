@@ -1,4 +1,4 @@
-"""Classification as a bandit: the arms are the classes, the right one pays."""
+"""Classification as a bandit: the arms are the classes, and the right one pays 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A problem: contexts, and what every arm pays at each of them."""
+"""A problem: contexts, and the reward of every arm at each of them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Problem:
     columns
         Names of a context's numbers.
     observations
-        What a learner hears when it tries an arm, shape (n, A); by default the rewards
-        themselves.
+        The reward that a learner observes when it tries an arm, shape (n, A); by default the
+        expected rewards.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Problem:
         )
 
     def _facts(self, rows: IntArray) -> dict[str, Any]:
-        """What a kind of problem knows of each row besides, for these rows."""
+        """The additional arrays of a subclass, for these rows."""
         del rows
         return {}
 
@@ -209,7 +209,7 @@ class Problem:
         return tuple(self.take(order[start:end]) for start, end in pairwise(ends))
 
     def with_noise(self, std: float, seed: Any = None) -> Self:
-        """Return the problem with Gaussian noise in what a learner hears; regret stays exact.
+        """Return the problem with Gaussian noise in the observations; regret stays exact.
 
         Parameters
         ----------

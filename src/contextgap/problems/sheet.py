@@ -1,4 +1,4 @@
-"""Tables in files, read so that every complaint names file, row and column."""
+"""Reads tables from files; every error names file, row and column."""
 
 from __future__ import annotations
 
@@ -17,18 +17,10 @@ from contextgap.problems.extras import study_import
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table as it stands in a file, its cells not yet read as numbers.
+    """A table as it stands in a file, before its cells are read as numbers.
 
-    Parameters
-    ----------
-    path
-        The file.
-    columns
-        Column names.
-    cells
-        One list per column: text from a CSV file, values or None from a Parquet file.
-    places
-        What to call each row in an error: "line 2" or "row 1".
+    There is one list of cells per column: text from a CSV file, values or None from a Parquet file.
+    ``places`` is what errors call each row: "line 2" or "row 1".
     """
 
     path: Path

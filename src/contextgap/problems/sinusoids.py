@@ -24,7 +24,7 @@ class Sinusoids(Maker):
     n_arms
         Number of arms; the paper has 20.
     noise
-        Standard deviation of Gaussian noise in what a learner hears. Regret is measured without.
+        Standard deviation of Gaussian noise in the observations. Regret is measured without.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Sinusoids(Maker):
         return problem.with_noise(self.noise, rng)
 
     def _name(self) -> str:
-        """The bare name is the paper's problem; others must not be mistaken for it."""
+        """Only the paper's problem has the plain name, so that others are not mistaken for it."""
         if (self.n_arms, self.noise) == (20, 0.0):
             return "sinusoids"
         return f"sinusoids-{self.n_arms}" + (f"-noise-{self.noise:g}" if self.noise else "")

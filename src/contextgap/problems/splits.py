@@ -13,16 +13,9 @@ from contextgap.base import checks
 
 
 def part_ends(sizes: Sequence[Any], rows: int, name: str) -> list[int]:
-    """Return 0 and the end of each consecutive part.
+    """Return 0 and the end of each consecutive part; ``name`` is for errors.
 
-    Parameters
-    ----------
-    sizes
-        Per part a whole number of rows or a fraction, below 1, of all rows.
-    rows
-        How many rows there are.
-    name
-        What they belong to, for errors.
+    A size is a whole number of rows or a fraction, below 1, of all rows.
     """
     if not sizes:
         raise ValueError("split needs at least one size, such as split(0.7, 0.3)")

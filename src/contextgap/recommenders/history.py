@@ -1,7 +1,7 @@
 """The look-back of Algorithm 1: the smallest gap over all steps of the exploration.
 
 The paper drops it as computationally prohibitive. It is not. Prefixes of one forward substitution
-give every earlier posterior, and most steps need no look: over a stretch of steps, with U2 the
+give every earlier posterior, and most steps can be skipped: over a stretch of steps, with U2 the
 second highest upper and L the highest lower among the arms,
 
     smallest gap ≥ U2 − L ≥ (second highest of the arms' least uppers) − (highest lower),
@@ -22,7 +22,7 @@ from contextgap.belief import gaps
 from contextgap.models import KeepsHistory
 from contextgap.widths import Width
 
-_STRETCH = 96  # steps bounded at once: longer is quicker to bound, shorter bounds closer
+_STRETCH = 96  # steps bounded at once: more are faster to bound, fewer give tighter bounds
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,8 @@ class Choice:
 class _Intervals:
     """Every arm's interval at every context and step.
 
-    Parameters
-    ----------
-    lower, upper
-        By arm: shape (states of the arm, contexts).
-    states
-        Row t: which state each arm is in at step t.
+    Each arm's ``lower`` and ``upper`` have shape (states of the arm, contexts), and row t of
+    ``states`` says which state each arm is in at step t.
     """
 
     def __init__(self, lower: list[FloatArray], upper: list[FloatArray], states: IntArray) -> None:
@@ -60,7 +56,7 @@ class _Intervals:
         self.contexts = lower[0].shape[1]
 
     def gap_bound(self, first: int, end: int) -> FloatArray:
-        """Return, for every context, a number no gap in steps first..end − 1 is below."""
+        """Return, for every context, a lower bound on all gaps in steps first..end − 1."""
         starts, ends = self._states[first], self._states[end - 1] + 1
         highest, second, lowest = np.full((3, self.contexts), -np.inf)
         for lower, upper, a, b in zip(self._lower, self._upper, starts, ends, strict=True):
@@ -100,7 +96,7 @@ class _Intervals:
     def _stretch(
         self, values: FloatArray, arm: int, first: int, end: int, contexts: IntArray
     ) -> FloatArray:
-        """An arm's values by step: its few states in the stretch, each repeated while it lasts."""
+        """An arm's values by step: each of its few states repeated for as long as it lasts."""
         states = self._states[first:end, arm]
         return np.asarray(values[states[0] : states[-1] + 1][:, contexts][states - states[0]])
 
@@ -108,10 +104,10 @@ class _Intervals:
 def smallest_gap_in_history(
     model: KeepsHistory, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
 ) -> Choice:
-    """Return the leader of the step whose smallest gap was smallest, for every context.
+    """Return, for every context, the leader of the step with the smallest gap.
 
-    Steps are states of the model: ``since`` observations, one more, ..., all of them. Ties go to
-    the earlier step.
+    Steps are states of the model: after ``since`` observations, one more, ..., all of them. Ties go
+    to the earlier step.
     """
     best_step = np.zeros(len(contexts), dtype=np.intp)
     if len(arms) == 1:
@@ -142,7 +138,7 @@ def _intervals(
         half = width.half_width(posterior)
         if np.may_share_memory(half, posterior.std):
             half = half.copy()
-        # In place: these arrays are large, and nobody else's.
+        # In place: these arrays are large, and used nowhere else.
         upper.append(np.add(posterior.mean, half, out=posterior.std))
         lower.append(np.subtract(posterior.mean, half, out=posterior.mean))
     return _Intervals(lower, upper, steps)

@@ -1,6 +1,6 @@
-"""The look-back of Algorithm 1 kept step by step, where every step is seen as it happens.
+"""The look-back of Algorithm 1, updated at every step as it happens.
 
-``history`` recovers the same from the factors afterwards.
+The module ``history`` computes the same from the factors afterwards.
 """
 
 from __future__ import annotations
@@ -14,15 +14,10 @@ from contextgap.recommenders.history import Choice
 
 
 class LookBack:
-    """The smallest gap over the latest steps, at fixed contexts.
+    """The smallest gap over the ``last`` steps, or over all if None, at fixed contexts.
 
-    Each step counts with the prior mean of its time; a policy with ``prior_mean="auto"`` looks back
-    with today's.
-
-    Parameters
-    ----------
-    last
-        How many steps to look back; None for all.
+    Each step uses the prior mean of its time, whereas a policy with ``prior_mean="auto"`` looks
+    back with the current one.
     """
 
     def __init__(self, last: int | None) -> None:
@@ -43,7 +38,7 @@ class LookBack:
         self._steps.append(found)
 
     def choice(self) -> Choice:
-        """Return the leader of the step whose smallest gap was smallest, for every context."""
+        """Return, for every context, the leader of the step with the smallest gap."""
         steps = list(self._steps)
         best = steps[0]
         for later in steps[1:]:

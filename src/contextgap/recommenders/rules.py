@@ -40,22 +40,10 @@ class Evidence(Protocol):
 
 
 class ModelEvidence:
-    """Evidence that a model gives.
+    """The evidence that a model gives at contexts of shape (m, d).
 
-    Parameters
-    ----------
-    model
-        The posterior, and through it every earlier one.
-    contexts
-        Contexts to recommend for, shape (m, d).
-    arms
-        The model's indices of the arms to choose from.
-    width
-        How standard deviations become intervals.
-    burn_in_end
-        Observations after which the look-back starts.
-    seed
-        For rules that draw at random.
+    ``arms`` are the model's indices of the arms to choose from; the look-back starts after
+    ``burn_in_end`` observations, and ``seed`` is for rules that draw at random.
     """
 
     def __init__(
@@ -100,15 +88,7 @@ class Recommender(Component, ABC):
 
 
 class ClearChoice(NamedTuple):
-    """Choices that may not need exact widths.
-
-    Parameters
-    ----------
-    arm
-        The arm chosen at each context, where it is certain.
-    certain
-        Where it is.
-    """
+    """The arm chosen at each context, and where that choice is certain without exact widths."""
 
     arm: IntArray
     certain: NDArray[np.bool_]
@@ -118,7 +98,6 @@ class _ByBelief(Recommender):
     """A rule that looks at the belief after the last step only."""
 
     def choose(self, evidence: Evidence) -> Choice:
-        """Return the chosen arms and their gaps."""
         arm = self._pick(evidence)
         gap = np.take_along_axis(evidence.belief.gap, arm[:, None], axis=-1)[:, 0]
         return Choice(arm, gap)
@@ -128,21 +107,21 @@ class _ByBelief(Recommender):
 
 
 class BoundedRule(_ByBelief):
-    """A rule that can often tell its choice from bounds on the half widths."""
+    """A rule whose choice often follows from bounds on the half widths."""
 
     needs_widths: ClassVar[bool] = True  # or only means
 
     @abstractmethod
     def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
-        """Return what is chosen for any half widths between two beliefs' with the same means.
+        """Return the choice where it is the same for all half widths between those of two beliefs.
 
-        ``slack`` is by how much each context's means may be wrong.
+        Both beliefs have the same means, which may be wrong by up to ``slack`` at each context.
         """
 
 
 @dataclass(frozen=True)
 class SmallestGap(BoundedRule):
-    """Deploy the leader after the last step: the paper's practical rule."""
+    """Deploy the arm with the smallest gap after the last step: the paper's practical rule."""
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return evidence.belief.leader
@@ -150,9 +129,9 @@ class SmallestGap(BoundedRule):
     def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
         """Return the leader where it is the same for all widths.
 
-        With m means, w half widths and M the highest upper among arms other than a and b, the gap
-        of b exceeds that of a by s_a − s_b, where s_i = m_i + max(m_i, M − w_i): mostly their
-        widths cancel out. So this tells more than bounds on the gaps would.
+        With m the means, w the half widths and M the highest upper bound of the arms other than a
+        and b, the gap of b exceeds that of a by s_a − s_b, where s_i = m_i + max(m_i, M − w_i):
+        mostly the widths cancel out, so this decides more often than bounds on the gaps would.
         """
         mean, rows = least.mean, np.arange(len(least.mean))
         if mean.shape[1] == 1:
@@ -181,7 +160,7 @@ class HighestMean(BoundedRule):
         return np.asarray(evidence.belief.mean.argmax(axis=-1))
 
     def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
-        """Return the highest mean; widths play no part."""
+        """Return the highest mean, which does not depend on widths."""
         del most
         arm, rows = least.mean.argmax(axis=-1), np.arange(len(least.mean))
         others = least.mean.copy()
@@ -201,8 +180,8 @@ class HighestUpper(_ByBelief):
 class PosteriorSample(_ByBelief):
     """Deploy the highest of one random draw per arm, as Kernel-TS does.
 
-    The draw is a fixed function of context, arm and seed. So a frozen policy is a function: it
-    gives the same answer twice, in any order, in any thread.
+    The draw is a fixed function of context, arm and seed, so a frozen policy always gives the same
+    answer at the same context, in any order and in any thread.
     """
 
     def _pick(self, evidence: Evidence) -> IntArray:
@@ -213,7 +192,7 @@ class PosteriorSample(_ByBelief):
 
 @dataclass(frozen=True)
 class SmallestGapInHistory(Recommender):
-    """Deploy the leader of the step whose smallest gap was smallest: Algorithm 1, exactly.
+    """Deploy the arm with the smallest gap at any step: Algorithm 1, exactly.
 
     Parameters
     ----------
@@ -233,7 +212,7 @@ class SmallestGapInHistory(Recommender):
 
 
 def check_history(rule: Recommender, model: Model) -> None:
-    """Raise ``TypeError`` if a rule looks back and the model cannot."""
+    """Raise ``TypeError`` if a rule looks back and the model does not keep its history."""
     if isinstance(rule, SmallestGapInHistory) and not isinstance(model, KeepsHistory):
         raise TypeError(
             f"SmallestGapInHistory looks back on every step, but a model of kind {model.kind!r} "

@@ -1,4 +1,4 @@
-"""Figures of studies, and a page that shows them; needs the extra ``study``."""
+"""Figures and HTML reports of studies; needs the extra ``study``."""
 
 from contextgap.report.curves import history_comparison, regret_curves, scale_panels
 from contextgap.report.files import save

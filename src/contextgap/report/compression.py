@@ -1,4 +1,4 @@
-"""How many decisions a compressed policy keeps, by its size."""
+"""The figure of how many decisions a compressed policy keeps, by its size."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def compression_curve(
 ) -> Figure:
     """Draw the share of held-out decisions unchanged against bytes of constants in C.
 
-    Reports of several policies are drawn alike. A ring is the size chosen; ``bytes`` and
-    ``agreement`` mark what was wanted. The original policy is off to the right: its size is in the
+    All policies are drawn in the same style. A ring is the size chosen; ``bytes`` and
+    ``agreement`` mark the targets. The original policy is off to the right: its size is in the
     axis label, since it is often a hundred times the others'.
     """
     several = [reports] if isinstance(reports, CompressionReport) else list(reports)
@@ -62,7 +62,7 @@ def compression_curve(
 
 
 def readable_bytes(size: float) -> str:
-    """Return a number of bytes as people write it; a kB has 1024."""
+    """Return a number of bytes with its unit; a kB has 1024."""
     for unit in ("B", "kB", "MB"):
         if size < 1024:
             return f"{size:.3g} {unit}"
@@ -71,7 +71,7 @@ def readable_bytes(size: float) -> str:
 
 
 def _mark(ax: Axes, size: int | None, share: float | None) -> None:
-    """Draw lines at what was wanted, with words at their ends."""
+    """Draw labelled lines at the targets."""
     look: dict[str, Any] = {"color": _TARGET, "size": style.SMALL, "textcoords": "offset points"}
     if size is not None:
         ax.axvline(size, color=_TARGET, lw=1.2, ls=(0, (4, 2)))

@@ -1,4 +1,4 @@
-"""Regret curves: what deploying after so many exploration steps would cost."""
+"""Regret curves: the regret of deploying after a number of exploration steps."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
 
 
 def history_comparison(records: DataFrame) -> Figure:
-    """Draw how far back a recommendation looks: curves that may lie on one another.
+    """Draw one curve per length of the look-back; the curves may coincide.
 
     Parameters
     ----------
@@ -152,9 +152,9 @@ def history_comparison(records: DataFrame) -> Figure:
 
 
 class _LogRange:
-    """A logarithmic axis that has a place for zero.
+    """A logarithmic axis that can show zero.
 
-    Zero regret, which is what everybody wants, has no logarithm. Where it occurs, it is drawn a
+    Zero regret, the best there is, has no logarithm. Where it occurs, it is drawn a
     step below the smallest other value, on a line that is labelled 0.
     """
 
@@ -202,7 +202,7 @@ def _draw(
             markevery=(place * every // max(1, len(found)), every),
             gid=f"mean of {label}",
             zorder=3,
-            clip_on=False,  # all points lie within; markers on the border shall be whole
+            clip_on=False,  # all points lie within; markers on the border stay whole
         )
         if np.isfinite(half).any():
             band = (axis.clip(curve.mean - half), axis.clip(curve.mean + half))

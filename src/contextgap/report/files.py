@@ -1,4 +1,4 @@
-"""Figures as files and as text, the same bytes every time."""
+"""Figures as files and as text, byte for byte reproducible."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> tuple[Pat
 def svg_text(figure: Figure) -> str:
     """Return a figure as an SVG document.
 
-    Letters are outlines: they print alike everywhere, and labels that were placed by their
+    Letters are outlines: they look the same everywhere, and labels that were placed by their
     measured size stay where they are on machines without the font.
     """
     text = StringIO()
@@ -65,7 +65,7 @@ def svg_text(figure: Figure) -> str:
 
 
 def _themed(found: re.Match[str]) -> str:
-    """A colour that the page's style may replace, so that figures suit dark pages too."""
+    """A colour that the page's style may replace, for dark pages."""
     colour = found.group()
     return _ROLES.get(colour, f"var(--c-{colour[1:]}, {colour})")
 

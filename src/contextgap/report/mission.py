@@ -1,4 +1,4 @@
-"""Pictures of flights: what was trusted where, and what it cost without feedback."""
+"""Figures of flights: which sensor was used where, and the regret without feedback."""
 
 from __future__ import annotations
 

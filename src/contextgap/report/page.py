@@ -1,4 +1,4 @@
-"""Reports: one HTML page that holds everything it shows and loads nothing."""
+"""Reports: self-contained HTML pages."""
 
 from __future__ import annotations
 

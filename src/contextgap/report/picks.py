@@ -1,4 +1,4 @@
-"""What was tried: how often exploration picked the best, second best, ... arm."""
+"""Figures of how often exploration picked the best, second best, ... arm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a pilot: what to expect of exploring so long."""
+"""The figure of a pilot simulation: regret by exploration steps."""
 
 from __future__ import annotations
 

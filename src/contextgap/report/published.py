@@ -1,8 +1,8 @@
-"""The paper's results, beside ours.
+"""The paper's results, for comparison with ours.
 
 Read off figure "Avg. Simple Regret Evaluation on Synthetic Dataset" of "Simple Regret Minimization
 for Contextual Bandits", section 6, to about ±5 %: average simple regret of the exploitation phase
-after so many exploration steps, at scale 1.
+by exploration steps, at scale 1.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _beside_published(name: str, records: DataFrame) -> Section:
 
 
 def _differences(table: DataFrame) -> str:
-    """Say plainly where our curves and the published ones part."""
+    """Say where our curves and the published ones differ."""
     if table.empty:
         return "No checkpoint coincides with a published value."
     close = table["ratio"].between(0.8, 1.25)
@@ -102,7 +102,7 @@ def _differences(table: DataFrame) -> str:
 
 
 def _by_steps(records: DataFrame) -> Section:
-    """What the paper reads off its curves, where it published none that ours could stand beside."""
+    """Regret by steps, for a study whose curves cannot be compared with published ones."""
     rows = at_scale(records, 1.0)
     rows = rows[rows["checkpoint"].isin(_READ_AT)]
     means = rows.groupby(["checkpoint", "method"])[["average_regret", "worst_regret"]].mean()

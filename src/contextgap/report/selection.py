@@ -1,4 +1,4 @@
-"""What the report of algorithm selection shows: methods by scenario and by runs paid for."""
+"""The report of algorithm selection: methods by scenario and by number of runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATISTICS = (
     ("regret_change", 100.0, "regret against uniform, %"),
     ("closed_gap", 1.0, "closed gap"),
 )
-_APART = 4.0  # points between the bars of methods that paid alike
+_APART = 4.0  # points between the bars of methods with equally many runs
 _STEPS = [1, 2, 5, 10]  # between ticks, times a power of ten
 _CHOOSING = ", choosing"
 _READING = (
@@ -173,11 +173,11 @@ def _curves(ax: Axes, rows: DataFrame, labels: list[str], name: str, factor: flo
             yerr=errors,
             elinewidth=1.4,
             lw=1.8,
-            # Methods pay for the same number of runs: moved apart, their bars can be told apart.
+            # Methods make the same number of runs: their bars are moved apart to be legible.
             transform=_moved(ax, _APART * (labels.index(str(label)) - middle)),
             **_drawn(str(label), labels),
         )
-        for end in (y - errors, y + errors):  # what is moved does not stretch the axes by itself
+        for end in (y - errors, y + errors):  # shifted points do not extend the axes by themselves
             ax.update_datalim(np.column_stack([x, end]))
     ax.margins(x=0.1)
     ax.autoscale_view()

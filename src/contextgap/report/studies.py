@@ -1,4 +1,4 @@
-"""What the reports of the studies say: which figures and tables, in which order."""
+"""The figures, tables and texts of the reports of studies."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reading(records: DataFrame) -> str:
 
 
 def single_arm(study: Study) -> dict[str, float]:
-    """Return what one arm for all contexts would miss, the best on average known in hindsight."""
+    """Return the regret of the single arm that, in hindsight, is best on average."""
     tables = [
         exploit.regret_table[:, exploit.rewards.mean(axis=0).argmax()]
         for _, exploit in study.rounds

@@ -1,4 +1,4 @@
-"""Looks: one colour, line and marker per method in every figure, and axes that stay readable."""
+"""One colour, line and marker per method in every figure, and axes that stay readable."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
 
 
 def dress(ax: Axes) -> None:
-    """Give axes the common cosmetics."""
+    """Give axes the common style."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(INK)
     ax.tick_params(labelsize=SMALL, color=INK, labelcolor=INK)
@@ -122,14 +122,14 @@ def fix_layout(figure: Figure) -> Figure:
 
 
 def lay_out(figure: Figure) -> None:
-    """Do the layout now, without the price of drawing."""
+    """Do the layout now, without drawing."""
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
 
 
 def readable(value: float) -> str:
-    """Return a number as people write it, as mathematics where it is very small or large."""
+    """Return a number as text, as a power of ten where it is very small or large."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:.{max(2, len(f'{abs(value):.0f}'))}g}"
     factor, _, power = f"{value:.1e}".partition("e")

@@ -1,4 +1,4 @@
-"""Tables as HTML: numbers as people read them, sorted as what they are."""
+"""Tables as HTML: numbers are rounded for reading and sorted by their exact values."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _cell(value: Any, numeric: bool) -> str:
     text = escape(three_digits(value))
     if not numeric:
         return f"<td>{text}</td>"
-    # The value behind the digits, so that rows that look alike sort right.
+    # The exact value, so that rows that look the same sort correctly.
     known = not _is_missing(value) and not np.isnan(float(value))
     exact = f' data-value="{float(value)!r}"' if known else ""
     return f'<td class="number"{exact}>{text}</td>'

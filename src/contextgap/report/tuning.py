@@ -56,7 +56,7 @@ def tuning_heat_map(tunings: Mapping[str, Tuning]) -> Figure:
 
 
 def _panel(ax: Axes, label: str, tuning: Tuning, norm: LogNorm) -> AxesImage:
-    # viridis is told apart by colour-blind readers and in grey; bright is good.
+    # viridis works for colour-blind readers and in grey; bright is good.
     image = ax.imshow(
         np.maximum(tuning.regret, norm.vmin or 0),
         norm=norm,

@@ -1,4 +1,4 @@
-"""What a result was computed with."""
+"""The versions of everything a result was computed with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The paper's constants and bounds, as functions: sections 4 and 5 and the appendix.
 
-Everything here follows "Simple Regret Minimization for Contextual Bandits" with its slips mended;
-where a statement was mended, the function says so.
+Everything here follows "Simple Regret Minimization for Contextual Bandits" with its errors
+corrected; where a statement was corrected, the function says so.
 """
 
 from contextgap.theory.constants import (

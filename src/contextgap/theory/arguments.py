@@ -1,4 +1,4 @@
-"""Checks of what the bounds are asked about."""
+"""Checks of the arguments of the bounds."""
 
 from __future__ import annotations
 

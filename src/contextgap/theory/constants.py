@@ -29,7 +29,7 @@ def confidence(failure_probability: float) -> float:
 
 
 def scale_slope(noise: float) -> float:
-    """Return the paper's C1 = √2 · noise, by which the scale grows with the confidence.
+    """Return the paper's C1 = √2 · noise: how fast the scale grows with the confidence β.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def scale_offset(noise: float, norm: float, ridge: float, information_gain: Any)
 
     The logarithm is the sum of ln(1 + σ̂²(x)/ridge) over *all* the arm's own observations, σ̂ being
     the one before each. The paper's text starts the sum at the second and its appendix drops the
-    square; both are slips.
+    square; both are errors.
 
     Parameters
     ----------

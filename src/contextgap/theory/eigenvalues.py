@@ -2,7 +2,7 @@
 
 S_t, the sum of φ(x)φ(x)ᵀ over the first t contexts, has the non-zero eigenvalues of their kernel
 matrix. The lemma is proved for a kernel bounded by 1; other bounds are brought there by scaling,
-which is also where the paper's general formula, with t·L⁴ and λ_x/L, has slips.
+which is also where the paper's general formula, with t·L⁴ and λ_x/L, has errors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def eigenvalue_bound(steps: Any, spectrum: Spectrum, failure_probability: float)
     spectrum
         What is assumed of the contexts.
     failure_probability
-        The paper's δ: with which probability the bound may fail at any t.
+        The paper's δ: the probability that the bound fails at any t.
     """
     delta = checks.fraction("failure_probability", failure_probability)
     t = counts("steps", steps)

@@ -1,9 +1,9 @@
 """Lemma 5.2: how fast intervals shrink once an arm has been pulled often enough.
 
 Widths are full widths, upper − lower. The paper's g bounds the *squared* width, but its inverse
-takes the width; here both speak of the width. The lemma needs assumption A III for the contexts at
-which the arm itself was pulled, which holds in the burn-in and, after it, if picks do not starve
-an arm of a direction.
+takes the width; here both are about the width. The lemma needs assumption A III for the contexts at
+which the arm itself was pulled. That holds in the burn-in and, after it, if no arm is left untried
+in some direction of the contexts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contextgap.theory.spectrum import Spectrum
 
 
 def burn_in(spectrum: Spectrum, ridge: float, failure_probability: float) -> int:
-    """Return how often every arm must be pulled before Lemma 5.2 speaks: just above N_λ.
+    """Return how often every arm must be pulled before Lemma 5.2 applies: just above N_λ.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def burn_in(spectrum: Spectrum, ridge: float, failure_probability: float) -> int
     ridge
         Regularisation.
     failure_probability
-        The paper's δ, at most 1/8: with which probability an arm's envelope may fail.
+        The paper's δ, at most 1/8: the probability that an arm's envelope fails.
     """
     lambda_ = checks.positive("ridge", ridge, RIDGE_HINT)
     n_lambda = max(

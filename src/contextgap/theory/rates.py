@@ -1,4 +1,4 @@
-"""The comparison of rates below Theorem 5.3: adaptive picks against the budget divided equally."""
+"""The comparison of rates below Theorem 5.3: adaptive against uniform exploration."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def uniform_rate(
 ) -> FloatArray:
     """Return C·exp(−c·T^(2/(2 + d))): the fastest that Guan and Jiang's bound can fall.
 
-    Theirs ("Nonparametric stochastic contextual bandits", 2018) is about uniform sampling and
-    nearest neighbours, with d₁ ≥ 2 in the place of the 2 added to d.
+    Their bound ("Nonparametric stochastic contextual bandits", 2018) is about uniform sampling and
+    nearest neighbours, with d₁ ≥ 2 instead of the 2 that is added to d.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def uniform_rate(
 
 
 def contextual_gap_rate(steps: Any, *, constant: float = 1.0, decay: float = 1.0) -> FloatArray:
-    """Return C'·T·exp(−c'·T), as which the bound of Theorem 5.3 falls, up to logarithms.
+    """Return C'·T·exp(−c'·T), the rate at which the bound of Theorem 5.3 falls, up to logarithms.
 
     Parameters
     ----------

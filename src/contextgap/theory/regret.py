@@ -1,4 +1,4 @@
-"""Theorem 5.3: with which probability the deployed arm's simple regret is below the tolerance."""
+"""Theorem 5.3: the probability that the deployed arm's simple regret is below the tolerance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contextgap.theory.spectrum import Spectrum
 
 @dataclass(frozen=True, kw_only=True)
 class RegretBound:
-    """The setting of Theorem 5.3, and what it promises after so many steps.
+    """The setting of Theorem 5.3, and what it guarantees after a number of steps.
 
     Parameters
     ----------
@@ -32,10 +32,10 @@ class RegretBound:
     spectrum
         What is assumed of the contexts.
     failure_probability
-        The paper's δ, at most 1/8: with which probability an arm's envelope may fail.
+        The paper's δ, at most 1/8: the probability that an arm's envelope fails.
     each_step_fails
         Count a failure probability for every step after the burn-in, as the paper does. Theorem
-        4.1 holds for all steps at once, so False is as true and promises more.
+        4.1 holds for all steps at once, so False is equally valid and gives a better bound.
     """
 
     n_arms: int
@@ -77,7 +77,7 @@ class RegretBound:
         return float(scale_offset(self.noise, self.norm, self.ridge, gain))
 
     def confidence(self, steps: int) -> float:
-        """Return β of equation (beta); not positive where nothing is promised.
+        """Return β of equation (beta); not positive where nothing is guaranteed.
 
         It makes the pulls that all arms together need for their widths, the sum of
         ``pulls_for_width(H_{a,ε})``, equal to T − N_λ(A − 1).
@@ -106,7 +106,7 @@ class RegretBound:
         steps = checks.whole("steps", steps, least=0)
         after = steps - self.n_arms * self.burn_in
         beta = self.confidence(steps)
-        # e^(−β²) falls again for negative β, where the intervals would be narrower than promised.
+        # e^(−β²) falls again for negative β, where the intervals would be narrower than guaranteed.
         if after <= 0 or beta <= 0:
             return 0.0
         intervals = self.n_arms * (after if self.each_step_fails else 1)
@@ -114,7 +114,7 @@ class RegretBound:
         return max(0.0, bound)
 
     def steps_for(self, probability: float) -> int:
-        """Return after how many exploration steps the theorem promises the probability.
+        """Return after how many exploration steps the theorem guarantees the probability.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Assumption A III: in how many directions contexts vary, and how much in the least of them."""
+"""Assumption A III: in how many directions contexts vary, and how much at least."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def spectrum(contexts: Any, kernel: Kernel, *, share: float = 0.95) -> Spectrum:
 
     The eigenvalues of E[φ(x)φ(x)ᵀ] are estimated by those of K/n. The effective dimension is the
     smallest number of them that hold ``share`` of their sum, and the floor is the last of these.
-    Kernels such as the Gaussian have infinitely many; what is beyond the share is treated as
-    nothing, so bounds that rest on this estimate are a guide, not a guarantee.
+    Kernels such as the Gaussian have infinitely many; those beyond the share are treated as
+    zero, so bounds from this estimate are a guide, not a guarantee.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Scales learnt from the rewards told so far, and a report of how well they predict."""
+"""Tuning: learning scales from the rewards, and a report of how well they predict."""
 
 from contextgap.tuning.choose import learn
 from contextgap.tuning.report import Candidate, Tuning

@@ -1,8 +1,8 @@
-"""What is believed of scales before any reward was heard: normal distributions of logarithms.
+"""The prior on scales: normal distributions of their logarithms.
 
 A handful of rewards, or many that are mostly noise, cannot tell a rough function from noise.
-Beliefs decide then, and are overruled by rewards that say something. Bandwidths are counted in
-units of √d standard deviations of their column, as ``Gaussian.from_contexts`` has them: in those
+The prior decides then, and informative rewards override it. Bandwidths are counted in
+units of √d standard deviations of their column, as in ``Gaussian.from_contexts``: in those
 units the distance between two contexts does not depend on how many numbers a context has.
 """
 
@@ -33,7 +33,7 @@ def bandwidth_beliefs(bandwidths: FloatArray) -> tuple[float, FloatArray]:
 
 
 def weight_beliefs(weights: FloatArray, *, trend: bool, offset: bool) -> tuple[float, FloatArray]:
-    """Return the same for the logarithms of slope and offset, where there are, and of the ratio."""
+    """Return the same for the logarithms of the ratio and, if present, of slope and offset."""
     believed = [(RATIO, RATIO_SPREAD)]
     if offset:
         believed.insert(0, (0.0, OFFSET_SPREAD))

@@ -1,4 +1,4 @@
-"""Which kind of model explains the rewards: a constant per arm, a linear one, or a smooth one."""
+"""Chooses the kind of model: a constant per arm, a linear one, or a smooth one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from contextgap.tuning.sample import MOST_OPERATIONS, looked_at
 from contextgap.tuning.search import Scales, Search
 from contextgap.tuning.terms import Terms
 
-# Starts are tried out on as many observations as cost this much; the best is followed on all.
+# Starting points are tried on as many observations as cost this much; the best continues on all.
 _ROUGH = 3 * 100**3
 _ROUGH_STEPS, _STEPS = 12, 40
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
 # Ratios of noise and weights of the arms' levels that the cautious model chooses from.
 _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
-# Rewards per arm, and in all, from which it may be concluded that contexts do not matter. An
-# explorer that believes so looks at two arms only.
+# Rewards per arm, and in all, needed to conclude that contexts do not matter. After that
+# conclusion an explorer looks at two arms only.
 _PER_ARM, _IN_ALL = 10, 40
 
 _SMOOTH = ("gaussian", "matern")
@@ -47,8 +47,8 @@ def learn(
     contexts, rewards
         One array of each per arm; empty for arms without observations.
     kernel
-        Keeps its kind: only bandwidths and weights of its terms are learnt. None to have the kind
-        chosen, too.
+        Only bandwidths and weights of its terms are learnt. If it is None, the kind of kernel is
+        chosen too.
     criterion
         "evidence" or "loo".
     """
@@ -73,16 +73,10 @@ def learn(
 
 
 def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
-    """Return the share of the arms' averages' squared error that a model does away with.
+    """Return the share of the squared error of the arms' averages that a model removes.
 
-    Every reward is predicted from its arm's others, by the model and by their average.
-
-    Parameters
-    ----------
-    errors
-        What the model's predictions miss, one array per arm.
-    rewards
-        The rewards.
+    Every reward is predicted from the other rewards of its arm, by the model and by their average;
+    ``errors`` are the model's errors, one array per arm.
     """
     overall = float(np.concatenate(rewards).mean())
     plain = sum(float(np.square(errors_of_averages(y, overall)).sum()) for y in rewards)
@@ -91,7 +85,7 @@ def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> fl
 
 
 def errors_of_averages(rewards: FloatArray, overall: float) -> FloatArray:
-    """Return what the average of an arm's other rewards misses of each; of an only one, overall."""
+    """Return each reward minus the average of the arm's others, or ``overall`` if it has none."""
     count = len(rewards)
     if count == 1:
         return rewards - overall
@@ -99,7 +93,7 @@ def errors_of_averages(rewards: FloatArray, overall: float) -> FloatArray:
 
 
 def _part(data: Data, operations: float) -> Data:
-    """Return as many observations of each arm as may be looked at."""
+    """Return each arm's observations, thinned out to the number that may be used."""
     contexts, rewards = data
     places = looked_at(contexts, rewards, operations)
     return (
@@ -109,7 +103,7 @@ def _part(data: Data, operations: float) -> Data:
 
 
 class _Found(NamedTuple):
-    """Where a search ended."""
+    """The result of one search."""
 
     search: Search
     theta: FloatArray
@@ -118,24 +112,14 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True)
 class _Fit:
-    """Fits kernels to the same observations.
-
-    Parameters
-    ----------
-    data
-        Contexts and rewards of every arm.
-    rough
-        A part of them, to try out starts on.
-    criterion
-        A name from ``CRITERIA``.
-    """
+    """Fits kernels to the same observations; starts are tried on a part, ``rough``."""
 
     data: Data
     rough: Data
     criterion: str
 
     def best(self, terms: Terms) -> _Found:
-        """Return a kernel's best scales, sought from several starts."""
+        """Return a kernel's best scales, searched for from several starting points."""
         search = self.search(terms)
         starts = search.starts()
         if len(terms.bandwidths):
@@ -145,7 +129,7 @@ class _Fit:
         return self.follow(terms, min(starts, key=lambda start: search.loss_and_slope(start)[0]))
 
     def follow(self, terms: Terms, start: FloatArray) -> _Found:
-        """Return the best scales that one start leads to."""
+        """Return the best scales found from one starting point."""
         search = self.search(terms)
         loss, theta = search.descend(start, _STEPS)
         return _Found(search, theta, loss)
@@ -156,7 +140,7 @@ class _Fit:
 
 
 def _contextual(fit: _Fit) -> dict[str, _Found]:
-    """Return the best linear, Gaussian and Matérn models, the last two with a trend if it pays."""
+    """Return the best linear, Gaussian and Matérn models, the last two with a trend if it helps."""
     sample = np.vstack(fit.data[0])
     spread = Gaussian.from_contexts(sample).bandwidth
     trend = Linear(unit=spread, centre=tuple(sample.mean(axis=0).tolist()))
@@ -172,7 +156,7 @@ def _contextual(fit: _Fit) -> dict[str, _Found]:
 
 
 def _cautious(fit: _Fit) -> Scales:
-    """Return a Gaussian model with the bandwidths believed beforehand, its noise by leave-one-out.
+    """Return a Gaussian model with the bandwidths of the prior and its noise by leave-one-out.
 
     More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     as much as before; at the end of the scan hardly anything but the levels is left.
@@ -197,9 +181,9 @@ def _most_probable(candidates: dict[str, Candidate], *names: str) -> Candidate:
 
 
 def _predicts(candidates: dict[str, Candidate], *names: str) -> bool:
-    """Whether the most probable of some models predicts held-out rewards better than averages."""
+    """Whether the most probable model predicts held-out rewards better than the arms' averages."""
     best = _most_probable(candidates, *names)
-    # Averages drawn together, as the constant model has them, may be a little better than averages.
+    # The constant model shrinks the averages towards each other, which may be slightly better.
     return best.explained > max(0.0, candidates["constant"].explained)
 
 

@@ -1,9 +1,9 @@
-"""How well settings explain what was observed: the evidence, and leave-one-out prediction.
+"""Two criteria for how well settings explain the observations: evidence and leave-one-out.
 
 An arm's rewards y have covariance s²·C, C = K + ratio·I, where s² is the reward scale and ratio the
 ridge in units of it, and a mean m that all arms share. With a = C⁻¹(y − m) and c the diagonal of
 C⁻¹, and N observations of all arms together (Rasmussen and Williams, 2006, sections 5.4.1 and
-5.4.2), what is to be made small is
+5.4.2), the losses to minimise are
 
     evidence         ½ Σ ln det C + ½ N ln s²        with s² = Σ aᵀ(y − m) / N
     leave one out   −½ Σ ln c_i   + ½ N ln s²        with s² = Σ a_i²/c_i / N
@@ -26,20 +26,11 @@ from contextgap.base.arrays import FloatArray
 
 
 class Score(NamedTuple):
-    """What a criterion says about settings.
+    """A criterion's verdict on settings, with the mean and reward scale s² that are best for them.
 
-    Parameters
-    ----------
-    loss
-        To be made small, in nats for all observations together.
-    prior_mean
-        The best mean for these settings.
-    reward_scale
-        The best s² for these settings.
-    slopes
-        Per arm the matrix whose inner product with dC is the change of the loss.
-    errors
-        Per arm, what its other rewards leave unexplained of each (leave-one-out residuals).
+    ``loss`` is to be minimised, in nats for all observations together. ``slopes`` holds, for every
+    arm, the matrix whose inner product with dC is the change of the loss; ``errors`` holds every
+    arm's leave-one-out residuals.
     """
 
     loss: float
@@ -58,16 +49,10 @@ def evidence(
     guess: float,
     trust: float,
 ) -> Score | None:
-    """Return how probable the rewards are, as a loss; None if a covariance is not definite.
+    """Return the negative log likelihood of the rewards but for a constant, from C and y per arm.
 
-    Parameters
-    ----------
-    covariances
-        C of every arm.
-    rewards
-        y of every arm.
-    guess, trust
-        The reward scale before anything was seen, and how many observations that is worth.
+    ``guess`` is the reward scale before anything was seen, and ``trust`` how many observations that
+    is worth. The result is None if a covariance is not positive definite.
     """
     inverses = _inverses(covariances)
     if inverses is None:
@@ -95,17 +80,7 @@ def leave_one_out(
     guess: float,
     trust: float,
 ) -> Score | None:
-    """Return how well every reward is predicted by the arm's others, as a loss.
-
-    Parameters
-    ----------
-    covariances
-        C of every arm.
-    rewards
-        y of every arm.
-    guess, trust
-        The reward scale before anything was seen, and how many observations that is worth.
-    """
+    """Return how badly every reward is predicted by the arm's other rewards; see ``evidence``."""
     inverses = _inverses(covariances)
     if inverses is None:
         return None

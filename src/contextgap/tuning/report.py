@@ -1,4 +1,4 @@
-"""What learning the scales tried, what it chose, and why."""
+"""The report of tuning: what was tried, what was chosen, and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Candidate:
         "constant" (every arm a constant), "linear", "gaussian" or "matern"; "given" for a kernel of
         the user's.
     advantage
-        By how many nats the criterion prefers it to the constant model: its log odds, beliefs
+        By how many nats the criterion prefers it to the constant model: its log odds, prior
         included.
     explained
         Share of the squared error of the arms' averages that it explains, every reward predicted
@@ -42,13 +42,13 @@ class Tuning:
     rewards
         How many rewards had been told.
     looked_at
-        How many of them were looked at.
+        How many of them were used.
     candidates
-        What was tried.
+        The models that were tried.
     chosen
         The name of the candidate in use.
     reason
-        Why, in words.
+        Why it was chosen, in words.
     """
 
     criterion: str
@@ -60,7 +60,7 @@ class Tuning:
 
     @property
     def explained(self) -> float:
-        """Share of the arms' averages' squared error that the chosen model explains."""
+        """Share of the squared error of the arms' averages that the chosen model explains."""
         return next(x.explained for x in self.candidates if x.name == self.chosen)
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class Tuning:
 
     @classmethod
     def restored(cls, values: Mapping[str, Any]) -> Self:
-        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is no report."""
+        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is not a report."""
         candidates = tuple(
             Candidate(
                 str(each["name"]),
@@ -93,7 +93,7 @@ class Tuning:
         )
         chosen = str(values["chosen"])
         if chosen not in [each.name for each in candidates]:
-            raise ValueError("the tuning report chose what it did not try")
+            raise ValueError("the model chosen in the tuning report is not among those tried")
         return cls(
             criterion=str(values["criterion"]),
             rewards=checks.whole("rewards", values["rewards"], least=0),

@@ -1,4 +1,4 @@
-"""Which of the observations are looked at when scales are learnt."""
+"""Chooses the observations that tuning uses."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ def looked_at(
     rewards: Sequence[FloatArray],
     operations: float = MOST_OPERATIONS,
 ) -> list[IntArray]:
-    """Return, for every arm, the places of the observations to look at, evenly over time.
+    """Return, for every arm, the places of the observations to use, evenly spread over time.
 
-    An observation made again at the same context counts once where such repetitions always agree to
-    the last digit: their noise does not change from one visit to the next, so it would pass for
-    none, and the function for noise. Where any two disagree, every visit has noise of its own and
-    counts.
+    Repeated observations at one context count once if they always agree to the last digit: their
+    noise does not change between visits, so it would be mistaken for no noise, and the function for
+    noise. If any two disagree, every visit has noise of its own and counts.
     """
     places = [np.arange(len(y)) for y in rewards]
     firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
@@ -57,7 +56,7 @@ def _first_visits(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:
 
 
 def _most_each(counts: Sequence[int], operations: float) -> int:
-    """Return how many observations every arm may have, a factor of n costing n³ operations."""
+    """Return how many observations each arm may have, if factorising n of them takes n³ steps."""
     ordered = np.sort(np.asarray(counts, dtype=np.float64))
     below = np.concatenate([[0.0], np.cumsum(ordered**3)[:-1]])
     left = np.arange(len(ordered), 0, -1)
@@ -67,7 +66,7 @@ def _most_each(counts: Sequence[int], operations: float) -> int:
 
 
 def evenly(places: IntArray, most: int) -> IntArray:
-    """Return at most so many of the places, evenly spread."""
+    """Return at most this many of the places, evenly spread."""
     if len(places) <= most:
         return places
     return np.asarray(places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)])

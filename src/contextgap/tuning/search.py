@@ -1,4 +1,4 @@
-"""The scales of one kernel that explain the observations best, by descent from several starts."""
+"""Searches for the best scales of one kernel, by descent from several starting points."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Scales:
     Parameters
     ----------
     kernel
-        With the bandwidths, and times the reward scale.
+        The kernel with the bandwidths found, multiplied by the reward scale.
     ridge
         Regularisation: the variance of the noise.
     prior_mean
         The mean reward.
     loss
-        The criterion's value and what was believed beforehand, in nats for all observations used;
-        only differences mean anything.
+        The criterion's value and the prior, in nats for all observations used; only differences
+        mean anything.
     errors
-        What the other rewards of its arm leave unexplained of each, one array per arm.
+        Each reward minus its prediction from the other rewards of its arm, one array per arm.
     """
 
     kernel: Kernel
@@ -55,20 +55,11 @@ class Scales:
 
 
 class Search:
-    """The search for a kernel's scales.
+    """The search for a kernel's scales, from one array of contexts and one of rewards per arm.
 
-    Its point θ is the logarithms of the bandwidths, in units of √d standard deviations of their
-    column; of slope and offset, where the kernel has them; and of ratio, the ridge over the reward
-    scale.
-
-    Parameters
-    ----------
-    terms
-        The kernel.
-    contexts, rewards
-        One array of each per arm, none empty.
-    criterion
-        A name from ``CRITERIA``.
+    The search variable θ holds the logarithms of the bandwidths, in units of √d standard deviations
+    of their column; of slope and offset, where the kernel has them; and of ratio, the ridge over
+    the reward scale. No arm's arrays are empty.
     """
 
     def __init__(
@@ -89,7 +80,7 @@ class Search:
             centre = everything.mean(axis=0)
             self.contexts = [(x - centre) / self.reference for x in contexts]
             # With bandwidths so short that an observation says nothing about its neighbours, a
-            # kernel is noise by another name; the ridge is there for that.
+            # kernel only describes noise, which is what the ridge is for.
             near = 0.5 * nearest_distance(np.vstack(self.contexts))
             self.shortest = max(_SHORTEST, math.log(near)) if near > 0 else _SHORTEST
         else:
@@ -97,14 +88,14 @@ class Search:
             self.fixed = [terms.main(x, x) for x in contexts]
         if terms.trend is not None:
             self.trends = [terms.trend(x, x) for x in contexts]
-        # What is learnt about bandwidths is learnt from contexts. Rewards of several arms, or of
-        # several visits, at one context count as one, lest they overrule beliefs too easily.
+        # Bandwidths are learnt from differences between contexts. Rewards of several arms, or of
+        # several visits, at one context count as one, so that they do not outweigh the prior.
         self.share = len(np.unique(everything, axis=0)) / len(everything)
         variance = float(heard.var())
         self.guess = variance if variance > 0 else 1.0
 
     def starts(self) -> list[FloatArray]:
-        """Return places to start from: some for any data, and the kernel's own scales."""
+        """Return starting points: some for any data, and the kernel's own scales."""
         starts = [self.start(level, ratio) for level, ratio in _STARTS]
         if len(self.reference):
             starts.append(self.start(np.log(self.terms.bandwidths / self.reference), _RATIO))
@@ -112,7 +103,7 @@ class Search:
 
     def descend(self, start: FloatArray, iterations: int) -> tuple[float, FloatArray]:
         """Return the lowest loss found from a start, and where it is."""
-        from scipy.optimize import minimize  # slow to load, and most learners do without
+        from scipy.optimize import minimize  # slow to load, and most learners do not need it
 
         found = minimize(
             self.loss_and_slope,
@@ -140,7 +131,7 @@ class Search:
         )
 
     def loss_and_slope(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss with what was believed beforehand, and its gradient."""
+        """Return the loss including the prior on scales, and its gradient."""
         score, parts = self._score(theta)
         if score is None:
             return _HOPELESS, np.zeros(len(theta))
@@ -206,7 +197,10 @@ class Search:
         return replace(terms, slope=weights.pop()) if terms.trend is not None else terms
 
     def start(self, level: float | FloatArray, ratio: float, offset: float = 0.0) -> FloatArray:
-        """Return a point: logarithms of the bandwidths, one or each, a ratio, log of the offset."""
+        """Return the point for a level of the bandwidths, a ratio and an offset.
+
+        Level and offset are logarithms; the level is one number or one per bandwidth.
+        """
         bandwidths = np.clip(np.full(len(self.reference), level), self.shortest, _LONGEST)
         weights = [] if self.terms.trend is None else [SLOPE]
         weights += [] if self.terms.offset is None else [offset]

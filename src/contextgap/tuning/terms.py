@@ -1,4 +1,4 @@
-"""A kernel as what can be learnt about it: bandwidths, a linear trend, and the arms' levels."""
+"""The parts of a kernel that tuning learns: bandwidths, a linear trend, and the arms' levels."""
 
 from __future__ import annotations
 
@@ -16,16 +16,8 @@ from contextgap.kernels.stationary import Stationary
 class Terms:
     """A kernel without its overall factor: main + slope · trend + offset · 1.
 
-    Parameters
-    ----------
-    main
-        The part whose weight is 1.
-    trend
-        A linear part beside a main part with bandwidths; None if there is none.
-    slope
-        The weight of the trend.
-    offset
-        The weight of the constant part; None if the kernel has none.
+    Only a main part with bandwidths can have a linear trend beside it; trend and offset are None
+    where the kernel has no such part.
     """
 
     main: Kernel
@@ -62,13 +54,13 @@ class Terms:
 
     @property
     def bandwidths(self) -> FloatArray:
-        """The bandwidths that can be learnt; none if the main part is not one of distances."""
+        """The bandwidths that can be learnt; none if the main part has no bandwidth."""
         if not isinstance(self.main, Stationary):
             return np.empty(0)
         return np.atleast_1d(np.asarray(self.main.bandwidth, dtype=np.float64))
 
     def with_bandwidths(self, bandwidths: FloatArray) -> Terms:
-        """Return the terms with other bandwidths; a single one stays a single one."""
+        """Return the terms with other bandwidths; a single number stays a single number."""
         if not isinstance(self.main, Stationary):
             return self
         values = tuple(bandwidths.tolist())

@@ -1,4 +1,4 @@
-"""What every width offers."""
+"""The base class of widths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Width(Component, ABC):
 
     @property
     def probability(self) -> float | None:
-        """With which probability all intervals hold at once; None where nothing is promised."""
+        """The probability with which all intervals hold at once; None if there is no guarantee."""
         return None
 
     @abstractmethod

@@ -35,7 +35,7 @@ class PosteriorWidth(Width):
 
 @dataclass(frozen=True)
 class RidgeWidth(Width):
-    """Half width scale · std / √ridge, as the paper's text has it (section 4.1).
+    """Half width scale · std / √ridge, as in the paper's text (section 4.1).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The width with a promise: Theorem 4.1 with today's data, and a tighter bound of the same kind.
+"""Widths with a guarantee: Theorem 4.1 with the data so far, and a tighter bound like it.
 
 The paper's Theorem 4.1 ("Simple Regret Minimization for Contextual Bandits", restating Theorem 2.1
 of Durand, Maillard and Pineau, "Streaming kernel regression", 2018) is used in its data-dependent
@@ -22,7 +22,7 @@ from contextgap.widths.base import Width
 
 @dataclass(frozen=True)
 class TheoremWidth(Width):
-    """Intervals that hold for all arms, all contexts and all steps at once, with probability.
+    """Intervals that hold for all arms, contexts and steps at once, with a given probability.
 
     With failure probability δ shared over the A arms and K an arm's own kernel matrix, the half
     width of that arm is (Theorem 4.1)::
@@ -37,8 +37,8 @@ class TheoremWidth(Width):
     What must be true: each arm's expected reward f, minus the prior mean, lies in the kernel's
     space with norm ‖f − m‖ of at most ``norm``; noise is conditionally sub-Gaussian with scale
     ``noise``; contexts and picks depend on the past only. The prior mean m must be a number fixed
-    beforehand: ``prior_mean="auto"`` follows the rewards, and then nothing is promised. Arms may be
-    picked by any rule. Arms added later widen all intervals; the promise is then about the steps
+    beforehand: ``prior_mean="auto"`` follows the rewards, so nothing is guaranteed. Arms may be
+    picked by any rule. Arms added later widen all intervals; the guarantee then covers the steps
     seen with the new number of arms. It holds for any ridge; intervals are narrowest where the two
     terms are about equal, at a ridge of 10 to 30 times (noise/norm)², where ``tight`` helps most.
 
@@ -50,7 +50,7 @@ class TheoremWidth(Width):
     norm
         Bound on every arm's norm in the kernel's space.
     failure_probability
-        With which probability any interval may fail, ever; above 0 and below 1.
+        The probability that any interval ever fails; above 0 and below 1.
     tight
         Use the narrower bound.
 
@@ -104,11 +104,10 @@ class TheoremWidth(Width):
 
     @property
     def probability(self) -> float:
-        """With which probability all intervals hold at once."""
         return 1.0 - self.failure_probability
 
     def half_width(self, posterior: Posterior) -> FloatArray:
-        """Return how far from the mean each arm's expected reward may be."""
+        """Return how far each arm's expected reward may be from its mean."""
         # information_gain is ½ ln det(I + K/ridge); the appendix of the paper drops the square on
         # σ̂ in the sum that this determinant is.
         log_share = math.log(posterior.n_arms / self.failure_probability)

@@ -1,4 +1,4 @@
-"""Algorithm selection: scenarios of the Algorithm Selection Library, and how the field reports."""
+"""Algorithm selection: scenarios of the Algorithm Selection Library, and the usual summaries."""
 
 from contextgap.problems.algorithm_selection.maker import SHORTEST, AlgorithmSelection
 from contextgap.problems.algorithm_selection.scenario import Scenario

@@ -21,24 +21,11 @@ _STEP_ENTRY = re.compile(r"feature_step[ _](.+)")
 
 @dataclass(frozen=True)
 class Description:
-    """What a scenario says of itself; with several performance measures, of the first.
+    """What a scenario's description file says; of several performance measures, the first counts.
 
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        The scenario's own name.
-    measure
-        The column of the runs that holds the performance.
-    runtime
-        Whether performance is a runtime; otherwise it is the quality of a solution.
-    maximize
-        Whether higher performance is better.
-    cutoff
-        Seconds after which a run was stopped; infinite where the file does not say.
-    steps
-        For each step of the feature computation, the features it provides.
+    ``measure`` is the column of the runs with the performance, which is a runtime or else a
+    solution quality. ``cutoff`` is the seconds after which runs were stopped, infinite where not
+    given, and ``steps`` maps each step of the feature computation to the features it provides.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Instances as contexts: features without gaps, skew or constants."""
+"""Turns instance features into contexts, without gaps, skewed or constant columns."""
 
 from __future__ import annotations
 
@@ -20,18 +20,10 @@ def read_features(
     statuses: Relation | None,
     steps: Mapping[str, Sequence[str]],
 ) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return one context per instance, and its columns' names.
+    """Return one context per instance, averaged over repetitions, and its columns' names.
 
-    Parameters
-    ----------
-    instances
-        Names of the instances.
-    values
-        The features; those of several repetitions are averaged.
-    statuses
-        How each step of the feature computation ended.
-    steps
-        Which features each step provides.
+    ``statuses`` says how each step of the feature computation ended, and ``steps`` which features
+    each step provides.
     """
     names = values.others((INSTANCE, REPETITION))
     table = mean_per_instance(values, names, instances)
@@ -98,7 +90,7 @@ def _failures(
 ) -> dict[str, NDArray[np.bool_]]:
     """Return for each step on which instances it failed."""
     if statuses is None:
-        # Without a word on how steps ended, one failed where all it provides is missing.
+        # Without information on how steps ended, a step failed where all its features are missing.
         provided = {
             step: [gaps[name] for name in listed if name in gaps] for step, listed in steps.items()
         }

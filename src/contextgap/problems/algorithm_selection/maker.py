@@ -23,7 +23,7 @@ from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.sheet import read_path
 
 SHORTEST = 1e-3
-"""Seconds below which runtimes are not told apart: clocks of solvers resolve no more."""
+"""Runtimes below this many seconds count as this many: solvers' clocks resolve no more."""
 
 _PENALTIES = {"par10": PENALTY, "raw": 1.0}
 
@@ -49,9 +49,9 @@ class AlgorithmSelection(FixedData):
         Where description.txt, algorithm_runs.arff and feature_values.arff are; and, if there are
         any, feature_runstatus.arff, feature_costs.arff and cv.arff.
     performance
-        What a run counts that failed or exceeded the cutoff: ten times the cutoff ("par10") or
-        the cutoff ("raw"). Where performance is the quality of a solution this has no effect, and
-        a run without a quality counts as the worst one seen.
+        What a run that failed or exceeded the cutoff counts as: ten times the cutoff ("par10")
+        or the cutoff ("raw"). Where performance is the quality of a solution this has no effect,
+        and a run without a quality counts as the worst one seen.
     scale
         Whether to give each feature mean 0 and standard deviation 1 over all instances, which
         suits kernels with one bandwidth for all features.
@@ -112,7 +112,7 @@ def _total_costs(path: Path, instances: Sequence[str]) -> FloatArray:
 
 
 def _rewards(performance: FloatArray, runtime: bool) -> FloatArray:
-    # Subtracted, not negated: no -0.
+    # Subtracted, not negated, to avoid -0.
     if runtime:
         return np.asarray(0.0 - np.log10(np.maximum(performance, SHORTEST)))
     return np.asarray(0.0 - performance)

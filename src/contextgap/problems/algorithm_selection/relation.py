@@ -1,4 +1,4 @@
-"""An ARFF file, read so that every complaint names file, line and attribute."""
+"""Reads ARFF files; every error names file, line and attribute."""
 
 from __future__ import annotations
 
@@ -21,18 +21,9 @@ INSTANCE, REPETITION = "instance_id", "repetition"
 class Relation:
     """A table with an instance in each row; an instance may have several rows.
 
-    Parameters
-    ----------
-    path
-        The file.
-    names
-        Names of the attributes.
-    values
-        For each attribute the values it may have, None where it is free.
-    cells
-        For each attribute its values, None where one is missing.
-    lines
-        In which line of the file each row stands.
+    ``values`` holds the values that each attribute may take, None where any is allowed; ``cells``
+    holds each attribute's values, None where one is missing; ``lines`` are line numbers in the
+    file.
     """
 
     path: Path

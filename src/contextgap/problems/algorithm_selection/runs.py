@@ -1,4 +1,4 @@
-"""What every algorithm achieved on every instance."""
+"""The performance of every algorithm on every instance."""
 
 from __future__ import annotations
 
@@ -17,16 +17,9 @@ PENALTY = 10.0  # PAR10: a run that did not finish counts ten times the cutoff
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Performance of every algorithm on every instance, lower is better.
+    """Performance, shape (instances, algorithms) and averaged over repetitions; lower is better.
 
-    Parameters
-    ----------
-    instances
-        Names, in the order of their first run.
-    algorithms
-        Names, in the order of their first run.
-    performance
-        Shape (instances, algorithms), averaged over repetitions.
+    Instances and algorithms are in the order of their first run.
     """
 
     instances: tuple[str, ...]
@@ -37,18 +30,10 @@ class Runs:
 def read_runs(
     relation: Relation, description: Description, known: Container[str], penalty: float
 ) -> Runs:
-    """Return the table of performance.
+    """Return the table of performance from the runs, one per row of ``relation``.
 
-    Parameters
-    ----------
-    relation
-        The runs, one per row.
-    description
-        Which attribute is the performance, and what it means.
-    known
-        Instances that other files of the scenario mention.
-    penalty
-        By how much the cutoff is multiplied where a run did not finish in time.
+    ``known`` holds the instances that other files of the scenario mention; a run that did not
+    finish in time counts as ``penalty`` times the cutoff.
     """
     for row, name in enumerate(relation.instances):
         if name not in known:
@@ -92,7 +77,7 @@ def _measured(relation: Relation, description: Description) -> FloatArray:
 def _runtimes(
     relation: Relation, description: Description, penalty: float
 ) -> tuple[FloatArray, float]:
-    """Return seconds per run, and what a run that did not finish counts."""
+    """Return seconds per run, and what an unfinished run counts as."""
     seconds = _measured(relation, description)
     finished = np.array([str(status).lower() == "ok" for status in relation.column("runstatus")])
     for problem, wrong in (("missing", np.isnan(seconds)), ("negative", seconds < 0)):
@@ -102,7 +87,7 @@ def _runtimes(
                 f"{relation.place(int(bad[0]), description.measure)}: the runtime is {problem}, "
                 "but the run's status is ok"
             )
-    # A crash after a second is no fast run: what failed counts by the cutoff, whatever was noted.
+    # A crash after a second is not a fast run: failed runs count by the cutoff, not their time.
     finished &= ~(seconds > description.cutoff)
     failure = penalty * description.cutoff
     if math.isinf(failure) and not finished.all():
@@ -119,12 +104,12 @@ def _no_cutoff(description: Description, why: str) -> str:
 
 
 def _qualities(relation: Relation, description: Description) -> tuple[FloatArray, float]:
-    """Return the quality per run, lower is better, and what a run without one counts."""
+    """Return the quality per run, lower is better, and what a run without one counts as."""
     quality = _measured(relation, description)
     present = ~np.isnan(quality)
     if not present.any():
         raise ValueError(f"{relation.path}: all values of {description.measure!r} are missing")
-    # Subtracted, not negated: no -0.
+    # Subtracted, not negated, to avoid -0.
     quality = 0.0 - quality if description.maximize else quality
     worst = float(quality[present].max())
     return np.where(present, quality, worst), worst

@@ -30,8 +30,8 @@ class Scenario(Problem):
     columns
         Names of a context's numbers.
     observations
-        What a learner hears when it tries an arm, shape (n, A); by default the rewards
-        themselves.
+        The reward that a learner observes when it tries an arm, shape (n, A); by default the
+        expected rewards.
     performance
         Of each algorithm on each instance, shape (n, A), lower is better: PAR10 or seconds, or
         the quality of solutions, negated where higher is better.

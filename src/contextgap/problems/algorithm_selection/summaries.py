@@ -1,4 +1,4 @@
-"""How the field reports: single best solver, virtual best solver, closed gap, folds."""
+"""The usual summaries of algorithm selection: single and virtual best solver, closed gap, folds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def single_best(scenario: Scenario) -> int:
     Parameters
     ----------
     scenario
-        What to choose it on; to compare with on other instances, the training part.
+        The instances to choose it on, usually the training part.
     """
     return int(scenario.performance.mean(axis=0).argmin())
 
@@ -47,7 +47,7 @@ def selected_performance(scenario: Scenario, arms: Any) -> FloatArray:
         Indices 0..A-1, one per row; or one index for all rows.
     """
     picks = np.broadcast_to(np.asarray(arms), (len(scenario),)) if np.ndim(arms) == 0 else arms
-    scenario.regret(picks)  # complains of what is no pick
+    scenario.regret(picks)  # raises if these are not picks
     performance: FloatArray = scenario.performance[np.arange(len(scenario)), picks]
     return performance
 

@@ -19,20 +19,10 @@ from contextgap.problems.spacecraft.schedule import Schedule
 class Motion:
     """The spacecraft's motion and what its actuators did, one entry per time step.
 
-    Parameters
-    ----------
-    quaternion
-        From body to inertial axes, scalar first, shape (n, 4).
-    rate
-        Body rates, rad/s, shape (n, 3).
-    wheel
-        The wheel's momentum along y, N m s.
-    wheel_torque
-        What changes it, N m.
-    command
-        The torquers' moment, A m², shape (n, 3).
-    remanence
-        What earlier commands left in the torquers' cores, A m², shape (n, 3).
+    The quaternion turns body axes into inertial axes, scalar first, shape (n, 4); rates are in
+    rad/s and body axes. The wheel has momentum (N m s) along y and a torque (N m) that changes it.
+    The torquers' command and the remanence that earlier commands left in their cores are in A m²,
+    shape (n, 3).
     """
 
     quaternion: FloatArray
@@ -44,18 +34,10 @@ class Motion:
 
 
 def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generator) -> Motion:
-    """Return the motion through an orbit, from a random attitude.
+    """Return the motion through an orbit from a random attitude; ``step`` is in seconds.
 
-    Parameters
-    ----------
-    orbit
-        Gives the Earth's field, held over each time step.
-    schedule
-        Gives the wheel's set-points and when B-dot control is on.
-    step
-        s between time steps.
-    rng
-        Draws the first attitude and the disturbance torque.
+    The Earth's field is held constant over each time step; ``rng`` draws the first attitude and the
+    disturbance torque.
     """
     state = _first_state(rng)
     cycles = math.ceil(step / c.CONTROL_CYCLE)
@@ -88,14 +70,9 @@ def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generat
 
 
 def bdot(state: State, field: Vector) -> Vector:
-    """Return the torquers' command under B-dot control: against the field's change, A m².
+    """Return the torquers' B-dot command in A m²; the field is in inertial axes, T.
 
-    Parameters
-    ----------
-    state
-        Attitude and body rates.
-    field
-        In inertial axes, T.
+    The command opposes the change of the field that the body sees.
     """
     bx, by, bz = to_body(state, field)
     wx, wy, wz = state[4:7]
@@ -107,13 +84,7 @@ def bdot(state: State, field: Vector) -> Vector:
 
 
 def wheel_torque(wheel: float, target: float) -> float:
-    """Return the torque, N m, that brings the wheel to its set-point.
-
-    Parameters
-    ----------
-    wheel, target
-        Momentum now and wanted, N m s.
-    """
+    """Return the torque, N m, that brings the wheel's momentum to its set-point, both in N m s."""
     return _limited((target - wheel) / c.WHEEL_LAG, c.WHEEL_TORQUE)
 
 

@@ -23,7 +23,7 @@ DAY: Final = 86400.0  # s; definition
 EARTH_RADIUS: Final = 6371.0  # km; mean radius (IUGG)
 IGRF_RADIUS: Final = 6371.2  # km; reference radius of the IGRF
 SUN_ANGULAR_RADIUS: Final = 0.2666  # deg; mean, 959.63 arcsec (IAU)
-GROUND_STATION: Final = (42.27, -83.74)  # deg north, deg east; Ann Arbor, whence GRIFEX is flown
+GROUND_STATION: Final = (42.27, -83.74)  # deg north, deg east; Ann Arbor, where GRIFEX is operated
 
 # Attitude.
 

@@ -16,39 +16,23 @@ _BLOCK = 4096  # rows per call of IGRF, whose temporaries take some 10 kB per ro
 def sidereal_angle(days: FloatArray) -> FloatArray:
     """Return Greenwich mean sidereal time in radians (Meeus, Astronomical Algorithms, 12.4).
 
-    Parameters
-    ----------
-    days
-        Days since J2000, universal time.
+    ``days`` are days of universal time since J2000.
     """
     angle: FloatArray = np.radians((280.46061837 + 360.98564736629 * days) % 360)
     return angle
 
 
 def turned(vectors: FloatArray, angle: FloatArray) -> FloatArray:
-    """Return each vector turned about the z axis by its angle, shape (n, 3).
-
-    Parameters
-    ----------
-    vectors
-        Shape (n, 3).
-    angle
-        Radians, shape (n,).
-    """
+    """Return vectors of shape (n, 3), each turned about the z axis by its angle in radians."""
     x, y, z = vectors.T
     cos, sin = np.cos(angle), np.sin(angle)
     return np.column_stack([cos * x - sin * y, sin * x + cos * y, z])
 
 
 def field(position: FloatArray, date: datetime) -> FloatArray:
-    """Return IGRF's field in nT at Earth-fixed positions, in Earth-fixed axes, shape (n, 3).
+    """Return IGRF's field in nT at Earth-fixed positions in km, in Earth-fixed axes, shape (n, 3).
 
-    Parameters
-    ----------
-    position
-        km, shape (n, 3).
-    date
-        When; the field changes by less than 1 nT a day.
+    One date is enough for a flight: the field changes by less than 1 nT a day.
     """
     ppigrf = study_import("ppigrf", extra="spacecraft")
     distance = np.linalg.norm(position, axis=1)
@@ -66,13 +50,7 @@ def field(position: FloatArray, date: datetime) -> FloatArray:
 
 
 def dipole_axis(date: datetime) -> FloatArray:
-    """Return the Earth-fixed unit vector to the geomagnetic north pole, shape (3,).
-
-    Parameters
-    ----------
-    date
-        When.
-    """
+    """Return the Earth-fixed unit vector to the geomagnetic north pole, shape (3,)."""
     # On the equator IGRF's first degree is Br = 2 (g11 cos φ + h11 sin φ) and Bθ = g10.
     radial, south, _ = study_import("ppigrf", extra="spacecraft").igrf_gc(
         IGRF_RADIUS, 90.0, np.array([0.0, 90.0]), date, max_degree=1
@@ -84,14 +62,10 @@ def dipole_axis(date: datetime) -> FloatArray:
 
 
 def elevation(position: FloatArray, latitude: float, longitude: float) -> FloatArray:
-    """Return the angle in degrees of Earth-fixed positions above a station's horizon, shape (n,).
+    """Return the angle in degrees of positions above a station's horizon, shape (n,).
 
-    Parameters
-    ----------
-    position
-        km, shape (n, 3).
-    latitude, longitude
-        The station's, degrees north and east; the Earth is taken as a sphere.
+    Positions are Earth-fixed, in km; latitude and longitude are in degrees north and east. The
+    Earth is taken as a sphere.
     """
     north, east = np.radians(latitude), np.radians(longitude)
     up = np.array([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])

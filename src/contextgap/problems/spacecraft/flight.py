@@ -40,8 +40,8 @@ class Flight(Problem):
     columns
         Names of a context's numbers.
     observations
-        What a learner hears when it tries an arm, shape (n, A); by default the rewards
-        themselves.
+        The reward that a learner observes when it tries an arm, shape (n, A); by default the
+        expected rewards.
     time
         s since the start, one entry per row.
     sunlit

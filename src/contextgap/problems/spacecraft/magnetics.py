@@ -18,17 +18,10 @@ _NT = 1e9 * 1e-7  # μ0/4π in nT m/A: 1e-7 T m/A
 
 
 def wire_field(start: ArrayLike, end: ArrayLike, point: ArrayLike) -> FloatArray:
-    """Return the field in nT/A of a straight wire, by Biot and Savart's law, shape (3,).
+    """Return the field in nT/A of a straight wire at a point, by Biot and Savart's law, shape (3,).
 
-    With a and b from the wire's ends to the point, B = μ0/4π · (|a|+|b|) / (|a||b|(|a||b|+a·b)) ·
-    a×b, which has no cancellation beside the wire.
-
-    Parameters
-    ----------
-    start, end
-        The wire's ends, m; current flows from start to end.
-    point
-        Where, m.
+    With a and b from the wire's ends (in m; current flows from start to end) to the point, B =
+    μ0/4π · (|a|+|b|) / (|a||b|(|a||b|+a·b)) · a×b, which has no cancellation beside the wire.
     """
     a, b = np.subtract(point, start), np.subtract(point, end)
     length_a, length_b = np.linalg.norm(a), np.linalg.norm(b)
@@ -40,16 +33,10 @@ def wire_field(start: ArrayLike, end: ArrayLike, point: ArrayLike) -> FloatArray
 def rectangle_field(
     centre: ArrayLike, edge: ArrayLike, other: ArrayLike, point: ArrayLike
 ) -> FloatArray:
-    """Return the field in nT/A of a current round a rectangle, shape (3,).
+    """Return the field in nT/A at ``point`` of a current round a rectangle, shape (3,).
 
-    Parameters
-    ----------
-    centre
-        m.
-    edge, other
-        Half-edges from the centre, m; the loop's moment points along edge × other.
-    point
-        Where, m.
+    All lengths are in m; the half-edges start at the centre, and the loop's moment points along
+    edge × other.
     """
     middle, u, v = np.asarray(centre), np.asarray(edge), np.asarray(other)
     corners = [middle + u + v, middle - u + v, middle - u - v, middle + u - v]
@@ -59,15 +46,7 @@ def rectangle_field(
 
 
 def dipole_field(moment: ArrayLike, offset: ArrayLike) -> FloatArray:
-    """Return the field in nT of a magnetic dipole, shape (3,).
-
-    Parameters
-    ----------
-    moment
-        A m².
-    offset
-        From the dipole to where the field is wanted, m.
-    """
+    """Return the field in nT of a dipole in A m², at an offset in m from it, shape (3,)."""
     distance = np.linalg.norm(offset)
     towards = np.asarray(offset) / distance
     field: FloatArray = _NT * (3 * towards * (towards @ moment) - moment) / distance**3

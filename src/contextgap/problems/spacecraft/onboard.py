@@ -1,4 +1,4 @@
-"""The spacecraft's household: every current and temperature aboard."""
+"""Every current and temperature aboard the spacecraft."""
 
 from __future__ import annotations
 
@@ -17,17 +17,7 @@ from contextgap.problems.spacecraft.telemetry import PANELS
 
 @dataclass(frozen=True, eq=False)
 class Onboard:
-    """Currents, temperatures and battery, one entry per time step.
-
-    Parameters
-    ----------
-    currents
-        A, by the names of LOOPS.
-    temperatures
-        °C, by the names of the telemetry channels.
-    supply
-        Panels and battery.
-    """
+    """Currents in A by the names of LOOPS, temperatures in °C by channel, and the power supply."""
 
     currents: dict[str, FloatArray]
     temperatures: dict[str, FloatArray]
@@ -35,18 +25,9 @@ class Onboard:
 
 
 def fly_onboard(orbit: Orbit, schedule: Schedule, motion: Motion, step: float) -> Onboard:
-    """Return what the Sun, the schedule and the actuators make of the household.
+    """Return the currents, temperatures and battery that follow from Sun, schedule and actuators.
 
-    Parameters
-    ----------
-    orbit
-        Gives the Sun.
-    schedule
-        What is on.
-    motion
-        Which panels face the Sun, and what the actuators do.
-    step
-        s between time steps.
+    ``step`` is the seconds between time steps.
     """
     facing = _facing(rows_to_body(motion.quaternion, orbit.sun))
     loads = power.loads(schedule, motion)

@@ -18,56 +18,26 @@ from contextgap.problems.spacecraft.sun import sun_direction, visible_sun
 class Orbit:
     """What the orbit alone decides, one entry per time step.
 
-    Vectors are in SGP4's inertial frame (TEME), whose difference from the Sun's frame, below
-    0.01°, is neglected.
-
-    Parameters
-    ----------
-    time
-        s since the start.
-    position
-        km, shape (n, 3).
-    field
-        The Earth's field, nT, shape (n, 3).
-    sun
-        Unit vector to the Sun, shape (n, 3).
-    sunlit
-        Visible fraction of the Sun's disc.
-    latitude
-        Geocentric, degrees.
-    dipole_latitude
-        Angle from the geomagnetic equator, degrees.
-    elevation
-        Above the ground station's horizon, degrees.
-    phase
-        Fraction of the orbit since the ascending node, in angle.
-    number
-        0, 1, ...: how often the ascending node was passed since the start.
+    Vectors have shape (n, 3), in SGP4's inertial frame (TEME), whose difference from the Sun's
+    frame, below 0.01°, is neglected.
     """
 
-    time: FloatArray
-    position: FloatArray
-    field: FloatArray
-    sun: FloatArray
-    sunlit: FloatArray
-    latitude: FloatArray
-    dipole_latitude: FloatArray
-    elevation: FloatArray
-    phase: FloatArray
-    number: IntArray
+    time: FloatArray  # s since the start
+    position: FloatArray  # km
+    field: FloatArray  # the Earth's magnetic field, nT
+    sun: FloatArray  # unit vector to the Sun
+    sunlit: FloatArray  # visible fraction of the Sun's disc
+    latitude: FloatArray  # geocentric, degrees
+    dipole_latitude: FloatArray  # angle from the geomagnetic equator, degrees
+    elevation: FloatArray  # above the ground station's horizon, degrees
+    phase: FloatArray  # fraction of the orbit since the ascending node, in angle
+    number: IntArray  # how often the ascending node was passed since the start
 
 
 def propagate(tle: tuple[str, str], n: int, step: float) -> Orbit:
-    """Return ``n`` steps of the orbit that starts at the epoch of ``tle``.
+    """Return ``n`` steps, ``step`` seconds apart, of the orbit that starts at the epoch of ``tle``.
 
-    Parameters
-    ----------
-    tle
-        The two lines of orbital elements.
-    n
-        Number of steps.
-    step
-        s between steps.
+    ``tle`` is the two lines of orbital elements.
     """
     time = step * np.arange(n, dtype=np.float64)
     position, velocity, epoch = _sgp4(tle, time)

@@ -1,4 +1,4 @@
-"""Electrical power: what the panels give, what the loads take, what the battery evens out."""
+"""Electrical power: solar panels, loads and battery."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from contextgap.problems.spacecraft.schedule import Schedule
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """Currents of the loads, A, one entry per time step; the heater is the thermostat's.
-
-    Parameters
-    ----------
-    transmitter, payload, wheel, torquers, processor
-        Each load's current.
-    """
+    """Currents of the loads in A, one entry per time step; the thermostat switches the heater."""
 
     transmitter: FloatArray
     payload: FloatArray
@@ -41,16 +35,8 @@ class Loads:
 class Supply:
     """Panels and battery, one entry per time step.
 
-    Parameters
-    ----------
-    panels
-        Current of each panel after throttling, A, shape (n, panels).
-    battery
-        Current into the battery, A; negative while it discharges.
-    charge
-        State of charge, from 0 to 1.
-    voltage
-        V.
+    Panel currents (A) are after throttling, shape (n, panels); the battery's current (A) is
+    negative while it discharges; its charge goes from 0 to 1.
     """
 
     panels: FloatArray
@@ -60,15 +46,7 @@ class Supply:
 
 
 def loads(schedule: Schedule, motion: Motion) -> Loads:
-    """Return the currents that schedule and motion ask for.
-
-    Parameters
-    ----------
-    schedule
-        What is on.
-    motion
-        What wheel and torquers do.
-    """
+    """Return the currents that schedule and motion ask for."""
     at_rest, at_speed, per_torque = c.WHEEL_CURRENT
     speed = np.abs(motion.wheel) / c.WHEEL_FULL
     return Loads(
@@ -85,14 +63,8 @@ def loads(schedule: Schedule, motion: Motion) -> Loads:
 def panel_currents(facing: FloatArray, sunlit: FloatArray, temperatures: FloatArray) -> FloatArray:
     """Return what four body panels and the wing can give, A, shape (n, 5).
 
-    Parameters
-    ----------
-    facing
-        Cosine between each panel's normal and the Sun, 0 behind it; the wing is last, shape (n, 5).
-    sunlit
-        Visible fraction of the Sun.
-    temperatures
-        °C, shape (n, 5).
+    ``facing``, shape (n, 5) with the wing last, is the cosine between each panel's normal and the
+    Sun, 0 behind it; ``sunlit`` is the visible fraction of the Sun; temperatures are in °C.
     """
     full = np.array([c.PANEL_CURRENT] * 4 + [c.WING_CURRENT])
     light = (facing + c.ALBEDO) * sunlit[:, np.newaxis]
@@ -101,18 +73,10 @@ def panel_currents(facing: FloatArray, sunlit: FloatArray, temperatures: FloatAr
 
 
 def balance(available: FloatArray, load: FloatArray, step: float) -> Supply:
-    """Return how the battery evens out panels and loads.
+    """Return how the battery evens out panels and loads, both in A, at rows ``step`` seconds apart.
 
-    Panels are throttled together once the battery takes no more.
-
-    Parameters
-    ----------
-    available
-        What the panels can give, A, shape (n, panels).
-    load
-        All loads, A, shape (n,).
-    step
-        s between rows.
+    ``available`` has a column per panel. Panels are throttled together once the battery takes no
+    more.
     """
     capacity = c.BATTERY_CAPACITY * 3600  # A s
     given = c.REGULATOR * available.sum(axis=1)

@@ -10,14 +10,6 @@ from contextgap.base.arrays import FloatArray
 
 
 def fading_sum(inputs: FloatArray, kept: float) -> FloatArray:
-    """Return y with y[t] = kept · y[t−1] + inputs[t], in the shape of ``inputs``.
-
-    Parameters
-    ----------
-    inputs
-        One row per time step.
-    kept
-        What a step leaves of what was there before.
-    """
+    """Return y with y[t] = kept · y[t−1] + inputs[t], in the shape of ``inputs``."""
     # scipy.signal.lfilter does the same, but takes half a second to import.
     return np.array(list(accumulate(inputs, lambda before, new: kept * before + new)))

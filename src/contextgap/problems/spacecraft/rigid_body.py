@@ -25,20 +25,7 @@ def advance(
 ) -> State:
     """Return the state after ``span`` seconds, by one Runge-Kutta step of fourth order.
 
-    Parameters
-    ----------
-    state
-        At the beginning.
-    span
-        s; short against a turn of the body.
-    field
-        The Earth's field in inertial axes, T.
-    moment
-        Magnetic moment in body axes, A m².
-    torque
-        On the wheel, N m; the body feels its opposite.
-    jolt
-        Any other torque on the body, in body axes, N m.
+    The span must be short compared with a turn of the body; see ``derivative`` for the rest.
     """
 
     def slope(at: State) -> State:
@@ -53,18 +40,9 @@ def advance(
 def derivative(state: State, field: Vector, moment: Vector, torque: float, jolt: Vector) -> State:
     """Return the state's rate of change: quaternion kinematics and Euler's equation.
 
-    Parameters
-    ----------
-    state
-        Quaternion, body rates and wheel momentum.
-    field
-        The Earth's field in inertial axes, T.
-    moment
-        Magnetic moment in body axes, A m².
-    torque
-        On the wheel, N m.
-    jolt
-        Any other torque on the body, N m.
+    The Earth's field is in inertial axes (T), the magnetic moment in body axes (A m²). ``torque``
+    acts on the wheel (N m), so that the body feels its opposite; ``jolt`` is any other torque on
+    the body.
     """
     q0, q1, q2, q3, wx, wy, wz, wheel = state
     inertia_x, inertia_y, inertia_z = c.INERTIA
@@ -91,12 +69,7 @@ def derivative(state: State, field: Vector, moment: Vector, torque: float, jolt:
 def to_body(state: State, vector: Vector) -> Vector:
     """Return an inertial vector in body axes.
 
-    Parameters
-    ----------
-    state
-        Its first four numbers are the unit quaternion from body to inertial axes.
-    vector
-        In inertial axes.
+    The state's first four numbers are the unit quaternion from body to inertial axes.
     """
     w, x, y, z = state[:4]
     a, b, d = vector
@@ -110,12 +83,7 @@ def to_body(state: State, vector: Vector) -> Vector:
 def rows_to_body(quaternion: FloatArray, vectors: FloatArray) -> FloatArray:
     """Return inertial vectors in body axes, row by row, shape (n, 3).
 
-    Parameters
-    ----------
-    quaternion
-        From body to inertial axes, scalar first, shape (n, 4).
-    vectors
-        In inertial axes, shape (n, 3).
+    Quaternions turn body axes into inertial axes, scalar first, shape (n, 4).
     """
     # v − 2w(u×v) + 2u×(u×v), the rotation by the conjugate of (w, u)
     scalar, axis = quaternion[:, :1], quaternion[:, 1:]

@@ -16,17 +16,10 @@ from contextgap.problems.spacecraft.recursion import fading_sum
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """One entry per time step.
+    """What is switched on at each time step, and the wheel's momentum to aim for (N m s).
 
-    Parameters
-    ----------
-    wheel_target
-        Set-point of the wheel's momentum, N m s.
-    payload, detumble, downlink, beacon
-        Whether the payload runs, B-dot control is on, the transmitter talks to the ground
-        station, a beacon is sent.
-    processor
-        The processor's current, A.
+    ``detumble`` is B-dot control, ``downlink`` means that the transmitter talks to the ground
+    station, and ``processor`` is the processor's current in A.
     """
 
     wheel_target: FloatArray
@@ -40,14 +33,7 @@ class Schedule:
 def draw_schedule(orbit: Orbit, step: float, rng: np.random.Generator) -> Schedule:
     """Return a random schedule; a longer one from the same seed begins with the shorter one.
 
-    Parameters
-    ----------
-    orbit
-        Decides about downlinks, and how often the payload runs.
-    step
-        s between time steps.
-    rng
-        The source of randomness.
+    The orbit decides about downlinks and how often the payload runs.
     """
     n = len(orbit.time)
     # A row per step, and a generator of its own for each array, so that how long the flight is

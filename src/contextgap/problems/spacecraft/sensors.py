@@ -1,4 +1,4 @@
-"""The three magnetometers: what each reads in place of the Earth's field."""
+"""The errors of the three magnetometers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,8 @@ from contextgap.problems.spacecraft.attitude import Motion
 def interference(currents: FloatArray, motion: Motion, phase: FloatArray) -> FloatArray:
     """Return the spacecraft's own field at each sensor, nT, shape (n, sensors, 3).
 
-    Parameters
-    ----------
-    currents
-        A, a column per loop of LOOPS.
-    motion
-        Gives the torquers' moments and the wheel's speed.
-    phase
-        The rotor's angle when the sensors are read, rad.
+    ``currents`` (A) has a column per loop of LOOPS; ``phase`` is the wheel rotor's angle, in
+    radians, when the sensors are read.
     """
     moments = motion.remanence + c.LEAKAGE * motion.command
     # A reading averages over some 20 ms, in which a fast rotor's field cancels.
@@ -36,7 +30,7 @@ def interference(currents: FloatArray, motion: Motion, phase: FloatArray) -> Flo
 
 
 def hard_iron() -> FloatArray:
-    """Return what a ground calibration takes off each sensor's reading, nT, shape (sensors, 3)."""
+    """Return what ground calibration subtracts from each sensor's reading, nT, (sensors, 3)."""
     usual = [c.CALIBRATION_CURRENTS[name] for name in c.LOOPS]
     offset: FloatArray = np.tensordot(usual, magnetics.loop_coupling(), axes=1)
     return offset
@@ -47,16 +41,8 @@ def sensor_errors(
 ) -> FloatArray:
     """Return each sensor's reading minus the Earth's field, nT, shape (n, sensors, 3).
 
-    Parameters
-    ----------
-    field
-        The Earth's field in body axes, nT, shape (n, 3).
-    own
-        The spacecraft's own field at each sensor, nT, shape (n, sensors, 3).
-    temperatures
-        Each sensor's, °C, shape (n, sensors).
-    rng
-        Draws the white noise.
+    ``field`` is the Earth's in body axes, shape (n, 3), and ``own`` the spacecraft's at each
+    sensor, both in nT; temperatures are each sensor's, in °C.
     """
     gain = 1e-3 * np.array(c.GAIN_ERRORS)
     at_sensor = field[:, np.newaxis] + own

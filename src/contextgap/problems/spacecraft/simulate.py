@@ -1,7 +1,8 @@
 """The whole flight, one subsystem after the other.
 
-Nothing flies back: attitude does not depend on power, nor power on the sensors. So each subsystem
-is computed for all time steps at once, or in a loop of its own where its state feeds back.
+No later subsystem affects an earlier one: attitude does not depend on power, nor power on the
+sensors. So each subsystem is computed for all time steps at once, or in a loop of its own where its
+state feeds back.
 """
 
 from __future__ import annotations
@@ -26,18 +27,8 @@ from contextgap.problems.spacecraft.telemetry import digitised
 class Simulation:
     """A simulated flight, one entry per time step.
 
-    Parameters
-    ----------
-    orbit
-        Where it was, and what follows from that.
-    motion
-        How it tumbled.
-    onboard
-        Currents, temperatures and battery.
-    telemetry
-        The digitised channels, in the order of CHANNELS, shape (n, channels).
-    errors
-        Each sensor's reading minus the Earth's field in body axes, nT, shape (n, sensors, 3).
+    ``telemetry`` holds the digitised channels in the order of CHANNELS; ``errors`` is each sensor's
+    reading minus the Earth's field in body axes, nT, shape (n, sensors, 3).
     """
 
     orbit: Orbit
@@ -48,18 +39,10 @@ class Simulation:
 
 
 def simulate(tle: tuple[str, str], n: int, step: float, seed: Any = None) -> Simulation:
-    """Return a flight; a longer one from the same seed begins with the shorter one.
+    """Return a flight of ``n`` time steps, ``step`` seconds apart.
 
-    Parameters
-    ----------
-    tle
-        The two lines of orbital elements.
-    n
-        Number of time steps.
-    step
-        s between time steps.
-    seed
-        Fixes schedule, attitude and noise.
+    ``tle`` is the two lines of orbital elements. A longer flight from the same seed begins with the
+    shorter one.
     """
     children = np.random.default_rng(seed).spawn(5)
     for_schedule, for_attitude, for_rotor, for_sensors, for_field = children

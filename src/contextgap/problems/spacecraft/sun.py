@@ -11,12 +11,8 @@ from contextgap.problems.spacecraft.constants import EARTH_RADIUS, SUN_ANGULAR_R
 def sun_direction(days: FloatArray) -> FloatArray:
     """Return the unit vector to the Sun in the mean equator and equinox of date, shape (n, 3).
 
-    The low-precision formula of the Astronomical Almanac, good to 0.01° from 1950 to 2050.
-
-    Parameters
-    ----------
-    days
-        Days since J2000.
+    This is the low-precision formula of the Astronomical Almanac, good to 0.01° from 1950 to 2050;
+    ``days`` are days since J2000.
     """
     mean_longitude = 280.460 + 0.9856474 * days
     anomaly = np.radians(357.528 + 0.9856003 * days)
@@ -34,12 +30,7 @@ def sun_direction(days: FloatArray) -> FloatArray:
 def visible_sun(position: FloatArray, sun: FloatArray) -> FloatArray:
     """Return the fraction of the Sun's disc that the Earth does not cover, shape (n,).
 
-    Parameters
-    ----------
-    position
-        The spacecraft's position, km, shape (n, 3).
-    sun
-        Unit vector to the Sun, shape (n, 3).
+    Positions are in km, shape (n, 3); ``sun`` is the unit vector to the Sun.
     """
     distance = np.linalg.norm(position, axis=1)
     from_nadir = np.degrees(np.arccos(np.clip(-(position * sun).sum(axis=1) / distance, -1, 1)))

@@ -11,17 +11,7 @@ from contextgap.base.arrays import FloatArray
 
 
 class Channel(NamedTuple):
-    """One number of telemetry.
-
-    Parameters
-    ----------
-    name
-        What it measures.
-    unit
-        In which unit.
-    resolution
-        Its smallest step; assumed, as of 10- to 12-bit digitisers.
-    """
+    """One number of telemetry, with its smallest step, assumed as of 10- to 12-bit digitisers."""
 
     name: str
     unit: str
@@ -48,13 +38,7 @@ CHANNELS = (
 
 
 def digitised(values: Mapping[str, FloatArray]) -> FloatArray:
-    """Return the channels as columns, in the order of CHANNELS, rounded to their resolutions.
-
-    Parameters
-    ----------
-    values
-        Each channel's values by its name.
-    """
+    """Return the channels as columns, in the order of CHANNELS, rounded to their resolutions."""
     exact = np.column_stack([values[channel.name] for channel in CHANNELS])
     resolution = np.array([channel.resolution for channel in CHANNELS])
     # Adding zero turns -0 into 0.

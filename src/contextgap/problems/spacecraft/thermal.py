@@ -14,15 +14,7 @@ from contextgap.problems.spacecraft.recursion import fading_sum
 
 @dataclass(frozen=True, eq=False)
 class Interior:
-    """The inside, where a thermostat keeps the battery warm; one entry per time step.
-
-    Parameters
-    ----------
-    temperature, battery
-        °C.
-    heater
-        A.
-    """
+    """The inside, where a thermostat keeps the battery warm; temperatures in °C, heater in A."""
 
     temperature: FloatArray
     battery: FloatArray
@@ -32,16 +24,7 @@ class Interior:
 def lagged(balance: FloatArray, lag: float, step: float, first: float) -> FloatArray:
     """Return what follows ``balance``, held over each step, with a first-order lag.
 
-    Parameters
-    ----------
-    balance
-        What is approached, one row per time step.
-    lag
-        s.
-    step
-        s between rows.
-    first
-        Where it starts.
+    Lag and step are in seconds; the result starts at ``first``.
     """
     kept = math.exp(-step / lag)
     # Row t follows the balance of the rows before it.
@@ -52,14 +35,7 @@ def lagged(balance: FloatArray, lag: float, step: float, first: float) -> FloatA
 def panel_temperatures(facing: FloatArray, sunlit: FloatArray, step: float) -> FloatArray:
     """Return the body panels' temperatures, °C, in the shape of ``facing``.
 
-    Parameters
-    ----------
-    facing
-        Cosine between each panel's normal and the Sun, 0 behind it, shape (n, panels).
-    sunlit
-        Visible fraction of the Sun.
-    step
-        s between rows.
+    ``facing`` is the cosine between each panel's normal and the Sun, 0 behind it.
     """
     dark, sun, near = c.PANEL_BALANCE
     balance = dark + (sun * facing + near) * sunlit[:, np.newaxis]
@@ -69,14 +45,7 @@ def panel_temperatures(facing: FloatArray, sunlit: FloatArray, step: float) -> F
 def boom_temperature(facing: FloatArray, sunlit: FloatArray, step: float) -> FloatArray:
     """Return the temperature of wing and boom, °C.
 
-    Parameters
-    ----------
-    facing
-        Cosine between the wing's normal, either side, and the Sun.
-    sunlit
-        Visible fraction of the Sun.
-    step
-        s between rows.
+    ``facing`` is the cosine between the wing's normal, on either side, and the Sun.
     """
     dark, sun, exponent = c.BOOM_BALANCE
     balance = dark + sun * sunlit * facing**exponent
@@ -84,17 +53,7 @@ def boom_temperature(facing: FloatArray, sunlit: FloatArray, step: float) -> Flo
 
 
 def amplifier_temperature(interior: FloatArray, transmitter: FloatArray, step: float) -> FloatArray:
-    """Return the transmitter's power amplifier's temperature, °C.
-
-    Parameters
-    ----------
-    interior
-        °C.
-    transmitter
-        A.
-    step
-        s between rows.
-    """
+    """Return the temperature in °C of the transmitter's power amplifier, whose current is in A."""
     balance = interior + c.AMPLIFIER_BALANCE * transmitter
     return lagged(balance, c.AMPLIFIER_LAG, step, c.FIRST_TEMPERATURES["amplifier"])
 
@@ -102,14 +61,7 @@ def amplifier_temperature(interior: FloatArray, transmitter: FloatArray, step: f
 def keep_warm(load: FloatArray, sunlit: FloatArray, step: float) -> Interior:
     """Return the interior's and the battery's temperatures and what the thermostat does.
 
-    Parameters
-    ----------
-    load
-        All currents but the heater's, A.
-    sunlit
-        Visible fraction of the Sun.
-    step
-        s between rows.
+    ``load`` is the sum of all currents but the heater's, in A.
     """
     dark, sun, per_ampere = c.INTERIOR_BALANCE
     below, heated = c.BATTERY_BALANCE
