@@ -12,34 +12,27 @@ from typing import TYPE_CHECKING, Any
 from contextgap.experiments.compare import (
     PAPER_METHODS,
     PAPER_SCALES,
+    Comparison,
     Entry,
     Results,
     conduct,
     read_methods,
     scaled_entries,
+    tune_and_compare,
 )
 from contextgap.experiments.flights import fly_all
 from contextgap.experiments.study import Study
 from contextgap.experiments.tasks import Progress, Store
-from contextgap.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune_all
+from contextgap.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning
 from contextgap.explorers import ContextualGap
 from contextgap.methods import Method
 from contextgap.problems import Problem, Sinusoids, Spacecraft
 from contextgap.recommenders import SmallestGapInHistory
-from contextgap.widths import PosteriorWidth
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 HISTORIES = {"last step": 1, "last 25 steps": 25, "all steps": None}
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Tuned settings by method, and what came of them."""
-
-    tunings: dict[str, Tuning]
-    results: Results
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,27 +68,26 @@ class Workshop:
 
     def how(self, phase: str) -> dict[str, Any]:
         """Return the keywords for ``execute``."""
-        store = Store(None if self.folder is None else Path(self.folder) / "parts")
         watch = None if self.progress is None else self.progress(phase)
-        return {"executor": self.executor, "store": store, "progress": watch}
-
-    def tuned(self, study: Study, grid: Grid, phase: str) -> dict[str, Tuning]:
-        """Tune the paper's methods."""
-        return tune_all(
-            study.hold_out,
-            read_methods(PAPER_METHODS),
-            thinned(grid, self.grid_size),
-            PosteriorWidth(1.0),
-            0,
-            **self.how(phase),
-        )
+        return {"executor": self.executor, "store": self._store(), "progress": watch}
 
     def compared(
-        self, study: Study, tunings: dict[str, Tuning], scales: tuple[float, ...], phase: str
-    ) -> Results:
-        """Compare the paper's methods."""
-        entries = scaled_entries(read_methods(PAPER_METHODS), tunings, scales)
-        return conduct(study, entries, 50, **self.how(phase))
+        self, study: Study, grid: Grid, scales: tuple[float, ...], where: str
+    ) -> Comparison:
+        """Tune the paper's methods on a grid, then compare them."""
+        watch = self.progress
+        return tune_and_compare(
+            study,
+            read_methods(PAPER_METHODS),
+            thinned(grid, self.grid_size),
+            scales=scales,
+            begin=lambda phase: None if watch is None else watch(f"{phase}, {where}"),
+            executor=self.executor,
+            store=self._store(),
+        )
+
+    def _store(self) -> Store:
+        return Store(None if self.folder is None else Path(self.folder) / "parts")
 
     def looked_back(self, study: Study, tuning: Tuning) -> Results:
         """Compare lengths of the look-back."""
@@ -133,12 +125,10 @@ def reproduce_sinusoids(
     )
     contexts = study.hold_out[0].contexts
     published = Grid.of(contexts, PAPER_BANDWIDTHS, PAPER_RIDGES)
-    paper = workshop.tuned(study, published, "tuning on the paper's grid")
-    compared = workshop.compared(study, paper, PAPER_SCALES, "comparing at four scales")
-    history = workshop.looked_back(study, paper["contextual-gap"])
-    wider = workshop.tuned(study, Grid.of(contexts), "tuning on the wider grid")
-    again = workshop.compared(study, wider, (1.0,), "comparing again")
-    return Reproduction(study, Comparison(paper, compared), history, wider=Comparison(wider, again))
+    main = workshop.compared(study, published, PAPER_SCALES, "the paper's grid")
+    history = workshop.looked_back(study, main.tunings["contextual-gap"])
+    wider = workshop.compared(study, Grid.of(contexts), (1.0,), "a wider grid")
+    return Reproduction(study, main, history, wider=wider)
 
 
 def reproduce_spacecraft(
@@ -157,14 +147,12 @@ def reproduce_spacecraft(
     rows = sum(hold_out) + sum(evaluate)
     missions = [Spacecraft().sample(rows, seed=seed + i) for i in range(repetitions)]
     study = Study.of_each(missions, hold_out=hold_out, evaluate=evaluate)
-    tunings = workshop.tuned(study, Grid.of(study.hold_out[0].contexts), "tuning on held-out rows")
-    compared = workshop.compared(study, tunings, PAPER_SCALES, "comparing at four scales")
-    history = workshop.looked_back(study, tunings["contextual-gap"])
-    entries = scaled_entries(read_methods(PAPER_METHODS), tunings, (1.0,))
+    grid = Grid.of(study.hold_out[0].contexts)
+    main = workshop.compared(study, grid, PAPER_SCALES, "four scales")
+    history = workshop.looked_back(study, main.tunings["contextual-gap"])
+    entries = scaled_entries(read_methods(PAPER_METHODS), main.tunings, (1.0,))
     flights = fly_all(missions, entries, **workshop.how("flying"))
-    return Reproduction(
-        study, Comparison(tunings, compared), history, flights=(tuple(missions), flights)
-    )
+    return Reproduction(study, main, history, flights=(tuple(missions), flights))
 
 
 def thinned(grid: Grid, size: int) -> Grid:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from contextgap.experiments import fly
-from contextgap.experiments.reproduce import Comparison, Reproduction
+from contextgap.experiments import Comparison, fly
+from contextgap.experiments.reproduce import Reproduction
 from contextgap.problems import Problem
 from contextgap.report.curves import history_comparison, regret_curves
 from contextgap.report.mission import flight_curves, mission_timeline
