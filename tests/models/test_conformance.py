@@ -14,7 +14,15 @@ import contextgap as cg
 from contextgap.export import ExportError
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import learner as learner_room
-from contextgap.models import DenseHistoryModel, DenseModel, ExactModel, JointModel, KeepsHistory
+from contextgap.models import (
+    DenseHistoryModel,
+    DenseModel,
+    ExactModel,
+    JointModel,
+    KeepsHistory,
+    TrackedModel,
+    restored_model,
+)
 
 KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3
 
@@ -210,6 +218,26 @@ class TestModel:
         again = kind(KERNEL, RIDGE, ARMS, 0.3)
         again.restore({name: values.copy() for name, values in model.arrays().items()})
         same(again.posterior(NEW, range(ARMS)), model.posterior(NEW, range(ARMS)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [k for k in MODELS if not k.shares], ids=lambda kind: kind.kind)
+def test_the_model_of_studies_is_every_model_whose_arms_are_independent(kind):
+    contexts, arms, rewards = data()
+    points = np.vstack([contexts, NEW])
+    tracked = TrackedModel(KERNEL(contexts, points), KERNEL.diagonal(points), RIDGE, ARMS, 0.3)
+    model = kind(KERNEL, RIDGE, ARMS, 0.3)
+    for context, arm, reward in zip(contexts, arms.tolist(), rewards.tolist(), strict=True):
+        same(tracked.posterior_now(), model.posterior(context, range(ARMS)))
+        tracked.observe(arm, reward)
+        model.observe(context, arm, reward)
+    same(tracked.posterior_from(len(contexts)), model.posterior(NEW, range(ARMS)))
+
+
+@pytest.mark.parametrize("sharing", [-3, 0, 1, 1.5, "x", None, [1]])
+def test_a_correlation_that_a_file_cannot_hold_is_refused(sharing):
+    description = {"kind": "joint", "version": 1, "sharing": sharing}
+    with pytest.raises((ValueError, TypeError), match="sharing must be"):
+        restored_model(description, filled(JointModel).arrays(), KERNEL, RIDGE, ARMS, 0.3)
 
 
 @pytest.mark.parametrize("prior_mean", [0.4, "auto"])

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
 from contextgap.models.arm import new_rows, pivot, root
@@ -39,6 +40,7 @@ from contextgap.models.base import (
     Posterior,
     Support,
 )
+from contextgap.models.grouped import GroupedInverse
 from contextgap.models.observations import Observations, check_floats
 
 _BLOCK = 2**21  # numbers of v held at once, for all arms together
@@ -46,75 +48,11 @@ _CHUNK = 512  # observations of a large batch taken in at once
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-class GroupedInverse:
-    """The inverse M of a growing Cholesky factor, its columns grouped by arm."""
-
-    def __init__(self, n_arms: int) -> None:
-        self.size = 0
-        self.counts = [0] * n_arms
-        self._groups = [np.zeros((16, 16)) for _ in range(n_arms)]
-
-    def group(self, arm: int) -> FloatArray:
-        """Return the columns of an arm's observations, shape (n, own)."""
-        return self._groups[arm][: self.size, : self.counts[arm]]
-
-    def add_arm(self) -> None:
-        """Add a group without columns."""
-        self.counts.append(0)
-        self._groups.append(np.zeros((max(16, self.size), 16)))
-
-    def extend(self, rows: FloatArray, corner: FloatArray, arms: IntArray) -> None:
-        """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n), and corner the triangle C."""
-        first, end = self.size, self.size + len(rows)
-        own = solve_triangular(corner, np.eye(len(corner)), lower=True)
-        below = [-own @ (rows @ self.group(arm)) for arm in range(len(self.counts))]
-        for arm, old in enumerate(below):
-            new = np.flatnonzero(arms == arm)
-            count = self.counts[arm]
-            group = self._reserve(arm, end, count + len(new))
-            group[first:end, :count] = old
-            group[first:end, count : count + len(new)] = own[:, new]
-            self.counts[arm] = count + len(new)
-        self.size = end
-
-    def truncate(self, size: int, counts: Sequence[int]) -> None:
-        """Forget all rows from ``size`` on, and the columns behind the first ``counts``."""
-        for arm, count in enumerate(counts):
-            group = self._groups[arm]
-            group[size:, count:] = 0.0  # a later column must be zero above its first row
-        self.size, self.counts = size, list(counts)
-
-    def snapshot(self) -> GroupedInverse:
-        """Return an inverse that stays as it is; rows are shared, not copied."""
-        copy = GroupedInverse(0)
-        copy.size, copy.counts, copy._groups = self.size, list(self.counts), list(self._groups)
-        return copy
-
-    def _reserve(self, arm: int, rows: int, columns: int) -> FloatArray:
-        group = self._groups[arm]
-        if rows > group.shape[0] or columns > group.shape[1]:
-            wanted = zip(group.shape, (rows, columns), strict=True)
-            grown = np.zeros([2 * need if need > have else have for have, need in wanted])
-            grown[: group.shape[0], : group.shape[1]] = group
-            self._groups[arm] = group = grown
-        return group
-
-
 class JointModel(Model, KeepsHistory):
     """Exact posteriors of arms that are alike, updated in O(n²) per observation of any arm.
 
-    Parameters
-    ----------
-    kernel
-        Similarity of contexts.
-    ridge
-        Regularisation.
-    n_arms
-        Number of arms to start with.
-    prior_mean
-        A number, or ``"auto"`` for the average reward seen.
-    sharing
-        Correlation between the expected rewards of two arms at a context, above 0 and below 1.
+    ``sharing`` is the correlation between the expected rewards of two arms at the same context,
+    above 0 and below 1. All else is as for every ``Model``.
     """
 
     kind = "joint"
@@ -129,7 +67,9 @@ class JointModel(Model, KeepsHistory):
         sharing: float = 0.5,
     ) -> None:
         super().__init__(kernel, ridge, n_arms, prior_mean)
-        self.sharing = sharing
+        self.sharing = checks.positive("sharing", sharing, "a correlation such as 0.5")
+        if self.sharing >= 1:
+            raise ValueError(f"sharing must be below 1, got {sharing!r}")
         self._inverse = GroupedInverse(n_arms)
         self._z, self._w = Rows(), Rows()
         self._gain = 0.0
