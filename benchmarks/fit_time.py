@@ -1,7 +1,8 @@
 """How long learning scales takes, against another checkout of this project.
 
-After ``git worktree add ../before COMMIT``, run ``python benchmarks/fit_time.py ../before/src``. Both
-fit the same logs, in turns, each in a process of its own; the ratio is that of the shortest times.
+After ``git worktree add ../before COMMIT``, run ``python benchmarks/fit_time.py ../before/src``.
+Both fit the same logs, in turns, each in a process of its own; the ratio is that of the shortest
+times.
 """
 
 from __future__ import annotations
