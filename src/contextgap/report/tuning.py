@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from contextgap.experiments import Tuning
 from contextgap.experiments.tune import GIVEN
@@ -50,6 +50,7 @@ def tuning_heat_map(tunings: Mapping[str, Tuning]) -> Figure:
     bar.set_label("average simple regret", size=style.TEXT, color=style.INK, labelpad=7)
     bar.ax.xaxis.set_major_locator(LogLocator(subs=_subs(norm)))
     bar.ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.readable(value)))
+    bar.ax.xaxis.set_minor_formatter(NullFormatter())  # they would overlap with the others
     bar.ax.tick_params(labelsize=style.SMALL, which="both")
     bar.outline.set_visible(False)
     return style.fix_layout(figure)
