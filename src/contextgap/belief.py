@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
@@ -17,7 +18,12 @@ from contextgap.widths import Width
 
 
 class Belief:
-    """Means, intervals and gaps of all arms; arms are the last axis of every array."""
+    """Means, intervals and gaps of all arms; arms are the last axis of every array.
+
+    Where arms share what they learn, their differences are known better than each of them, and gaps
+    are bounds on differences. ``covariance`` is that of the arms, and ``apart`` the half width of
+    every difference, arms by arms; both are None where arms have nothing in common.
+    """
 
     def __init__(self, posterior: Posterior, width: Width) -> None:
         self.mean = posterior.mean
@@ -25,18 +31,30 @@ class Belief:
         self.half_width = width.half_width(posterior)
         self.upper = self.mean + self.half_width
         self.lower = self.mean - self.half_width
+        self.covariance = posterior.covariance
+        self.apart: FloatArray | None = None
+        if self.covariance is not None:
+            differences = posterior._replace(std=std_of_differences(self.covariance))
+            self.apart = width.half_width(differences)
 
     def row(self, place: int) -> Self:
         """Return the belief at one of several contexts."""
         one = copy(self)
         for name, values in vars(self).items():
-            vars(one)[name] = values[place].copy()
+            vars(one)[name] = None if values is None else values[place].copy()
         return one
 
     @cached_property
     def gap(self) -> FloatArray:
-        """Highest upper bound of the other arms minus the own lower bound; 0 for a single arm."""
-        return gaps(self.lower, self.upper)
+        """Highest upper bound of the other arms minus the own lower bound; 0 for a single arm.
+
+        Where arms share: the highest upper bound of another arm's lead over this one.
+        """
+        if self.apart is None:
+            return gaps(self.lower, self.upper)
+        if self.mean.shape[-1] == 1:
+            return np.zeros_like(self.mean)
+        return np.asarray(self._leads(self.apart).max(axis=-1))
 
     @cached_property
     def leader(self) -> IntArray:
@@ -45,11 +63,54 @@ class Belief:
 
     @cached_property
     def challenger(self) -> IntArray:
-        """The arm other than the leader with the highest upper bound (a single arm is both)."""
+        """The arm other than the leader with the highest upper bound (a single arm is both).
+
+        Where arms share: the arm with the highest upper bound of its lead over the leader.
+        """
         if self.upper.shape[-1] == 1:
             return self.leader
+        if self.apart is not None:
+            rivals = self._leads(self.apart).argmax(axis=-1)
+            return np.asarray(np.take_along_axis(rivals, self.leader[..., None], -1)[..., 0])
         is_leader = np.arange(self.upper.shape[-1]) == self.leader[..., None]
         return np.asarray(np.where(is_leader, -np.inf, self.upper).argmax(axis=-1))
+
+    @property
+    def plausible(self) -> NDArray[np.bool_]:
+        """Whether each arm may still be the best: no other is better for certain."""
+        if self.apart is None:
+            return np.asarray(self.upper >= self.lower.max(axis=-1, keepdims=True))
+        certain = self.mean[..., None, :] - self.mean[..., None] - self.apart
+        return np.asarray((certain <= 0).all(axis=-1))
+
+    def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Return random values of all arms at one context, shape (count, arms).
+
+        Their standard deviations are the half widths.
+        """
+        normals = rng.standard_normal((count, len(self.mean)))
+        if self.covariance is None:
+            return np.asarray(self.mean + self.half_width * normals)
+        share = np.divide(
+            self.half_width, self.std, out=np.zeros_like(self.std), where=self.std > 0
+        )
+        values, vectors = np.linalg.eigh(self.covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(self.mean + share * (normals @ root.T))
+
+    def _leads(self, apart: FloatArray) -> FloatArray:
+        """Upper bounds of the lead of arm b (last axis) over arm a (the one before)."""
+        leads = self.mean[..., None, :] - self.mean[..., None] + apart
+        own = np.arange(self.mean.shape[-1])
+        leads[..., own, own] = -np.inf
+        return np.asarray(leads)
+
+
+def std_of_differences(covariance: FloatArray) -> FloatArray:
+    """Return the standard deviation of the difference of every two arms, arms by arms."""
+    variance = np.diagonal(covariance, axis1=-2, axis2=-1)
+    apart = variance[..., None] + variance[..., None, :] - 2 * covariance
+    return np.asarray(np.sqrt(np.maximum(apart, 0.0)))
 
 
 def gaps(lower: FloatArray, upper: FloatArray) -> FloatArray:

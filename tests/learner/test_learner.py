@@ -555,29 +555,3 @@ def test_threads_take_turns():
     fresh = cg.Learner(4, kernel=cg.Gaussian(1.0), ridge=0.1)
     fresh.fit(model.observed.contexts, model.observed.arms.tolist(), model.observed.rewards)
     np.testing.assert_allclose(learner.decide([1.5]).mean, fresh.decide([1.5]).mean, atol=1e-9)
-
-
-def test_sharing_is_a_correlation_and_needs_a_kernel():
-    for wrong in (-0.1, 1, 1.5, float("nan")):
-        with pytest.raises(ValueError, match="sharing must be"):
-            cg.Learner(2, kernel=cg.Gaussian(1.0), sharing=wrong)
-    with pytest.raises(ValueError, match="sharing needs a kernel"):
-        cg.Learner(2, sharing=0.5)
-
-
-def test_arms_that_share_teach_each_other(tmp_path):
-    alone, together = (
-        cg.Learner(["a", "b"], kernel=cg.Gaussian(1.0), ridge=0.05, sharing=sharing, seed=0)
-        for sharing in (0.0, 0.8)
-    )
-    for learner in (alone, together):
-        learner.fit([[0.0], [0.1], [0.2]], ["a"] * 3, [2.0, 2.1, 1.9])
-    assert alone.decide([0.1]).mean[1] == 0
-    assert together.decide([0.1]).mean[1] > 1
-    assert together.decide([0.1]).std[1] < alone.decide([0.1]).std[1]
-    together.add_arm("c")
-    assert together.decide([0.1]).mean[2] == pytest.approx(together.decide([0.1]).mean[1])
-    together.save(tmp_path / "l.cgap")
-    again = cg.Learner.load(tmp_path / "l.cgap")
-    np.testing.assert_array_equal(again.decide([0.5]).mean, together.decide([0.5]).mean)
-    assert together.freeze().probability is None

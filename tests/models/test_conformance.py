@@ -15,12 +15,16 @@ from contextgap.export import ExportError
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import learner as learner_room
 from contextgap.models import (
+    Alike,
     DenseHistoryModel,
     DenseModel,
     ExactModel,
     JointModel,
     KeepsHistory,
     TrackedModel,
+    describe_model,
+    new_model,
+    refitted_model,
     restored_model,
 )
 
@@ -63,9 +67,11 @@ def filled(kind, prior_mean=0.3, count=40):
 
 
 def same(one, two, **tolerance):
+    tolerances = {"rtol": 1e-7, "atol": 1e-9, **tolerance}
     for name in ("mean", "std", "information_gain"):
-        tolerances = {"rtol": 1e-7, "atol": 1e-9, **tolerance}
         np.testing.assert_allclose(getattr(one, name), getattr(two, name), **tolerances)
+    if one.covariance is not None or two.covariance is not None:
+        np.testing.assert_allclose(one.covariance, two.covariance, **tolerances)
 
 
 NEW = np.random.default_rng(9).uniform(-1.2, 1.2, (15, 2))
@@ -150,16 +156,12 @@ class TestModel:
         model.observe(NEW[0], 1, 3.0)
         assert model.observed.places(1)[-1] == 40
 
-    def test_snapshots_stay_and_refits_start_anew(self, kind):
+    def test_snapshots_stay(self, kind):
         model = filled(kind)
         frozen, before = model.snapshot(), model.posterior(NEW, range(ARMS))
         model.add_arm()
         model.observe(NEW[0], ARMS, 1.0)
         same(frozen.posterior(NEW, range(ARMS)), before)
-        other = frozen.refitted(cg.Gaussian(0.4), 0.2, 0.0)
-        expected = kind(cg.Gaussian(0.4), 0.2, ARMS)
-        expected.observe_many(*data())
-        same(other.posterior(NEW, range(ARMS)), expected.posterior(NEW, range(ARMS)))
 
     def test_leaving_out_is_never_having_heard(self, kind):
         model, places = filled(kind), np.array([3, 17, 39])
@@ -233,6 +235,66 @@ def test_the_model_of_studies_is_every_model_whose_arms_are_independent(kind):
     same(tracked.posterior_from(len(contexts)), model.posterior(NEW, range(ARMS)))
 
 
+@pytest.mark.parametrize("alike", [None, Alike(0.5)])
+@every_model
+def test_refitting_keeps_what_was_observed_and_may_change_the_kind(kind, alike):
+    other = refitted_model(filled(kind), cg.Gaussian(0.4), 0.2, 0.0, alike)
+    expected = (DenseModel if alike is None else SharingModel)(cg.Gaussian(0.4), 0.2, ARMS)
+    expected.observe_many(*data())
+    same(other.posterior(NEW, range(ARMS)), expected.posterior(NEW, range(ARMS)))
+
+
+FEATURES = ((0.0, 1.0), (0.3, 1.5), (2.0, 0.0), (40.0, 3.0))
+
+
+class FeaturesModel(SharingModel):
+    """Arms that are as alike as their features: a Gaussian kernel of these, written out."""
+
+    kind = "test: features"
+
+    def alike(self, one, two):
+        points = np.array(FEATURES) / (0.5, 2.0)
+        apart = ((points[one][:, None] - points[two]) ** 2).sum(axis=-1)
+        return 0.7 * np.exp(-apart / 2) + 0.3 * (one[:, None] == two)
+
+
+def test_arms_with_features_are_the_dense_ones():
+    alike = Alike(0.7, FEATURES[:3], (0.5, 2.0))
+    joint, dense = new_model(KERNEL, RIDGE, 3, 0.3, alike), FeaturesModel(KERNEL, RIDGE, 3, 0.3)
+    for model in (joint, dense):
+        model.observe_many(*data())
+    joint.add_arm(FEATURES[3])
+    dense.add_arm()
+    for model in (joint, dense):
+        model.observe(NEW[0], 3, 1.0)
+    same(joint.posterior(NEW, range(4)), dense.posterior(NEW, range(4)))
+    np.testing.assert_allclose(
+        joint.moves(NEW[:2], 1, NEW), dense.moves(NEW[:2], 1, NEW), atol=1e-9
+    )
+    for support, arm in zip(joint.supports(range(4)), range(4), strict=True):
+        expected = joint.posterior(NEW, [arm])
+        values = KERNEL(support.points, NEW)
+        np.testing.assert_allclose(0.3 + support.weights @ values, expected.mean[:, 0], atol=1e-9)
+    again = restored_model(describe_model(joint), joint.arrays(), KERNEL, RIDGE, 4, 0.3)
+    same(again.posterior(NEW, range(4)), joint.posterior(NEW, range(4)), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("features", "bandwidths"),
+    [([[1.0]] * 3, [1.0, 2.0]), ([[1.0]] * 2, [1.0]), ([[1.0]] * 3, [0.0]), ([["x"]] * 3, [1.0])],
+)
+def test_features_that_a_file_cannot_hold_are_refused(features, bandwidths):
+    description = {
+        "kind": "joint",
+        "version": 1,
+        "sharing": 0.5,
+        "features": features,
+        "bandwidths": bandwidths,
+    }
+    with pytest.raises((ValueError, TypeError), match=r"features|bandwidths"):
+        restored_model(description, filled(JointModel).arrays(), KERNEL, RIDGE, ARMS, 0.3)
+
+
 @pytest.mark.parametrize("sharing", [-3, 0, 1, 1.5, "x", None, [1]])
 def test_a_correlation_that_a_file_cannot_hold_is_refused(sharing):
     description = {"kind": "joint", "version": 1, "sharing": sharing}
@@ -293,7 +355,13 @@ def kind(request, monkeypatch):
 
 
 def use(monkeypatch, kind):
+    def refitted(old, kernel, ridge, prior_mean, _):
+        model = kind(kernel, ridge, old.n_arms, prior_mean)
+        model.observe_many(old.observed.contexts, old.observed.arms, old.observed.rewards)
+        return model
+
     monkeypatch.setattr(learner_room, "new_model", lambda *settings: kind(*settings[:4]))
+    monkeypatch.setattr(learner_room, "refitted_model", refitted)
 
 
 def explored(method="contextual-gap", steps=25, **settings):

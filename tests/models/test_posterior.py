@@ -188,7 +188,7 @@ def test_the_history_holds_every_earlier_posterior(since, rng):
     queries = rng.normal(size=(4, 3))
     whole = ExactModel(cg.Gaussian(1.0), 0.1, 3, 1.0)
     whole.observe_many(contexts, arms, rewards)
-    paths, steps = whole.history(queries, range(3), since)
+    paths, steps, _ = whole.history(queries, range(3), since)
     np.testing.assert_array_equal(np.diff(steps, axis=0), np.eye(3)[arms[since:]])
     growing = DenseModel(cg.Gaussian(1.0), 0.1, 3, 1.0)
     growing.observe_many(contexts[:since], arms[:since], rewards[:since])

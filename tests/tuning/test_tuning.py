@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.spatial import cKDTree
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
@@ -13,6 +14,7 @@ from contextgap.tuning import learn
 from contextgap.tuning.criteria import evidence, leave_one_out
 from contextgap.tuning.sample import _most_each, looked_at
 from contextgap.tuning.search import Search
+from contextgap.tuning.sharing import Sharing
 from contextgap.tuning.terms import Terms
 
 
@@ -47,6 +49,41 @@ def test_slopes_are_those_of_finite_differences(kernel, criterion):
     slope = search.loss_and_slope(theta)[1]
     numeric = approx_fprime(theta, lambda x: search.loss_and_slope(x)[0], 1e-6)
     np.testing.assert_allclose(slope, numeric, atol=1e-4 * np.abs(slope).max())
+
+
+@pytest.mark.parametrize("features", [None, np.array([[0.0, 3.0], [1.0, 5.0], [4.0, 3.5]])])
+@pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[7], KERNELS[10]], ids=str)
+@pytest.mark.parametrize("criterion", ["evidence", "loo"])
+def test_slopes_of_arms_that_share_are_those_of_finite_differences(kernel, criterion, features):
+    sizes = (12, 15, 9)
+    sharing = Sharing(np.array(sizes), features)
+    search = Search(Terms.of(kernel), *data(sizes=sizes), criterion, sharing)
+    start = search.start(-0.5, 0.01)
+    theta = start + 0.1 * np.random.default_rng(1).normal(size=len(start))
+    slope = search.loss_and_slope(theta)[1]
+    numeric = approx_fprime(theta, lambda x: search.loss_and_slope(x)[0], 1e-6)
+    np.testing.assert_allclose(slope, numeric, atol=1e-4 * np.abs(slope).max())
+
+
+def test_the_loss_of_arms_that_share_is_the_density_of_all_rewards():
+    """All but for beliefs and a constant: checked as the difference between two correlations."""
+    contexts, rewards = data(sizes=(12, 15, 9))
+    x, y, arms = np.vstack(contexts), np.concatenate(rewards), np.repeat([0, 1, 2], (12, 15, 9))
+    losses, densities = [], []
+    for correlation in (0.2, 0.9):
+        sharing = Sharing(np.array([12, 15, 9]))
+        search = Search(Terms.of(KERNELS[0]), contexts, rewards, "evidence", sharing)
+        theta = np.concatenate([np.zeros(3), sharing.start(correlation), [np.log(0.1)]])
+        scales = search.scales(theta)
+        losses.append(scales.loss - search._beliefs(theta)[0])
+        alike = np.where(arms[:, None] == arms, 1.0, correlation)
+        noisy = scales.kernel(x, x) * alike + scales.ridge * np.eye(len(x))
+        mean = np.full(len(x), scales.prior_mean)
+        scale = scales.ridge / 0.1
+        density = multivariate_normal(mean, noisy).logpdf(y)
+        # The reward scale at its optimum: the guess counts as one more observation.
+        densities.append(density - 0.5 * np.log(scale) - 0.5 * search.guess / scale)
+    assert losses[0] - losses[1] == pytest.approx(densities[1] - densities[0], rel=1e-6)
 
 
 def covariance(x, bandwidth, ratio):

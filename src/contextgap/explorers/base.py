@@ -48,6 +48,8 @@ class Moment:
     look_ahead
         Looks ahead to reference contexts: places among the contexts of the rewards told, or
         contexts, shape (m, d).
+    ridge
+        The regularisation.
     """
 
     believe: Callable[[], Belief]
@@ -56,6 +58,7 @@ class Moment:
     rng: np.random.Generator
     seen: int = 0
     look_ahead: Callable[[IntArray | FloatArray], LookAhead] = _cannot_look_ahead
+    ridge: float = 0.0
 
     @cached_property
     def belief(self) -> Belief:

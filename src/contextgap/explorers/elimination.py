@@ -17,10 +17,9 @@ class Elimination(Explorer):
     reason: ClassVar[str] = "the widest interval among arms that may be the best"
 
     def pick(self, moment: Moment) -> int:
-        """Return argmax of width over arms whose upper reaches the highest lower."""
+        """Return argmax of width over the arms that may be the best."""
         belief = moment.belief
-        plausible = belief.upper >= belief.lower.max()
-        return int(np.where(plausible, belief.half_width, -np.inf).argmax())
+        return int(np.where(belief.plausible, belief.half_width, -np.inf).argmax())
 
     def choose(self, pool: Pool) -> int:
         """Return the context whose leader has the largest gap."""

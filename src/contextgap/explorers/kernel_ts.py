@@ -10,12 +10,10 @@ from contextgap.explorers.base import Explorer, Moment
 
 @dataclass(frozen=True)
 class KernelTS(Explorer):
-    """Draw a value for every arm, independently, and try the highest."""
+    """Draw a value for every arm, and try the highest."""
 
     reason: ClassVar[str] = "the highest of one random draw per arm"
 
     def pick(self, moment: Moment) -> int:
-        """Return argmax of mean + half width · N(0, 1)."""
-        belief = moment.belief
-        normals = moment.rng.standard_normal(len(belief.mean))
-        return int((belief.mean + belief.half_width * normals).argmax())
+        """Return argmax of a draw whose standard deviations are the half widths."""
+        return int(moment.belief.draws(moment.rng, 1)[0].argmax())

@@ -81,6 +81,10 @@ class KnowledgeGradient(Explorer):
 
     def pool_gain(self, pool: Pool) -> FloatArray:
         """Return the expected gain of trying each arm at each context of the pool."""
+        if self.local and pool.belief.covariance is not None:
+            variance = pool.belief.std[..., None] ** 2
+            moves = pool.belief.covariance / np.sqrt(variance + pool.ridge)
+            return highest_line(pool.belief.mean[:, None], moves)
         if self.local:
             variance = pool.belief.std**2
             return gain(distances(pool.belief.mean), variance / np.sqrt(variance + pool.ridge))

@@ -6,10 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray
 from contextgap.belief import Belief
 from contextgap.explorers.base import Explorer, Moment
 
@@ -41,32 +38,30 @@ class TopTwoTS(Explorer):
     def pick(self, moment: Moment) -> int:
         """Return the first draw's best arm, or redraw, up to 100 times, until another is best."""
         belief, rng = moment.belief, moment.rng
-        first = int(_draws(belief, rng, 1).argmax(axis=-1)[0])
+        first = int(belief.draws(rng, 1)[0].argmax())
         if len(belief.mean) == 1 or rng.random() < self.keep:
             return first
-        best = _draws(belief, rng, _REDRAWS).argmax(axis=-1)
+        best = belief.draws(rng, _REDRAWS).argmax(axis=-1)
         others = best[best != first]
         return int(others[0]) if len(others) else _likeliest_rival(belief, first)
-
-
-def _draws(belief: Belief, rng: np.random.Generator, count: int) -> FloatArray:
-    """Return mean + half width · N(0, 1) of every arm, one row per draw."""
-    normals = rng.standard_normal((count, len(belief.mean)))
-    return np.asarray(belief.mean + belief.half_width * normals)
 
 
 def _likeliest_rival(belief: Belief, first: int) -> int:
     """Return the arm that most likely beats the first, without waiting for a draw that shows it.
 
-    Of independent normals, arm a exceeds the first with probability Φ(ratio), where ratio is the
-    difference of the means divided by the root of the summed squares of the half widths. This
+    Of normals, arm a exceeds the first with probability Φ(ratio), where ratio is the difference of
+    the means divided by its standard deviation: the root of the summed squares of the half widths
+    if they are independent. This
     replaces the probability of being the best of all arms: the two hardly differ once the first arm
     wins a hundred draws in a row.
     """
 
     def merit(arm: int) -> tuple[float, float]:
         lead = float(belief.mean[arm] - belief.mean[first])
-        spread = math.hypot(belief.half_width[arm], belief.half_width[first])
+        if belief.apart is None:
+            spread = math.hypot(belief.half_width[arm], belief.half_width[first])
+        else:
+            spread = float(belief.apart[arm, first])
         ratio = lead / spread if spread > 0 else math.copysign(math.inf, lead)
         return ratio, lead  # where nothing is uncertain, the means decide
 

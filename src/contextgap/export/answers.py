@@ -85,7 +85,7 @@ def _smallest_gaps(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> 
     """Each arm's smallest gap over the steps that the look-back compares."""
     lower, upper = [], []
     model = cast(KeepsHistory, policy._model)  # else the rule could not be deployed
-    states, steps = model.history(contexts, policy._active, rule.first_step)
+    states, steps, _ = model.history(contexts, policy._active, rule.first_step)
     for path in states:
         half = policy.width.half_width(path)
         lower.append(path.mean - half)

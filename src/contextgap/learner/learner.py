@@ -21,6 +21,7 @@ from contextgap.base.turns import in_turn
 from contextgap.belief import Decision
 from contextgap.explorers import Explorer, Moment, any_context, choose_context, explore
 from contextgap.kernels import Kernel
+from contextgap.learner.features import read_features, read_row
 from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes
 from contextgap.learner.settings import read_settings
@@ -28,7 +29,7 @@ from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.storage import read_learner, write_learner
 from contextgap.learner.view import View
 from contextgap.methods import Method, read_method
-from contextgap.models import Follower, Model, new_model
+from contextgap.models import Follower, Model, new_model, refitted_model
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.state import Rules
@@ -75,10 +76,16 @@ class Learner:
         When to ``tune``: ``"doubling"`` whenever the number of rewards has doubled, ``"never"``
         only when told to. By default ``"doubling"`` if no kernel is given, else ``"never"``.
     sharing
-        How much arms have in common where a kernel is given: the correlation between the expected
-        rewards of two arms at the same context, from 0, nothing, to below 1. A reward of one arm
-        then teaches something about all others, at the price of a step that takes time in the
-        square of all observations. Bounds are heuristic.
+        How much arms have in common: the correlation between the expected rewards of two arms at
+        the same context, from 0, nothing, to below 1. A reward of one arm then teaches something
+        about all others, at the price of a step that takes time in the square of all observations.
+        If no kernel is given it is learnt with the other scales, and used where it is clearly
+        better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
+    features
+        Numbers that describe each arm, such as a dose or a temperature: a mapping from arms to
+        rows, a DataFrame indexed by arm, or rows in the order of ``arms``. Arms with similar
+        features then share what they learn, ``sharing`` being the correlation of arms with the
+        same features (0.9 by default where a kernel is given).
 
     Examples
     --------
@@ -103,16 +110,19 @@ class Learner:
         prior_mean: float | str | None = None,
         seed: int | None = None,
         retune: str | None = None,
-        sharing: float = 0.0,
+        sharing: float | None = None,
+        features: Any = None,
     ) -> None:
         labels = read_labels(arms)
+        self._features = read_features(features, labels)
         start = read_settings(
-            len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing
+            len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, self._features
         )
         self._rules = Rules(read_method(method), start.width, start.burn_in)
         self._model = new_model(
-            start.kernel, start.ridge, len(labels), start.prior_mean, start.sharing
+            start.kernel, start.ridge, len(labels), start.prior_mean, start.alike
         )
+        self._alone = start.alone
         check_history(self._rules.method.recommender, self._model)
         self._followed: Follower | None = None
         self._kernel_given, self._next_tune = kernel is not None, start.first_tune
@@ -319,8 +329,16 @@ class Learner:
         if count < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
         kernel = self.kernel if self._kernel_given else None
-        found, self._tuning = learn(*self._model.observed.by_arm(), kernel, criterion)
-        self._model = self._model.refitted(found.kernel, found.ridge, found.prior_mean)
+        found, self._tuning = learn(
+            *self._model.observed.by_arm(),
+            kernel,
+            criterion,
+            alone=self._alone,
+            features=self._features,
+        )
+        self._model = refitted_model(
+            self._model, found.kernel, found.ridge, found.prior_mean, found.alike
+        )
         self._rules = replace(self._rules, hindsight=True)
         while self._next_tune is not None and self._next_tune <= count:
             self._next_tune *= 2
@@ -427,22 +445,29 @@ class Learner:
         return enough and min(map(self._model.observed.count, self._active)) >= self._rules.burn_in
 
     @in_turn
-    def add_arm(self, label: Label) -> None:
+    def add_arm(self, label: Label, features: Any = None) -> None:
         """Add an arm; it gets its burn-in before the method takes over again.
 
         Parameters
         ----------
         label
             A new label.
+        features
+            Its features, where arms have them; it then starts from what similar arms taught.
         """
         check_label(label)
+        row = self._features_of(label, features)
         if label in self._places:
             state = "is there already" if label in self.arms else "was removed; its data are kept"
             raise ValueError(f"the arm {label!r} {state}; choose another label")
         self._places[label] = len(self._labels)
         self._active = (*self._active, len(self._labels))
         self._labels = (*self._labels, label)
-        self._model.add_arm()
+        if self._features is None or row is None:
+            self._model.add_arm()
+        else:
+            self._features = np.vstack([self._features, row])
+            self._model.add_arm(row.tolist())
 
     @in_turn
     def remove_arm(self, label: Label) -> None:
@@ -525,6 +550,20 @@ class Learner:
             return self._places[label]
         except (KeyError, TypeError):
             raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
+
+    def _features_of(self, label: Label, features: Any) -> FloatArray | None:
+        """Return the features of a new arm; None if arms have none."""
+        if (features is None) != (self._features is None):
+            told = "has none" if features is None else f"got {features!r}, but no other arm has any"
+            raise ValueError(f"features must be given for all arms or for none; {label!r} {told}")
+        if self._features is None:
+            return None
+        row, count = read_row(features), self._features.shape[1]
+        if len(row) != count:
+            raise ValueError(
+                f"features must be {count} numbers, as for the other arms, got {len(row)}"
+            )
+        return row
 
     def _ask_from(self, pool: Any) -> tuple[Any, Label]:
         intake = self._read(pool, called="pool")

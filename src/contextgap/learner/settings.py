@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Gaussian, Kernel
+from contextgap.learner.features import usual_bandwidths
+from contextgap.models import Alike
 from contextgap.policy.state import read_prior_mean
 from contextgap.widths import PosteriorWidth, Width
 
 _RETUNE = ("doubling", "never")
+_ALIKE = 0.9  # how alike arms with the same features are, if nothing is said
 _FEW = 10  # rewards, of all arms together, from which scales are first learnt
 
 
@@ -17,7 +21,8 @@ class Settings(NamedTuple):
     """The settings a learner starts with, some of which tuning replaces later.
 
     ``burn_in`` counts pulls per arm, ``first_tune`` rewards before the first tuning (None for
-    never). ``sharing`` is the correlation between arms.
+    never). ``alike`` says how alike arms are, if that is given, and ``alone`` that tuning is to
+    take for granted that they have nothing in common.
     """
 
     kernel: Kernel
@@ -26,7 +31,8 @@ class Settings(NamedTuple):
     width: Width
     burn_in: int
     first_tune: int | None
-    sharing: float
+    alike: Alike | None
+    alone: bool
 
 
 def read_settings(
@@ -38,6 +44,7 @@ def read_settings(
     burn_in: Any,
     retune: Any,
     sharing: Any,
+    features: FloatArray | None,
 ) -> Settings:
     """Return a learner's settings; None means that a setting was not given."""
     burn_in = checks.whole("burn_in", burn_in, least=0)
@@ -46,16 +53,21 @@ def read_settings(
     if prior_mean is not None:
         prior_mean = read_prior_mean(prior_mean)
     unscaled = kernel is None
-    sharing = checks.at_least("sharing", sharing, 0, "a correlation such as 0.5")
-    if sharing >= 1:
-        raise ValueError(f"sharing must be below 1, a correlation such as 0.5, got {sharing!r}")
+    alone = sharing == 0 or (sharing is None and features is None and not unscaled)
+    if features is not None and alone:
+        raise ValueError("sharing must be above 0 where arms have features, got 0")
     if unscaled and sharing:
-        raise ValueError("sharing needs a kernel: give one too, or leave both out")
+        raise ValueError(
+            f"sharing is learnt where no kernel is given, got sharing={sharing!r}; "
+            "give a kernel too, leave it out, or give 0 for arms that have nothing in common"
+        )
     if unscaled:
         _check_left_out(ridge=ridge, prior_mean=prior_mean)
         kernel, prior_mean = Gaussian(1.0), "auto"
-        burn_in = max(burn_in, 2, -(-_FEW // n_arms))
+        # Arms with features teach each other, so that one pull of each is enough to begin with.
+        burn_in = max(burn_in, 2 if features is None else 1, -(-_FEW // n_arms))
     checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
+    alike = None if alone or unscaled else _alike(sharing, features)
     if width is None:
         width = PosteriorWidth(2.0 if unscaled else 1.0)
     checks.instance("width", width, Width, "PosteriorWidth(1.0)")
@@ -70,8 +82,16 @@ def read_settings(
         width=width,
         burn_in=burn_in,
         first_tune=max(_FEW, burn_in * n_arms) if retune == "doubling" else None,
-        sharing=sharing,
+        alike=alike,
+        alone=alone,
     )
+
+
+def _alike(sharing: float | None, features: FloatArray | None) -> Alike:
+    if features is None:
+        return Alike(_ALIKE if sharing is None else sharing)
+    rows = tuple(map(tuple, features.tolist()))
+    return Alike(_ALIKE if sharing is None else sharing, rows, usual_bandwidths(features))
 
 
 def _check_left_out(**settings: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from contextgap.base import checks, files
+from contextgap.learner.features import read_features
 from contextgap.models import check_floats
 from contextgap.policy.state import (
     describe_rules,
@@ -39,6 +40,8 @@ def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
         "pending": [arm for arm, _ in waiting],
         "next_tune": learner._next_tune,
         "kernel_given": learner._kernel_given,
+        "alone": learner._alone,
+        "features": None if learner._features is None else learner._features.tolist(),
         "tuning": None if learner._tuning is None else learner._tuning.describe(),
     }
     contexts = np.array([x for _, x in waiting]).reshape(len(waiting), schema.dimension or 0)
@@ -63,6 +66,9 @@ def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
             following = checks.whole("next_tune", following, least=1)
         learner._next_tune = following
         learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
+        # Files of release 0.1 know nothing about arms that share.
+        learner._alone = read_truth("alone", header.get("alone", learner._kernel_given))
+        learner._features = read_features(header.get("features"), labels)
         tuning = header.get("tuning")  # files of release 0.1 have none
         learner._tuning = None if tuning is None else Tuning.restored(tuning)
         waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]

@@ -43,6 +43,7 @@ class View:
             rng=self.rng,
             seen=len(self.model),
             look_ahead=lambda reference: self._look_ahead(context, reference),
+            ridge=self.model.ridge,
         )
 
     def pool(self, contexts: FloatArray) -> Pool:

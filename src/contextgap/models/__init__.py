@@ -1,5 +1,6 @@
 """Models: what the rewards seen so far say about every arm at a context."""
 
+from contextgap.models.alike import Alike
 from contextgap.models.base import (
     NOTHING_PENDING,
     Bounds,
@@ -13,7 +14,13 @@ from contextgap.models.base import (
     Posterior,
     Support,
 )
-from contextgap.models.choice import describe_model, new_model, restored_model, weighted_model
+from contextgap.models.choice import (
+    describe_model,
+    new_model,
+    refitted_model,
+    restored_model,
+    weighted_model,
+)
 from contextgap.models.dense import DenseHistoryModel, DenseModel
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
@@ -22,6 +29,7 @@ from contextgap.models.tracked import TrackedModel
 
 __all__ = [
     "NOTHING_PENDING",
+    "Alike",
     "Bounds",
     "DenseHistoryModel",
     "DenseModel",
@@ -41,6 +49,7 @@ __all__ = [
     "check_floats",
     "describe_model",
     "new_model",
+    "refitted_model",
     "restored_model",
     "weighted_model",
 ]

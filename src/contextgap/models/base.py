@@ -42,8 +42,12 @@ class Posterior(NamedTuple):
     ridge
         The regularisation the posterior was computed with.
     n_arms
-        How many arms the model has, retired ones and those not asked about included: guarantees
-        for all arms at once share their failure probability among them.
+        How many regressions there are: guarantees for all of them at once share their failure
+        probability. It is the number of arms, retired ones and those not asked about included; 1
+        where arms share what they learn.
+    covariance
+        Posterior covariances of the arms, shape (arms, arms) for one context, (contexts, arms,
+        arms) for several; None where arms have nothing in common.
     """
 
     mean: FloatArray
@@ -51,6 +55,7 @@ class Posterior(NamedTuple):
     information_gain: FloatArray
     ridge: float
     n_arms: int
+    covariance: FloatArray | None = None
 
 
 class LookAhead(NamedTuple):
@@ -143,10 +148,22 @@ class History(NamedTuple):
         By arm: its different posteriors in order, arrays of shape (states, contexts).
     steps
         Row t: which of its states each arm is in t steps later.
+    covariance
+        Where arms share what they learn: their covariances, shape (steps, contexts, arms, arms).
     """
 
     states: list[Posterior]
     steps: IntArray
+    covariance: FloatArray | None = None
+
+    def at(self, step: int) -> Posterior:
+        """Return the posterior of all arms at one of the steps, contexts by arms."""
+        now = zip(self.states, self.steps[step], strict=True)
+        rows = [(each.mean[i], each.std[i], each.information_gain[i]) for each, i in now]
+        mean, std, gain = (np.stack(values, axis=-1) for values in zip(*rows, strict=True))
+        covariance = None if self.covariance is None else self.covariance[step]
+        first = self.states[0]
+        return Posterior(mean, std, gain[0], first.ridge, first.n_arms, covariance)
 
 
 class Follower(ABC):
@@ -234,7 +251,7 @@ class Model(ABC):
         return self.prior_mean
 
     @abstractmethod
-    def add_arm(self) -> None:
+    def add_arm(self, features: Sequence[float] | None = None) -> None:
         """Add an arm without observations, with the next index."""
 
     @abstractmethod
@@ -317,13 +334,6 @@ class Model(ABC):
     def snapshot(self) -> Self:
         """Return a copy that later observations do not change."""
 
-    def refitted(self, kernel: Kernel, ridge: float, prior_mean: float | str) -> Self:
-        """Return a model of the same observations with other settings."""
-        model = type(self)(kernel, ridge, self.n_arms, prior_mean)
-        log = self.observed
-        model.observe_many(log.contexts, log.arms, log.rewards)
-        return model
-
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything observed and derived, for a file."""
@@ -355,13 +365,9 @@ class PlainFollower(Follower):
         if not isinstance(self.model, KeepsHistory) or self._points is None:
             yield self.posterior(arms)
             return
-        states, steps = self.model.history(self._points, arms, since)
-        for now in steps[1:]:
-            mean, std, gain = (
-                np.stack([getattr(of, name)[i] for of, i in zip(states, now, strict=True)], axis=-1)
-                for name in ("mean", "std", "information_gain")
-            )
-            yield Posterior(mean, std, gain[0], self.model.ridge, self.model.n_arms)
+        history = self.model.history(self._points, arms, since)
+        for step in range(1, len(history.steps)):
+            yield history.at(step)
 
     def posterior(self, arms: Sequence[int]) -> Posterior:
         if self._points is None:

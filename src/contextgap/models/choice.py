@@ -11,18 +11,33 @@ from scipy.linalg.blas import dtpmv
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
+from contextgap.models.alike import Alike
 from contextgap.models.base import Model
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
 
 
 def new_model(
-    kernel: Kernel, ridge: float, n_arms: int, prior_mean: float | str, sharing: float = 0.0
+    kernel: Kernel,
+    ridge: float,
+    n_arms: int,
+    prior_mean: float | str,
+    alike: Alike | None = None,
 ) -> Model:
-    """Return the model that learners use; ``sharing`` is the correlation of arms, below 1."""
-    if sharing > 0:
-        return JointModel(kernel, ridge, n_arms, prior_mean, sharing)
+    """Return the model that learners use; ``alike`` is None for arms with nothing in common."""
+    if alike is not None:
+        return JointModel(kernel, ridge, n_arms, prior_mean, **alike.settings())
     return ExactModel(kernel, ridge, n_arms, prior_mean)
+
+
+def refitted_model(
+    old: Model, kernel: Kernel, ridge: float, prior_mean: float | str, alike: Alike | None = None
+) -> Model:
+    """Return a model of the same observations with other settings, of the kind these need."""
+    model = new_model(kernel, ridge, old.n_arms, prior_mean, alike)
+    log = old.observed
+    model.observe_many(log.contexts, log.arms, log.rewards)
+    return model
 
 
 def describe_model(model: Model) -> dict[str, Any]:

@@ -39,7 +39,8 @@ class DenseModel(Model):
         """Return how similar arms are, shape (one, two)."""
         return np.asarray(one[:, None] == two, dtype=np.float64)
 
-    def add_arm(self) -> None:
+    def add_arm(self, features: Sequence[float] | None = None) -> None:
+        del features
         self.observed.add_arm()
 
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
@@ -71,9 +72,12 @@ class DenseModel(Model):
             mean[:, column] = self.prior() + self._weights() @ self._cross(points, own)
             variance = self._covariance(points, own, points, own, pending).diagonal()
             std[:, column] = np.sqrt(np.maximum(variance, 0))
+        covariance = self._between(points, arms, pending) if self.shares else None
         if contexts.ndim == 1:
             mean, std = mean[0], std[0]
-        return Posterior(mean, std, self.information_gain(arms), self.ridge, self.n_arms)
+            covariance = None if covariance is None else covariance[0]
+        gain = self.information_gain(arms)
+        return Posterior(mean, std, gain, self.ridge, self._regressions, covariance)
 
     def moves(
         self,
@@ -111,7 +115,9 @@ class DenseModel(Model):
             error[i] = log.rewards[place] - model.posterior(context, [arm]).mean[0]
         mean, std = (np.array([getattr(row, name) for row in rows]) for name in ("mean", "std"))
         gain = self.information_gain(arms)
-        return LeftOut(Posterior(mean, std, gain, self.ridge, self.n_arms), error)
+        covariance = np.array([row.covariance for row in rows]) if self.shares else None
+        posterior = Posterior(mean, std, gain, self.ridge, self._regressions, covariance)
+        return LeftOut(posterior, error)
 
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
@@ -163,6 +169,19 @@ class DenseModel(Model):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.observed = Observations.restored(arrays, self.n_arms)
+
+    @property
+    def _regressions(self) -> int:
+        return 1 if self.shares else self.n_arms
+
+    def _between(self, points: FloatArray, arms: Sequence[int], pending: Pending) -> FloatArray:
+        """Covariances of arms at each point, shape (points, arms, arms)."""
+        whose = np.asarray(arms, dtype=np.intp)
+        tables = []
+        for point in points:
+            same = np.tile(point, (len(whose), 1))
+            tables.append(self._covariance(same, whose, same, whose, pending))
+        return np.array(tables).reshape(len(points), len(whose), len(whose))
 
     def _contexts_of(self, arms: Sequence[int]) -> list[FloatArray]:
         return [self.observed.contexts[self.observed.places(arm)] for arm in arms]
@@ -220,9 +239,10 @@ class DenseHistoryModel(DenseModel, KeepsHistory):
                 np.array([table.std[:, i] for table in tables]),
                 np.array([[table.information_gain[i]] for table in tables]),
                 self.ridge,
-                self.n_arms,
+                self._regressions,
             )
             for i in range(len(arms))
         ]
         steps = np.tile(np.arange(len(tables))[:, None], (1, len(arms)))
-        return History(states, steps)
+        covariance = np.array([table.covariance for table in tables]) if self.shares else None
+        return History(states, steps, covariance)

@@ -58,7 +58,8 @@ class ExactModel(Model, KeepsHistory):
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
         return np.array([self._arms[arm].gain for arm in arms])
 
-    def add_arm(self) -> None:
+    def add_arm(self, features: Sequence[float] | None = None) -> None:
+        del features
         self._arms.append(Arm(self.ridge))
         self.observed.add_arm()
 

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
+from contextgap.models.alike import Alike
 from contextgap.models.arm import new_rows, pivot, root
 from contextgap.models.base import (
     NOTHING_PENDING,
@@ -36,11 +36,11 @@ from contextgap.models.base import (
     LeftOut,
     Model,
     Pending,
-    PlainFollower,
     Posterior,
     Support,
 )
 from contextgap.models.grouped import GroupedInverse
+from contextgap.models.joint_follower import JointFollower
 from contextgap.models.observations import Observations, check_floats
 
 _BLOCK = 2**21  # numbers of v held at once, for all arms together
@@ -51,8 +51,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 class JointModel(Model, KeepsHistory):
     """Exact posteriors of arms that are alike, updated in O(n²) per observation of any arm.
 
-    ``sharing`` is the correlation between the expected rewards of two arms at the same context,
-    above 0 and below 1. All else is as for every ``Model``.
+    ``sharing``, ``features`` and ``bandwidths`` say how alike, as in ``Alike``. All else is as for
+    every ``Model``.
     """
 
     kind = "joint"
@@ -65,11 +65,13 @@ class JointModel(Model, KeepsHistory):
         n_arms: int,
         prior_mean: float | str = 0.0,
         sharing: float = 0.5,
+        features: Any = None,
+        bandwidths: Sequence[float] = (),
     ) -> None:
         super().__init__(kernel, ridge, n_arms, prior_mean)
-        self.sharing = checks.positive("sharing", sharing, "a correlation such as 0.5")
-        if self.sharing >= 1:
-            raise ValueError(f"sharing must be below 1, got {sharing!r}")
+        self.alike = Alike(sharing, features, tuple(bandwidths))
+        if self.alike.features is not None and len(self.alike.features) != n_arms:
+            raise ValueError(f"features must be those of {n_arms} arms")
         self._inverse = GroupedInverse(n_arms)
         self._z, self._w = Rows(), Rows()
         self._gain = 0.0
@@ -79,14 +81,15 @@ class JointModel(Model, KeepsHistory):
 
     def settings(self) -> dict[str, Any]:
         """Return what this kind of model has besides kernel, ridge and prior mean."""
-        return {"sharing": self.sharing}
+        return self.alike.settings()
 
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
         """Return ½ ln det(I + K∘B/ridge) of all observations, for each arm."""
         return np.full(len(arms), self._gain)
 
-    def add_arm(self) -> None:
+    def add_arm(self, features: Sequence[float] | None = None) -> None:
         """Add an arm without observations; the others tell something about it."""
+        self.alike = self.alike.with_arm(features)
         self.observed.add_arm()
         self._inverse.add_arm()
         self._asked = None
@@ -97,7 +100,7 @@ class JointModel(Model, KeepsHistory):
 
     def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
         """Take in many rewards, in chunks."""
-        self._assume(NOTHING_PENDING)
+        self.assume(NOTHING_PENDING)
         for first in range(0, len(arms), _CHUNK):
             chunk = slice(first, first + _CHUNK)
             rows = self._append(contexts[chunk], arms[chunk])
@@ -129,18 +132,19 @@ class JointModel(Model, KeepsHistory):
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
     ) -> Posterior:
         """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
-        self._assume(pending)
+        self.assume(pending)
         points = np.atleast_2d(contexts)
-        mean, std = np.empty((2, len(points), len(arms)))
-        prior = self.prior()
-        weights = self._z.view - prior * self._w.view
+        mean = np.empty((len(points), len(arms)))
+        covariance = np.empty((len(points), len(arms), len(arms)))
+        prior, weights, among = self.prior(), self.weights(), self.among(arms)
         for rows, v in self._solved(points, arms):
-            mean[rows] = prior + np.einsum("n,bnm->mb", weights, v[:, : len(weights)])
-            prior_variance = self.kernel.diagonal(points[rows])[:, None]
-            std[rows] = root(prior_variance - np.einsum("bnm,bnm->mb", v, v))
+            by_point = np.moveaxis(v, 2, 0)  # (points, arms, rows of M)
+            mean[rows] = prior + by_point[..., : len(weights)] @ weights
+            prior_variance = self.kernel.diagonal(points[rows])[:, None, None]
+            covariance[rows] = prior_variance * among - by_point @ by_point.swapaxes(1, 2)
         if contexts.ndim == 1:
-            mean, std = mean[0], std[0]
-        return Posterior(mean, std, self.information_gain(arms), self.ridge, self.n_arms)
+            mean, covariance = mean[0], covariance[0]
+        return self._posterior(mean, covariance, self.information_gain(arms))
 
     def moves(
         self,
@@ -150,45 +154,45 @@ class JointModel(Model, KeepsHistory):
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
         """Return how far trying an arm at contexts would move all arms' means at points."""
-        self._assume(pending)
+        self.assume(pending)
         every = range(self.n_arms)
         tried = np.concatenate([v[0] for _, v in self._solved(contexts, [arm])], axis=1)
         prior_variance = self.kernel.diagonal(contexts)
-        variance = np.maximum(prior_variance - np.einsum("nm,nm->m", tried, tried), 0.0)
-        steps = [
-            pivot(float(left), self.ridge, float(whole), len(tried))
-            for left, whole in zip(variance, prior_variance, strict=True)
-        ]
+        steps = self.pivots(contexts, prior_variance - np.einsum("nm,nm->m", tried, tried))
         alike = self._alike(np.array(every), np.array([arm]))[:, 0]
         moves = self.kernel(points, contexts)[..., None] * alike
         for rows, v in self._solved(points, every):
             moves[rows] -= np.einsum("bnp,nm->pmb", v, tried)
-        return np.asarray(moves / np.array(steps)[:, None])
+        return np.asarray(moves / steps[:, None])
 
     def follow(self, points: FloatArray | None = None) -> Follower:
-        """Return what asks for the posterior at points anew every time."""
-        return PlainFollower(self, points)
+        """Return what keeps look-aheads to reference points up to date."""
+        return JointFollower(self, points)
 
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
         """Return the posteriors after ``since`` observations, one more, ..., all of them."""
-        self._assume(NOTHING_PENDING)
-        prior, n = self.prior(), len(self)
-        weights = self._z.view - prior * self._w.view
-        mean, std = np.empty((2, len(arms), n - since + 1, len(contexts)))
+        self.assume(NOTHING_PENDING)
+        prior, n, weights = self.prior(), len(self), self.weights()
+        mean = np.full((n - since + 1, len(contexts), len(arms)), prior)
+        covariance = np.empty((*mean.shape, len(arms)))
+        among = self.among(arms)
         for rows, v in self._solved(contexts, arms):
-            steps = np.cumsum(v * weights[None, :, None], axis=1)
-            spent = np.cumsum(np.square(v), axis=1)
-            start = np.zeros((len(arms), 1, v.shape[2]))
-            mean[:, :, rows] = prior + np.concatenate([start, steps], axis=1)[:, since:]
-            left = self.kernel.diagonal(contexts[rows]) - np.concatenate([start, spent], axis=1)
-            std[:, :, rows] = root(left[:, since:])
+            by_step = np.moveaxis(v, 0, 2)  # (rows of M, points, arms)
+            moved = np.cumsum(by_step * weights[:, None, None], axis=0)
+            spent = np.cumsum(by_step[..., None] * by_step[..., None, :], axis=0)
+            covariance[:, rows] = self.kernel.diagonal(contexts[rows])[:, None, None] * among
+            first = 1 if since == 0 else 0  # before the first observation nothing has moved
+            mean[first:, rows] += moved[max(since, 1) - 1 :]
+            covariance[first:, rows] -= spent[max(since, 1) - 1 :]
         diagonal = np.array([1.0 / entry for entry in self._diagonal()])
         gains = np.concatenate([[0.0], np.cumsum(np.log(diagonal) - 0.5 * math.log(self.ridge))])
-        gain = gains[since:, None]
+        whole = self._posterior(mean, covariance, gains[since:, None])
         states = [
-            Posterior(m, s, gain, self.ridge, self.n_arms) for m, s in zip(mean, std, strict=True)
+            whole._replace(mean=whole.mean[..., i], std=whole.std[..., i], covariance=None)
+            for i in range(len(arms))
         ]
-        return History(states, np.tile(np.arange(n - since + 1)[:, None], (1, len(arms))))
+        steps = np.tile(np.arange(n - since + 1)[:, None], (1, len(arms)))
+        return History(states, steps, covariance)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         """Return beliefs at observed contexts without what was heard there.
@@ -198,12 +202,13 @@ class JointModel(Model, KeepsHistory):
         visits that always heard the same are left out together, c_i becomes 1/ridge − k·(1/ridge −
         c_i) and both changes are k-fold.
         """
-        log, prior = self.observed, self.prior()
+        log = self.observed
         posterior = self.posterior(log.contexts[places], arms)
+        covariance = np.asarray(posterior.covariance)
         whole = self._whole()
         own = whole[:, places]
         precision = np.einsum("ni,ni->i", own, own)
-        solved = (self._z.view - prior * self._w.view) @ own
+        solved = self.weights() @ own
         known = np.maximum(1.0 / self.ridge - precision, 0.0)
         left = np.where(visits == 1, precision, 1.0 / self.ridge - visits * known)
         left = np.maximum(left, _TINY)
@@ -211,17 +216,18 @@ class JointModel(Model, KeepsHistory):
             told = np.einsum("bni,ni->ib", v, own[:, rows])
             share = (visits[rows] / left[rows])[:, None]
             posterior.mean[rows] -= told * solved[rows, None] * share
-            posterior.std[rows] = np.sqrt(posterior.std[rows] ** 2 + told**2 * share)
-        return LeftOut(posterior, solved / left)
+            covariance[rows] += told[:, :, None] * told[:, None] * share[..., None]
+        gain = self.information_gain(arms)
+        return LeftOut(self._posterior(posterior.mean, covariance, gain), solved / left)
 
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return what is known of Σ weight · (expected reward) over contexts and arms."""
-        self._assume(NOTHING_PENDING)
+        self.assume(NOTHING_PENDING)
         chosen = np.asarray(arms, dtype=np.intp)
         gram = self.kernel(contexts, contexts)
-        between = self._alike(chosen, chosen)
+        between = self.among(arms)
         variance = np.einsum("kxb,xy,kyc,bc->k", weights, gram, weights, between, optimize=True)
         if not len(self):
             return variance, np.zeros((len(weights), 0))
@@ -241,10 +247,10 @@ class JointModel(Model, KeepsHistory):
         With s how alike an arm is to those observed, v = L⁻¹·diag(s)·k: the factor to solve with
         is diag(s)⁻¹·L.
         """
-        self._assume(NOTHING_PENDING)
+        self.assume(NOTHING_PENDING)
         whole, n = self._whole(), len(self)
         lower = solve_triangular(whole, np.eye(n), lower=True) if n else whole
-        weights = (self._z.view - self.prior() * self._w.view) @ whole
+        weights = self.weights() @ whole
         found = []
         for arm in arms:
             alike = self._alike(np.array([arm]), self.observed.arms)[0]
@@ -255,24 +261,17 @@ class JointModel(Model, KeepsHistory):
 
     def snapshot(self) -> Self:
         """Return a model that stays as this one is now; the inverse is shared, not copied."""
-        copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean, self.sharing)
-        copy.observed = self.observed.snapshot()
+        copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean)
+        copy.alike, copy.observed = self.alike, self.observed.snapshot()
         copy._inverse = self._inverse.snapshot()
         copy._inverse.size = len(self)
         copy._inverse.counts = [self.observed.count(arm) for arm in range(self.n_arms)]
         copy._z, copy._w, copy._gain = Rows.of(self._z.view), Rows.of(self._w.view), self._gain
         return copy
 
-    def refitted(self, kernel: Kernel, ridge: float, prior_mean: float | str) -> Self:
-        """Return a model of the same observations with other settings."""
-        model = type(self)(kernel, ridge, self.n_arms, prior_mean, self.sharing)
-        log = self.observed
-        model.observe_many(log.contexts, log.arms, log.rewards)
-        return model
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything observed and derived, for a file."""
-        self._assume(NOTHING_PENDING)
+        self.assume(NOTHING_PENDING)
         groups = {f"inverse{arm}": self._inverse.group(arm) for arm in range(self.n_arms)}
         return {**self.observed.arrays(), **groups, "z": self._z.view, "w": self._w.view}
 
@@ -295,8 +294,17 @@ class JointModel(Model, KeepsHistory):
         for entry in diagonal.tolist():  # one by one in order of arrival, so that no bit differs
             self._gain -= math.log(entry) + 0.5 * math.log(self.ridge)
 
+    def _posterior(self, mean: FloatArray, covariance: FloatArray, gain: FloatArray) -> Posterior:
+        std = root(np.diagonal(covariance, axis1=-2, axis2=-1).copy())
+        return Posterior(mean, std, gain, self.ridge, 1, covariance)
+
+    def among(self, arms: Sequence[int]) -> FloatArray:
+        """Return how alike some arms are, shape (arms, arms)."""
+        chosen = np.asarray(arms, dtype=np.intp)
+        return self._alike(chosen, chosen)
+
     def _alike(self, one: IntArray, two: IntArray) -> FloatArray:
-        return np.where(one[:, None] == two, 1.0, self.sharing)
+        return self.alike.matrix(self.n_arms)[one[:, None], two]
 
     def _seen(self) -> tuple[FloatArray, IntArray]:
         """Contexts and arms of all rows, assumed ones after the others."""
@@ -307,18 +315,37 @@ class JointModel(Model, KeepsHistory):
         contexts = np.vstack([log.contexts.reshape(-1, late.shape[1]), late])
         return contexts, np.append(log.arms, [arm for _, arm in self._assumed])
 
-    def _parts(self, points: FloatArray) -> FloatArray:
-        """u_a = M_a·k_a for every arm, shape (all arms, rows, points)."""
-        key = (points.tobytes(), self._inverse.size) if len(points) == 1 else None
+    @property
+    def rows(self) -> int:
+        """How many rows M has: observations, and picks assumed to be made."""
+        return self._inverse.size
+
+    def weights(self) -> FloatArray:
+        """Return what v is multiplied with in a mean."""
+        return np.asarray(self._z.view - self.prior() * self._w.view)
+
+    def pivots(self, contexts: FloatArray, variance: FloatArray) -> FloatArray:
+        """Return √(variance + ridge) of rewards to come, as the factor would have it."""
+        whole = np.broadcast_to(self.kernel.diagonal(contexts), variance.shape)
+        steps = [
+            pivot(float(left), self.ridge, float(most), self.rows)
+            for left, most in zip(variance, whole, strict=True)
+        ]
+        return np.array(steps)
+
+    def parts(self, points: FloatArray, first: int = 0) -> FloatArray:
+        """Return rows of u_a = M_a·k_a for every arm, shape (all arms, rows, points)."""
+        single = len(points) == 1 and first == 0
+        key = (points.tobytes(), self._inverse.size) if single else None
         asked = self._asked  # once: another thread may replace it meanwhile
         if asked is not None and asked[0] == key:
             return asked[1]
         contexts, whose = self._seen()
-        parts = np.zeros((self.n_arms, len(whose), len(points)))
+        parts = np.zeros((self.n_arms, len(whose) - first, len(points)))
         if len(whose):
             values = self.kernel(contexts, points)
             for arm in range(self.n_arms):
-                parts[arm] = self._inverse.group(arm) @ values[whose == arm]
+                parts[arm] = self._inverse.group(arm)[first:] @ values[whose == arm]
         if key is not None:
             self._asked = key, parts
         return parts
@@ -330,23 +357,31 @@ class JointModel(Model, KeepsHistory):
         size = max(1, _BLOCK // max(1, self._inverse.size * self.n_arms))
         for first in range(0, len(points), size):
             rows = slice(first, min(first + size, len(points)))
-            parts = self._parts(points[rows])
-            common = self.sharing * parts.sum(axis=0)
-            yield rows, common + (1 - self.sharing) * parts[list(arms)]
+            yield rows, self.mixed(self.parts(points[rows]), arms)
+
+    def mixed(self, parts: FloatArray, arms: Sequence[int]) -> FloatArray:
+        """Return v_b = Σ_a B[b, a]·u_a for some arms b."""
+        own = (1 - self.alike.sharing) * parts[list(arms)]
+        if self.alike.features is None:
+            return np.asarray(self.alike.sharing * parts.sum(axis=0) + own)
+        common = self.alike.sharing * self.alike.similar[list(arms)]
+        return np.tensordot(common, parts, axes=1) + own
 
     def _append(self, contexts: FloatArray, arms: IntArray) -> FloatArray:
         """Add rows to the inverse; return those of L, [Vᵀ, C]."""
-        parts = self._parts(contexts)
-        own = parts[arms, :, np.arange(len(arms))].T
-        v = self.sharing * parts.sum(axis=0) + (1 - self.sharing) * own
+        parts = self.parts(contexts)
+        v = np.empty(parts.shape[1:])
+        for arm in np.unique(arms).tolist():
+            own = arms == arm
+            v[:, own] = self.mixed(parts[:, :, own], [arm])[0]
         gram = self.kernel(contexts, contexts) * self._alike(arms, arms)
         rows = new_rows(v, gram, self.ridge)
         n = len(v)
         self._inverse.extend(rows[:, :n], rows[:, n:], arms)
         return rows
 
-    def _assume(self, pending: Pending) -> None:
-        """Have the inverse count exactly the pending picks."""
+    def assume(self, pending: Pending) -> None:
+        """Count exactly the pending picks as made."""
         waiting = [(context, arm) for arm, contexts in pending.items() for context in contexts]
         known = self._assumed
         same = len(known) <= len(waiting) and all(

@@ -135,12 +135,11 @@ class Policy:
     def probability(self) -> float | None:
         """The probability with which all certificates hold at once; None if they are heuristic.
 
-        Scales learnt from the rewards, a prior mean that follows them (``"auto"``), and arms that
-        share what they learn void the guarantee of any width.
+        Scales learnt from the rewards, and a prior mean that follows them (``"auto"``), void the
+        guarantee of any width.
         """
         after_the_fact = self._rules.hindsight or self._model.prior_mean == "auto"
-        void = after_the_fact or self._model.shares
-        return None if void else self._rules.width.probability
+        return None if after_the_fact else self._rules.width.probability
 
     @property
     def counts(self) -> dict[Label, int]:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.belief import gaps
-from contextgap.models import KeepsHistory
+from contextgap.belief import Belief, gaps
+from contextgap.models import KeepsHistory, Model
 from contextgap.widths import Width
 
 _STRETCH = 96  # steps bounded at once: more are faster to bound, fewer give tighter bounds
@@ -112,6 +112,8 @@ def smallest_gap_in_history(
     best_step = np.zeros(len(contexts), dtype=np.intp)
     if len(arms) == 1:
         return Choice(best_step, np.zeros(len(contexts)))
+    if isinstance(model, Model) and model.shares:
+        return _smallest_of_differences(model, contexts, arms, width, since)
     smallest = np.full(len(contexts), np.inf)
     intervals = _intervals(model, contexts, arms, width, since)
     for first in reversed(range(0, intervals.steps, _STRETCH)):
@@ -129,11 +131,26 @@ def smallest_gap_in_history(
     return Choice(at_best.argmin(axis=-1), at_best.min(axis=-1))
 
 
+def _smallest_of_differences(
+    model: KeepsHistory, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
+) -> Choice:
+    """Do the same where arms share what they learn: gaps then bound differences."""
+    history = model.history(contexts, arms, since)
+    arm = np.zeros(len(contexts), dtype=np.intp)
+    smallest = np.full(len(contexts), np.inf)
+    for step in range(len(history.steps)):
+        belief = Belief(history.at(step), width)
+        gap = belief.gap.min(axis=-1)
+        better = gap < smallest
+        arm[better], smallest[better] = belief.leader[better], gap[better]
+    return Choice(arm, smallest)
+
+
 def _intervals(
     model: KeepsHistory, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
 ) -> _Intervals:
     lower, upper = [], []
-    states, steps = model.history(contexts, arms, since)
+    states, steps, _ = model.history(contexts, arms, since)
     for posterior in states:
         half = width.half_width(posterior)
         if np.may_share_memory(half, posterior.std):

@@ -19,6 +19,7 @@ APART, TAIL = 0.2, 4.0  # of single bandwidths around the others: a Student t di
 SLOPE, SLOPE_SPREAD = -2.0, 2.0  # of a linear trend's weight
 OFFSET_SPREAD = 1.0  # of the constant part's weight, around 1
 RATIO, RATIO_SPREAD = math.log(0.01), 3.0  # of the ridge over the reward scale
+LOGIT_SPREAD = 2.0  # of the correlation between arms, its logit around 0
 TRUST = 1.0  # observations that the first guess of the reward scale is worth
 
 

@@ -13,15 +13,19 @@ from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
 from contextgap.tuning.criteria import CRITERIA
 from contextgap.tuning.report import Candidate, Tuning
-from contextgap.tuning.sample import MOST_OPERATIONS, looked_at
+from contextgap.tuning.sample import MOST_OPERATIONS, Data, part_of
 from contextgap.tuning.search import Scales, Search
 from contextgap.tuning.terms import Terms
+from contextgap.tuning.together import MOST_SHARED, shared
 
 # Starting points are tried on as many observations as cost this much; the best continues on all.
 _ROUGH = 3 * 100**3
 _ROUGH_STEPS, _STEPS = 12, 40
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
+# By how many nats arms that share must be better than arms that have nothing in common, unless
+# they have features: who describes arms expects that similar ones do alike.
+_SHARED_MARGIN = 3.0
 # Ratios of noise and weights of the arms' levels that the cautious model chooses from.
 _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
 # Rewards per arm, and in all, needed to conclude that contexts do not matter. After that
@@ -31,14 +35,15 @@ _PER_ARM, _IN_ALL = 10, 40
 _SMOOTH = ("gaussian", "matern")
 _CONTEXTUAL = ("linear", *_SMOOTH)
 
-Data = tuple[list[FloatArray], list[FloatArray]]
-
 
 def learn(
     contexts: Sequence[FloatArray],
     rewards: Sequence[FloatArray],
     kernel: Kernel | None = None,
     criterion: str = "evidence",
+    *,
+    alone: bool = False,
+    features: FloatArray | None = None,
 ) -> tuple[Scales, Tuning]:
     """Return the scales that explain the observations best, and a report of the search.
 
@@ -51,12 +56,16 @@ def learn(
         chosen too.
     criterion
         "evidence" or "loo".
+    alone
+        Whether to take for granted that arms have nothing in common.
+    features
+        Of all arms, shape (arms, p).
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
-    heard = [(x, y) for x, y in zip(contexts, rewards, strict=True) if len(y)]
-    everything = [x for x, _ in heard], [y for _, y in heard]
-    fit = _Fit(_part(everything, MOST_OPERATIONS), _part(everything, _ROUGH), criterion)
+    heard = [arm for arm, own in enumerate(rewards) if len(own)]
+    everything = [contexts[arm] for arm in heard], [rewards[arm] for arm in heard]
+    fit = _Fit(part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH), criterion)
     found = {"constant": fit.best(Terms(Constant()))}
     found |= _contextual(fit) if kernel is None else {"given": fit.best(Terms.of(kernel))}
     scales = {name: each.search.scales(each.theta) for name, each in found.items()}
@@ -67,6 +76,24 @@ def learn(
         scales["cautious"] = _cautious(fit)
     candidates = _compared(scales, looked)
     chosen, reason = _chosen(candidates, enough)
+    if not alone and len(heard) > 1 and count <= MOST_SHARED:
+        own = None if features is None else features[heard]
+        for base in _bases(candidates):
+            search, theta, _ = found[base]
+            joint = shared(search.terms, theta, everything, criterion, own)
+            if joint is None:
+                continue
+            candidate = Candidate(
+                "shared",
+                candidates[base].advantage + joint.gain,
+                explained(joint.scales.errors, joint.rewards),
+            )
+            if "shared" in candidates and candidate.advantage < candidates["shared"].advantage:
+                continue
+            candidates["shared"] = candidate
+            scales["shared"] = _of_all_arms(joint.scales, features)
+            if _clearly_shared(candidates, _SHARED_MARGIN if features is None else 0.0):
+                chosen, reason = "shared", _why_shared(base, scales["shared"], joint.gain)
     return scales[chosen], Tuning(
         criterion, count, used, tuple(candidates.values()), chosen, reason
     )
@@ -90,16 +117,6 @@ def errors_of_averages(rewards: FloatArray, overall: float) -> FloatArray:
     if count == 1:
         return rewards - overall
     return np.asarray((rewards - rewards.mean()) * (count / (count - 1)))
-
-
-def _part(data: Data, operations: float) -> Data:
-    """Return each arm's observations, thinned out to the number that may be used."""
-    contexts, rewards = data
-    places = looked_at(contexts, rewards, operations)
-    return (
-        [x[own] for x, own in zip(contexts, places, strict=True)],
-        [y[own] for y, own in zip(rewards, places, strict=True)],
-    )
 
 
 class _Found(NamedTuple):
@@ -166,6 +183,42 @@ def _cautious(fit: _Fit) -> Scales:
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
     tried = [search.scales(theta) for theta in thetas]
     return max(tried, key=lambda scales: explained(scales.errors, fit.data[1]))
+
+
+def _bases(candidates: dict[str, Candidate]) -> list[str]:
+    """Return the kernels to try with arms that share: the most probable, and a smooth one.
+
+    Together the arms may show what one arm's rewards are too few for.
+    """
+    if "given" in candidates:
+        return ["given"]
+    best = _most_probable(candidates, *_CONTEXTUAL).name
+    return list(dict.fromkeys([best, _most_probable(candidates, *_SMOOTH).name]))
+
+
+def _of_all_arms(scales: Scales, features: FloatArray | None) -> Scales:
+    """Return scales learnt from the arms observed, with the features of all arms."""
+    if features is None or scales.alike is None:
+        return scales
+    rows = tuple(map(tuple, features.tolist()))
+    return replace(scales, alike=replace(scales.alike, features=rows))
+
+
+def _clearly_shared(candidates: dict[str, Candidate], margin: float) -> bool:
+    """Whether arms that share are more probable by a margin than others, and predict well."""
+    together = candidates["shared"]
+    others = [each for name, each in candidates.items() if name not in ("shared", "cautious")]
+    rival = max(each.advantage for each in others)
+    predicts = together.explained > max(0.0, candidates["constant"].explained)
+    return predicts and together.advantage >= rival + margin
+
+
+def _why_shared(base: str, scales: Scales, gain: float) -> str:
+    sharing = 0.0 if scales.alike is None else scales.alike.sharing
+    return (
+        f"the {base} model with arms that share what they learn, correlation {sharing:.2f}, is "
+        f"{gain:.1f} nats more probable than with arms that have nothing in common"
+    )
 
 
 def _compared(scales: dict[str, Scales], rewards: Sequence[FloatArray]) -> dict[str, Candidate]:

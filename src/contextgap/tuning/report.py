@@ -17,13 +17,14 @@ class Candidate:
     ----------
     name
         "constant" (every arm a constant), "linear", "gaussian" or "matern"; "given" for a kernel of
-        the user's.
+        the user's; "shared" for the best of these with arms that share what they learn.
     advantage
         By how many nats the criterion prefers it to the constant model: its log odds, prior
         included.
     explained
         Share of the squared error of the arms' averages that it explains, every reward predicted
-        from its arm's others. At most 1; below 0 where the averages predict better.
+        from its arm's others, or from all others where arms share. At most 1; below 0 where the
+        averages predict better.
     """
 
     name: str

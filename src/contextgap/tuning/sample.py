@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,12 +14,29 @@ from contextgap.base.arrays import FloatArray, IntArray
 MOST_OPERATIONS = 2 * 600**3
 
 
+Data: TypeAlias = tuple[list[FloatArray], list[FloatArray]]  # contexts and rewards, by arm
+
+
+def part_of(data: Data, operations: float, power: int = 3) -> Data:
+    """Return each arm's observations, thinned out to the number that may be used."""
+    contexts, rewards = data
+    places = looked_at(contexts, rewards, operations, power)
+    return (
+        [x[own] for x, own in zip(contexts, places, strict=True)],
+        [y[own] for y, own in zip(rewards, places, strict=True)],
+    )
+
+
 def looked_at(
     contexts: Sequence[FloatArray],
     rewards: Sequence[FloatArray],
     operations: float = MOST_OPERATIONS,
+    power: int = 3,
 ) -> list[IntArray]:
     """Return, for every arm, the places of the observations to use, evenly spread over time.
+
+    Those of an arm with n of them cost n to the power given; all together cost at most
+    ``operations``.
 
     Repeated observations at one context count once if they always agree to the last digit: their
     noise does not change between visits, so it would be mistaken for no noise, and the function for
@@ -28,7 +46,7 @@ def looked_at(
     firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
     if all(first is not None for first in firsts):
         places = [first for first in firsts if first is not None]
-    most = _most_each([len(own) for own in places], operations)
+    most = _most_each([len(own) for own in places], operations, power)
     return [evenly(own, most) for own in places]
 
 
@@ -55,12 +73,12 @@ def _first_visits(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:
     return np.asarray(np.sort(np.unique(contexts, axis=0, return_index=True)[1]))
 
 
-def _most_each(counts: Sequence[int], operations: float) -> int:
-    """Return how many observations each arm may have, if factorising n of them takes n³ steps."""
+def _most_each(counts: Sequence[int], operations: float, power: int) -> int:
+    """Return how many observations each arm may have, if n of them cost n to a power."""
     ordered = np.sort(np.asarray(counts, dtype=np.float64))
-    below = np.concatenate([[0.0], np.cumsum(ordered**3)[:-1]])
+    below = np.concatenate([[0.0], np.cumsum(ordered**power)[:-1]])
     left = np.arange(len(ordered), 0, -1)
-    allowed = np.cbrt(np.maximum(operations - below, 0.0) / left)
+    allowed = (np.maximum(operations - below, 0.0) / left) ** (1 / power)
     fits = np.flatnonzero(allowed < ordered)
     return int(allowed[fits[0]]) if len(fits) else int(ordered[-1])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Gaussian
 from contextgap.kernels.base import Kernel
 from contextgap.kernels.stationary import Stationary
+from contextgap.models import Alike
 from contextgap.tuning.beliefs import SLOPE, TRUST, bandwidth_beliefs, weight_beliefs
 from contextgap.tuning.criteria import CRITERIA, Score
 from contextgap.tuning.sample import nearest_distance
+from contextgap.tuning.sharing import Sharing
 from contextgap.tuning.terms import Terms
 
 _SHORTEST, _LONGEST = math.log(1e-3), math.log(1e2)  # of a bandwidth, in the search's units
@@ -44,7 +46,10 @@ class Scales:
         The criterion's value and the prior, in nats for all observations used; only differences
         mean anything.
     errors
-        Each reward minus its prediction from the other rewards of its arm, one array per arm.
+        Each reward minus its prediction from the other rewards of its arm, one array per arm; or
+        from all others, where arms share.
+    alike
+        The correlations of arms; None if they have nothing in common.
     """
 
     kernel: Kernel
@@ -52,14 +57,24 @@ class Scales:
     prior_mean: float
     loss: float
     errors: tuple[FloatArray, ...]
+    alike: Alike | None = None
+
+
+class _Part(NamedTuple):
+    """A group's kernel values, their slopes, and how alike the arms of its observations are."""
+
+    values: FloatArray
+    steepness: FloatArray | None
+    alike: FloatArray | None
 
 
 class Search:
     """The search for a kernel's scales, from one array of contexts and one of rewards per arm.
 
     The search variable θ holds the logarithms of the bandwidths, in units of √d standard deviations
-    of their column; of slope and offset, where the kernel has them; and of ratio, the ridge over
-    the reward scale. No arm's arrays are empty.
+    of their column; of slope and offset, where the kernel has them; what ``Sharing`` says, where
+    arms share what they learn; and of ratio, the ridge over the reward scale. No arm's arrays are
+    empty. Arms that share are one group of observations, others one group each.
     """
 
     def __init__(
@@ -68,8 +83,12 @@ class Search:
         contexts: Sequence[FloatArray],
         rewards: Sequence[FloatArray],
         criterion: str,
+        sharing: Sharing | None = None,
     ) -> None:
         everything, heard = np.vstack(contexts), np.concatenate(rewards)
+        self.sharing = sharing
+        if sharing is not None:
+            contexts, rewards = [everything], [heard]
         self.terms, self.rewards = terms, list(rewards)
         self.criterion = CRITERIA[criterion]
         self.reference = _reference(everything, len(terms.bandwidths))
@@ -93,6 +112,13 @@ class Search:
         self.share = len(np.unique(everything, axis=0)) / len(everything)
         variance = float(heard.var())
         self.guess = variance if variance > 0 else 1.0
+
+    @property
+    def _alike(self) -> slice:
+        """Where in the search variable the correlations of arms are."""
+        first = len(self.reference) + (self.terms.trend is not None)
+        first += self.terms.offset is not None
+        return slice(first, first + (0 if self.sharing is None else self.sharing.size))
 
     def starts(self) -> list[FloatArray]:
         """Return starting points: some for any data, and the kernel's own scales."""
@@ -122,12 +148,17 @@ class Search:
             raise ValueError("no setting explains the observations")
         terms = self._terms(theta)
         terms = terms.with_bandwidths(terms.bandwidths * self.reference)
+        errors, alike = score.errors, None
+        if self.sharing is not None:
+            errors = np.split(errors[0], np.cumsum(self.sharing.counts)[:-1])
+            alike = self.sharing.alike(theta[self._alike])
         return Scales(
             kernel=terms.scaled(score.reward_scale),
             ridge=math.exp(theta[-1]) * score.reward_scale,
             prior_mean=score.prior_mean,
             loss=self.share * score.loss + self._beliefs(theta)[0],
-            errors=tuple(score.errors),
+            errors=tuple(errors),
+            alike=alike,
         )
 
     def loss_and_slope(self, theta: FloatArray) -> tuple[float, FloatArray]:
@@ -137,34 +168,42 @@ class Search:
             return _HOPELESS, np.zeros(len(theta))
         slope = np.zeros(len(theta))
         count = len(self.reference)
-        for arm, (matrix, steepness) in enumerate(zip(score.slopes, parts, strict=True)):
+        for group, (matrix, part) in enumerate(zip(score.slopes, parts, strict=True)):
+            inner = matrix if part.alike is None else matrix * part.alike
             place = count
-            if count:
-                weights = matrix * steepness
-                slope[:count] += self._bandwidth_slopes(self.contexts[arm], weights, theta)
+            if part.steepness is not None:
+                weights = inner * part.steepness
+                slope[:count] += self._bandwidth_slopes(self.contexts[group], weights, theta)
             if self.terms.trend is not None:
-                slope[place] += math.exp(theta[place]) * np.vdot(matrix, self.trends[arm])
+                slope[place] += math.exp(theta[place]) * np.vdot(inner, self.trends[group])
                 place += 1
             if self.terms.offset is not None:
-                slope[place] += math.exp(theta[place]) * matrix.sum()
+                slope[place] += math.exp(theta[place]) * inner.sum()
+            if self.sharing is not None:
+                slope[self._alike] += self.sharing.slopes(theta[self._alike], matrix * part.values)
             slope[-1] += math.exp(theta[-1]) * matrix.trace()
         loss, prior_slope = self._beliefs(theta)
         return self.share * score.loss + loss, self.share * slope + prior_slope
 
-    def _score(self, theta: FloatArray) -> tuple[Score | None, list[Any]]:
+    def _score(self, theta: FloatArray) -> tuple[Score | None, list[_Part]]:
         terms, ratio = self._terms(theta), math.exp(theta[-1])
+        alike = None
+        if self.sharing is not None:
+            by_arm = self.sharing.alike(theta[self._alike]).matrix(len(self.sharing.counts))
+            alike = self.sharing.spread(by_arm)
         covariances, parts = [], []
-        for arm, x in enumerate(self.contexts):
+        for group, x in enumerate(self.contexts):
             if isinstance(terms.main, Stationary):
                 values, steepness = terms.main.with_slopes(x)
             else:
-                values, steepness = self.fixed[arm], None
-            covariance = values + (terms.offset or 0.0)
+                values, steepness = self.fixed[group], None
+            values = values + (terms.offset or 0.0)
             if terms.trend is not None:
-                covariance += terms.slope * self.trends[arm]
+                values += terms.slope * self.trends[group]
+            covariance = values.copy() if alike is None else values * alike
             covariance[np.diag_indices_from(covariance)] += ratio
             covariances.append(covariance)
-            parts.append(steepness)
+            parts.append(_Part(values, steepness, alike))
         return self.criterion(covariances, self.rewards, self.guess, TRUST), parts
 
     def _bandwidth_slopes(
@@ -178,11 +217,15 @@ class Search:
 
     def _beliefs(self, theta: FloatArray) -> tuple[float, FloatArray]:
         count, slope = len(self.reference), np.zeros(len(theta))
-        loss, slope[count:] = weight_beliefs(
-            theta[count:],
+        weights = np.r_[count : self._alike.start, len(theta) - 1]
+        loss, slope[weights] = weight_beliefs(
+            theta[weights],
             trend=self.terms.trend is not None,
             offset=self.terms.offset is not None,
         )
+        if self.sharing is not None:
+            more, slope[self._alike] = self.sharing.beliefs(theta[self._alike])
+            loss += more
         if count:
             more, slope[:count] = bandwidth_beliefs(theta[:count])
             loss += more
@@ -191,7 +234,7 @@ class Search:
     def _terms(self, theta: FloatArray) -> Terms:
         count = len(self.reference)
         terms = self.terms.with_bandwidths(np.exp(theta[:count]))
-        weights = np.exp(theta[count:-1]).tolist()
+        weights = np.exp(theta[count : self._alike.start]).tolist()
         if terms.offset is not None:
             terms = replace(terms, offset=weights.pop())
         return replace(terms, slope=weights.pop()) if terms.trend is not None else terms
@@ -204,12 +247,14 @@ class Search:
         bandwidths = np.clip(np.full(len(self.reference), level), self.shortest, _LONGEST)
         weights = [] if self.terms.trend is None else [SLOPE]
         weights += [] if self.terms.offset is None else [offset]
-        return np.concatenate([bandwidths, weights, [math.log(ratio)]])
+        alike = np.empty(0) if self.sharing is None else self.sharing.start(0.5)
+        return np.concatenate([bandwidths, weights, alike, [math.log(ratio)]])
 
     def _bounds(self) -> list[tuple[float, float]]:
         weights = (self.terms.trend is not None) + (self.terms.offset is not None)
         bounds = [(self.shortest, _LONGEST)] * len(self.reference)
-        return [*bounds, *[_WEIGHTS] * weights, _RATIOS]
+        alike = [] if self.sharing is None else self.sharing.bounds
+        return [*bounds, *[_WEIGHTS] * weights, *alike, _RATIOS]
 
 
 def _reference(contexts: FloatArray, bandwidths: int) -> FloatArray:

@@ -1,0 +1,81 @@
+"""How alike arms are: the correlations between their expected rewards at one context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+
+# Similarities of features do not fall below this: exports divide by them.
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Correlations of arms: B = sharing · F + (1 − sharing) · I.
+
+    Without features F is 1 everywhere. With them F is a Gaussian kernel of the features: arms with
+    the same features have the correlation ``sharing``, and distant ones have nothing in common.
+
+    Parameters
+    ----------
+    sharing
+        Above 0 and below 1.
+    features
+        One tuple of numbers per arm; None if arms have no features.
+    bandwidths
+        Of the features, one per column.
+    """
+
+    sharing: float
+    features: tuple[tuple[float, ...], ...] | None = None
+    bandwidths: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        sharing = checks.positive("sharing", self.sharing, "a correlation such as 0.5")
+        if sharing >= 1:
+            raise ValueError(f"sharing must be below 1, got {self.sharing!r}")
+        object.__setattr__(self, "sharing", sharing)
+        widths = [checks.positive("bandwidths", width, "of features") for width in self.bandwidths]
+        object.__setattr__(self, "bandwidths", tuple(widths))
+        if self.features is None:
+            return
+        rows = tuple(tuple(checks.real("features", x) for x in row) for row in self.features)
+        if any(len(row) != len(widths) for row in rows):
+            raise ValueError(f"features must have {len(widths)} numbers per arm, one per bandwidth")
+        object.__setattr__(self, "features", rows)
+
+    @cached_property
+    def similar(self) -> FloatArray:
+        """F, shape (arms, arms); a single 1 without features."""
+        if self.features is None:
+            return np.ones((1, 1))
+        points = np.array(self.features).reshape(len(self.features), -1) / self.bandwidths
+        apart = np.square(points[:, None] - points).sum(axis=-1)
+        return np.asarray(np.maximum(np.exp(-0.5 * apart), _LEAST))
+
+    def matrix(self, n_arms: int) -> FloatArray:
+        """Return B, shape (arms, arms)."""
+        return np.asarray(self.sharing * self.similar + (1 - self.sharing) * np.eye(n_arms))
+
+    def with_arm(self, features: Sequence[float] | None) -> Alike:
+        """Return the correlations with one more arm."""
+        if self.features is None or features is None:
+            return self
+        return replace(self, features=(*self.features, tuple(features)))
+
+    def settings(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        if self.features is None:
+            return {"sharing": self.sharing}
+        return {
+            "sharing": self.sharing,
+            "features": [list(row) for row in self.features],
+            "bandwidths": list(self.bandwidths),
+        }

@@ -1,0 +1,75 @@
+"""What tuning learns about how alike arms are: one correlation, and bandwidths of arm features."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.kernels import Gaussian
+from contextgap.models import Alike
+from contextgap.tuning.beliefs import LOGIT_SPREAD, bandwidth_beliefs
+
+_LOGITS = (-7.0, 7.0)
+_BANDWIDTHS = (math.log(1e-2), math.log(1e2))  # in units of √p standard deviations over the arms
+
+
+class Sharing:
+    """The part of the search variable that says how alike arms are.
+
+    It holds the logit of the correlation and the logarithms of the features' bandwidths.
+
+    Parameters
+    ----------
+    counts
+        How many observations each of the arms has; observations come arm after arm.
+    features
+        Of those arms, shape (arms, p); None if they have none.
+    """
+
+    def __init__(self, counts: IntArray, features: FloatArray | None = None) -> None:
+        self.counts, self.features = counts, features
+        self.reference = np.empty(0)
+        if features is not None:
+            self.reference = np.asarray(Gaussian.from_contexts(features).bandwidth)
+        self.size = 1 + len(self.reference)
+        self.bounds = [_LOGITS, *[_BANDWIDTHS] * len(self.reference)]
+        self._firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+
+    def start(self, sharing: float) -> FloatArray:
+        """Return the point for a correlation, with the features' bandwidths as believed."""
+        return np.concatenate([[math.log(sharing / (1 - sharing))], np.zeros(self.size - 1)])
+
+    def beliefs(self, part: FloatArray) -> tuple[float, FloatArray]:
+        """Return minus the log density of a point, up to a constant, and its slope."""
+        loss, slope = 0.5 * (part[0] / LOGIT_SPREAD) ** 2, np.array([part[0] / LOGIT_SPREAD**2])
+        if self.size > 1:
+            more, slopes = bandwidth_beliefs(part[1:])
+            return loss + more, np.append(slope, slopes)
+        return loss, slope
+
+    def alike(self, part: FloatArray) -> Alike:
+        """Return the correlations at a point."""
+        sharing = 1 / (1 + math.exp(-part[0]))
+        if self.features is None:
+            return Alike(sharing)
+        rows = tuple(map(tuple, self.features.tolist()))
+        return Alike(sharing, rows, tuple((self.reference * np.exp(part[1:])).tolist()))
+
+    def spread(self, matrix: FloatArray) -> FloatArray:
+        """Return a table of arms as one of observations."""
+        return np.repeat(np.repeat(matrix, self.counts, axis=0), self.counts, axis=1)
+
+    def slopes(self, part: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return the slope of Σ weights · B, both tables of observations."""
+        alike = self.alike(part)
+        by_arm = np.add.reduceat(np.add.reduceat(weights, self._firsts, 0), self._firsts, 1)
+        common = alike.similar * by_arm
+        rho = alike.sharing
+        slopes = [rho * (1 - rho) * (common.sum() - by_arm.trace())]
+        if self.features is not None:
+            for column, width in zip(self.features.T, alike.bandwidths, strict=True):
+                apart = np.square((column[:, None] - column) / width)
+                slopes.append(rho * (common * apart).sum())
+        return np.array(slopes)
