@@ -60,7 +60,8 @@ def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]
     table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
         numeric = any(isinstance(row[place], int | float) for row in rows)
-        table.add_column(header, justify="right" if numeric else "left")
+        # Folded: the end of a long name, cut off, may be all that tells it from others.
+        table.add_column(header, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         # Escaped: units in brackets, as in "speed [rpm]", are not markup.
         table.add_row(*(f"{x:.3g}" if isinstance(x, float) else escape(str(x)) for x in row))
