@@ -166,12 +166,15 @@ def test_losses_of_quality_are_no_factors(new, tmp_path):
     assert "times_as_long" not in found["selections"][0]
 
 
-def test_long_names_are_not_cut(folder, tmp_path):
+def test_long_names_are_not_cut_and_solvers_not_broken(folder, tmp_path):
     path, name = tmp_path / "new.csv", "family/" + "x" * 90 + "/7"
     path.write_text(f"instance_id,big\n{name},0.5\n")
+    runs = folder / "algorithm_runs.arff"
+    runs.write_text(runs.read_text().replace(",1,b,", f",1,{'solver-b-' * 3},"))
     shown = call("select", folder, "--instance", path, "--out", tmp_path / "out").stdout
-    cells = [line.split("│")[1].strip() for line in shown.splitlines() if line.startswith("│")]
-    assert "".join(cells) == name
+    lines = [line.split("│") for line in shown.splitlines() if line.startswith("│")]
+    assert "".join(cells[1].strip() for cells in lines) == name
+    assert lines[0][2].strip() == "solver-b-" * 3
 
 
 @pytest.mark.parametrize(

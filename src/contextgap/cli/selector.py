@@ -135,7 +135,7 @@ def _show(selector: Selector, selections: Sequence[Selection]) -> None:
         lines = [
             [*names, loss, _factor(loss), bound, _factor(bound)] for *names, loss, bound in lines
         ]
-    print_table(title, headers, lines)
+    print_table(title, headers, lines, unbroken=["solver"])
     if selector.runtime:
         out.print("loss: log10 of how many times as long as the best solver it takes")
     else:
