@@ -2,55 +2,20 @@
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from contextgap.experiments import select_algorithms, summarise_selection
+from contextgap.experiments import learn_selector, select_algorithms, summarise_selection
+from contextgap.policy import Policy
 from contextgap.problems import AlgorithmSelection
 from tests.cli.test_policies import call
-from tests.problems.algorithm_selection.writing import NEW_DIALECT, write
-
-ROWS = 36
-
-
-def written(folder, name="TOY", quality=False):
-    """Solver a is fast where x is small, b where it is large, c nowhere."""
-    folder.mkdir(exist_ok=True)
-    x = np.random.default_rng(len(name)).uniform(-1, 1, ROWS)
-    seconds = 10 ** np.column_stack([1 + x, 1 - x, np.full(ROWS, 1.5)])
-    ids = [f"i{row}" for row in range(ROWS)]
-    runs = [
-        f"{ids[row]},1,{solver},{seconds[row, place]},ok"
-        for row in range(ROWS)
-        for place, solver in enumerate("abc")
-    ]
-    head = "@RELATION t\n@ATTRIBUTE instance_id STRING\n@ATTRIBUTE repetition NUMERIC\n"
-    kind = "@ATTRIBUTE algorithm STRING\n@ATTRIBUTE runtime NUMERIC\n"
-    status = "@ATTRIBUTE runstatus {ok, timeout}\n@DATA\n"
-    description = NEW_DIALECT.replace("TOY", name)
-    if quality:
-        description = description.replace(
-            "performance_type:\n- runtime", "performance_type: solution_quality"
-        )
-    return write(
-        folder,
-        description=description,
-        algorithm_runs=head + kind + status + "\n".join(runs) + "\n",
-        feature_values=head
-        + "@ATTRIBUTE big NUMERIC\n@DATA\n"
-        + "".join(f"{name},1,{value}\n" for name, value in zip(ids, x, strict=True)),
-        feature_runstatus=None,
-        feature_costs=None,
-        cv=head
-        + "@ATTRIBUTE fold NUMERIC\n@DATA\n"
-        + "".join(f"{name},1,{row % 2 + 1}\n" for row, name in enumerate(ids)),
-    )
+from tests.export.compilers import COMPILERS
+from tests.problems.algorithm_selection.writing import ROWS, write_larger
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return written(tmp_path / "toy")
+    return write_larger(tmp_path / "toy")
 
 
 def small(tmp_path, *more):
@@ -58,7 +23,7 @@ def small(tmp_path, *more):
 
 
 def test_the_table_is_the_summary_and_fits_80_columns(folder, tmp_path):
-    other = written(tmp_path / "other", "QUALITIES", quality=True)
+    other = write_larger(tmp_path / "other", "QUALITIES", quality=True)
     shown = call("select", folder, other, *small(tmp_path, "--choose", "--seeds", "1")).stdout
     lines = shown.splitlines()
     table = lines[: next(i for i, line in enumerate(lines) if line.startswith("*"))]
@@ -119,3 +84,121 @@ def test_mistakes_are_named_before_any_work_begins(folder, tmp_path, arguments, 
     result = call("select", *given, *small(tmp_path), code=2)
     assert message in result.stderr
     assert not list((tmp_path / "out").glob("parts/*.json"))
+
+
+@pytest.fixture
+def new(tmp_path):
+    """New instances: two clear ones and one that says nothing."""
+    path = tmp_path / "new.csv"
+    path.write_text("instance_id,big,colour\nsmall,-0.9,red\nlarge,0.9,red\ngap,?,red\n")
+    return path
+
+
+def test_one_solver_for_a_new_instance(folder, new, tmp_path):
+    out = tmp_path / "out"
+    shown = call("select", folder, "--instance", new, "--budget", "2", "--out", out).stdout
+    selector = learn_selector(AlgorithmSelection(folder).load(), budget=2)
+    for each in selector.select(selector.read(new)):
+        (line,) = [line for line in shown.splitlines() if line.split()[1:2] == [each.instance]]
+        numbers = (each.expected_loss, 10**each.expected_loss, each.bound, 10**each.bound)
+        cells = [each.instance, each.solver, *(f"{number:.3g}" for number in numbers)]
+        assert [cell.strip() for cell in line.strip("│").split("│")] == cells
+    assert max(map(len, shown.splitlines()[:10])) <= 80
+    assert "bounds: heuristic" in shown
+    assert "columns not used: colour" in shown
+    assert sorted(path.name for path in out.iterdir()) == [
+        "contexts.csv",
+        "selector.cgap",
+        "selector.json",
+    ]
+
+
+def test_a_saved_selector_is_asked_without_its_scenario(folder, new, tmp_path):
+    out = tmp_path / "out"
+    first = json.loads(call("select", folder, "--instance", new, "--out", out, "--json").stdout)
+    again = json.loads(call("select", out, "--instance", new, "--out", out, "--json").stdout)
+    assert again == first
+    assert [each["solver"] for each in first["selections"][:2]] == ["a", "b"]
+    assert first["columns_not_used"] == ["colour"]
+    assert first["bounds"] == "heuristic"
+    assert first["runs"] == ROWS
+    loss = first["selections"][0]["expected_loss"]
+    assert first["selections"][0]["times_as_long"] == pytest.approx(10**loss)
+    result = call("select", out, "--instance", new, "--budget", "2", code=2)
+    assert "holds a selector that was learnt before" in result.stderr
+
+
+def test_other_commands_know_the_selector(folder, new, tmp_path):
+    out = tmp_path / "out"
+    graph, code = tmp_path / "selector.onnx", tmp_path / "c"
+    more = ["--instance", new, "--onnx", graph, "--c", code, "--out", out, "--json"]
+    found = json.loads(call("select", folder, *more).stdout)
+    policy, contexts = out / "selector.cgap", out / "contexts.csv"
+    told = json.loads(call("recommend", policy, contexts, "--json").stdout)
+    assert [each["arm"] for each in told] == [each["solver"] for each in found["selections"]]
+    assert [each["regret_bound"] for each in told] == [
+        each["bound"] for each in found["selections"]
+    ]
+    result = call("recommend", policy, new, code=2)
+    assert "there is no column 'prepared big'" in result.stderr
+    for export in (graph, code) if COMPILERS else (graph,):
+        compared = call("verify", policy, export, "--contexts", contexts, "--count", 50, "--json")
+        assert json.loads(compared.stdout)["passed"]
+    assert found["written"]["onnx"] == str(graph)
+    assert found["written"]["c"] == str(code)
+
+
+@pytest.mark.parametrize("option", ["--selector", "--onnx", "--c"])
+def test_a_selector_without_any_instance(folder, tmp_path, option):
+    target = [] if option == "--selector" else [tmp_path / "exported"]
+    shown = call("select", folder, option, *target, "--out", tmp_path / "out").stdout
+    assert shown.startswith(f"TOY: 3 solvers, {ROWS} runs, contextual-gap\n")
+    assert Policy.load(tmp_path / "out" / "selector.cgap").arms == ("a", "b", "c")
+    assert all(path.exists() for path in target)
+    assert not (tmp_path / "out" / "parts").exists()
+
+
+def test_losses_of_quality_are_no_factors(new, tmp_path):
+    folder = write_larger(tmp_path / "quality", quality=True)
+    more = ["--instance", new, "--out", tmp_path / "out"]
+    assert "times" not in call("select", folder, *more).stdout
+    found = json.loads(call("select", tmp_path / "out", *more, "--json").stdout)
+    assert "times_as_long" not in found["selections"][0]
+
+
+def test_long_names_are_not_cut_and_solvers_not_broken(folder, tmp_path):
+    path, name = tmp_path / "new.csv", "family/" + "x" * 90 + "/7"
+    path.write_text(f"instance_id,big\n{name},0.5\n")
+    runs = folder / "algorithm_runs.arff"
+    runs.write_text(runs.read_text().replace(",1,b,", f",1,{'solver-b-' * 3},"))
+    shown = call("select", folder, "--instance", path, "--out", tmp_path / "out").stdout
+    lines = [line.split("│") for line in shown.splitlines() if line.startswith("│")]
+    assert "".join(cells[1].strip() for cells in lines) == name
+    assert lines[0][2].strip() == "solver-b-" * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{folder}", "--instance", "nowhere.csv"], "nowhere.csv: there is no such file"),
+        (["{folder}", "--instance", "{folder}/cv.arff"], "the suffix '.arff' is unknown"),
+        (["{folder}", "{folder}", "--instance", "{new}"], "a selector is learnt on one FOLDER"),
+        (["{folder}", "--instance", "{new}", "--budget", "1,2"], "with one --budget"),
+        (["{folder}", "--instance", "{new}", "--budget", ""], "with one --budget"),
+        (["{folder}", "--instance", "{bad}"], "line 2, attribute 'big': a number is needed"),
+        (["{folder}", "--instance", "{lacking}"], "there is no column 'big'"),
+        (["nowhere", "--instance", "{new}"], "nowhere"),
+    ],
+)
+def test_mistakes_with_instances_are_named_before_any_work(
+    folder, new, tmp_path, arguments, message
+):
+    places = {"folder": folder, "new": new}
+    for name, text in {"bad": "big\nmuch\n", "lacking": "large\n1\n"}.items():
+        places[name] = tmp_path / f"{name}.csv"
+        places[name].write_text(text)
+    given = [argument.format(**places) for argument in arguments]
+    result = call("select", *given, "--out", tmp_path / "out", code=2)
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()

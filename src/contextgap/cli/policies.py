@@ -108,7 +108,7 @@ def recommend_command(
         kind = "left out"
         if bounds:
             certificate = rule.certificate(rows)
-            kind = _kind(certificate.probability)
+            kind = kind_of_bounds(certificate.probability)
             for answer, bound in zip(answers, certificate.bound.tolist(), strict=True):
                 answer |= {"regret_bound": bound, "bound": kind}
         if json:
@@ -139,7 +139,8 @@ def _write_csv(file: IO[str], sheet: Sheet, answers: list[dict[str, Any]]) -> No
         writer.writerow([*row, *answer.values()])
 
 
-def _kind(probability: float | None) -> str:
+def kind_of_bounds(probability: float | None) -> str:
+    """Return in words how far bounds can be trusted."""
     if probability is None:
         return "heuristic"
     return f"holds with probability {probability:g}"
@@ -166,7 +167,7 @@ def _describe(policy: Policy) -> dict[str, Any]:
         "prior_mean": policy.prior_mean,
         "dimension": policy.dimension,
         "columns": policy.columns,
-        "bounds": _kind(policy.probability),
+        "bounds": kind_of_bounds(policy.probability),
         "card": policy.card.describe() if _has_card(policy) else None,
     }
 
@@ -185,7 +186,7 @@ def _print_policy(title: str, policy: Policy) -> None:
         ["width", _short(policy.width)],
         ["prior mean", policy.prior_mean],
         ["context", ", ".join(policy.columns or [f"{policy.dimension} numbers"])],
-        ["bounds", _kind(policy.probability)],
+        ["bounds", kind_of_bounds(policy.probability)],
     ]
     shown = [[name, f"{x:.4g}" if isinstance(x, float) else x] for name, x in rows]
     print_table(title, ["", "value"], shown)

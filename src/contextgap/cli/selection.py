@@ -11,6 +11,7 @@ import typer
 
 from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods
 from contextgap.cli.problems import split
+from contextgap.cli.selector import ship
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
 from contextgap.experiments import select_algorithms, summarise_selection
@@ -18,7 +19,6 @@ from contextgap.experiments.compare import read_methods
 from contextgap.experiments.selection import SELECTION_METHODS
 from contextgap.experiments.selection_summary import YARDSTICK
 from contextgap.problems import AlgorithmSelection, Scenario
-from contextgap.problems.algorithm_selection.description import read_description
 from contextgap.problems.extras import study_import
 
 if TYPE_CHECKING:
@@ -45,20 +45,61 @@ def select_command(
     jobs: Jobs = CORES,
     dask: Dask = None,
     folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/select"),
+    instance: Annotated[
+        Path | None,
+        typer.Option(help="New instances to select for: a .csv or .parquet file of features."),
+    ] = None,
+    onnx: Annotated[Path | None, typer.Option(help="ONNX file for the selector.")] = None,
+    c: Annotated[Path | None, typer.Option("--c", help="Folder for the selector as C99.")] = None,
+    selector: Annotated[
+        bool,
+        typer.Option("--selector", help="Learn one selector; so do --instance, --onnx and --c."),
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Learn from few runs which solver suits which instance; continues where it stopped."""
+    """Learn from few runs which solver suits which instance.
+
+    Methods are studied by cross-validation, which continues where it stopped.
+
+    With --selector, --instance, --onnx or --c there is no study: the first method
+    learns one selector from all instances of one scenario. It is saved for later;
+    FOLDER may be where it was saved.
+
+    For new instances it prints the solver, the loss against the best one that is
+    expected, in units of reward, and a bound on that loss.
+    """
+    with complaints():
+        names = list(read_methods(split(methods) or []))
+        budgets = _read_budgets(budget)
+        if selector or instance or onnx or c:
+            if len(folders) != 1 or len(budgets) != 1:
+                raise ValueError("a selector is learnt on one FOLDER, with one --budget")
+            how = {"method": names[0], "budget": budgets[0], "choose": choose}
+            ship(folders[0], instance, how, folder, onnx, c, json)
+            return
+    _study(folders, names, budgets, range(seeds), choose, jobs, dask, folder, json)
+
+
+def _study(
+    folders: Sequence[Path],
+    names: Sequence[str],
+    budgets: Sequence[float],
+    seeds: Sequence[int],
+    choose: bool,
+    jobs: int,
+    dask: str | None,
+    folder: Path,
+    json: bool,
+) -> None:
     from contextgap.report.selection import selection_report
     from contextgap.report.studies import write
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
-        names = list(read_methods(split(methods) or []))
-        budgets = _read_budgets(budget)
         scenarios = _read_scenarios(folders)
         how: dict[str, Any] = {
             "budget": budgets,
-            "seeds": range(seeds),
+            "seeds": seeds,
             "executor": executor,
             "store": parts_of(folder),
         }
@@ -76,10 +117,7 @@ def select_command(
     if json:
         print_json({"results": summary.to_dict("records"), "report": str(page)})
         return
-    units = {
-        scenario.name: "PAR10" if read_description(path).runtime else "cost"
-        for path, scenario in zip(folders, scenarios, strict=True)
-    }
+    units = {scenario.name: "PAR10" if scenario.runtime else "cost" for scenario in scenarios}
     for (name, _), rows in summary.groupby(["scenario", "budget"], sort=False):
         _show(rows, units[str(name)])
     if choose:

@@ -55,12 +55,26 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def print_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table; numbers to three significant digits, flush right."""
+def print_table(
+    title: str,
+    headers: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    unbroken: Sequence[str] = (),
+) -> None:
+    """Print a table; numbers to three significant digits, flush right.
+
+    Where space is short, text is folded, last of all in the columns headed ``unbroken``.
+    """
     table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
         numeric = any(isinstance(row[place], int | float) for row in rows)
-        table.add_column(header, justify="right" if numeric else "left")
+        # Not cut off: the end of a long name may be all that tells it from others.
+        table.add_column(
+            header,
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=header in unbroken,
+        )
     for row in rows:
         # Escaped: units in brackets, as in "speed [rpm]", are not markup.
         table.add_row(*(f"{x:.3g}" if isinstance(x, float) else escape(str(x)) for x in row))

@@ -16,6 +16,7 @@ from contextgap.experiments.plan import Plan, plan
 from contextgap.experiments.run import Gram, Trace, run
 from contextgap.experiments.selection import select_algorithms
 from contextgap.experiments.selection_summary import summarise_selection
+from contextgap.experiments.selector import Selection, Selector, learn_selector
 from contextgap.experiments.study import Study
 from contextgap.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune
 
@@ -31,12 +32,15 @@ __all__ = [
     "Grid",
     "Plan",
     "Results",
+    "Selection",
+    "Selector",
     "Study",
     "Trace",
     "Tuning",
     "compare",
     "conduct",
     "fly",
+    "learn_selector",
     "pilot",
     "plan",
     "run",

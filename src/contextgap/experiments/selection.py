@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.labels import Label
 from contextgap.experiments.compare import read_methods
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.learner import Learner
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 SELECTION_METHODS = ("contextual-gap", "knowledge-gradient", "elimination", "uniform")
+BUDGET_HINT = "1 for one run per training instance, 0.25 for one on every fourth"
 CANDIDATES = 100
 """Instances to choose from per step; a knowledge gradient's time grows with their square."""
 
@@ -82,8 +85,9 @@ def select_algorithms(
         One row per method, seed, fold and budget: the average simple regret, and that of the single
         best solver (chosen on the training part), in units of reward; the mean performance of the
         selected algorithms, of the single best one and of the virtual best; the closed gap; the
-        mean cost of the features, which none of these includes; how many different runs were paid
-        for, and how many the full table of the training part has; the seconds that the whole
+        mean cost of the features, which none of these includes; the regret that the policy
+        expected, and on which share of the instances its bound held; how many different runs were
+        paid for, and how many the full table of the training part has; the seconds that the whole
         exploration took.
     """
     budgets = _read_budgets(budget)
@@ -97,7 +101,7 @@ def select_algorithms(
     ]
     tasks = [
         Task(
-            select_once,
+            select_on_fold,
             {
                 "train": train,
                 "test": test,
@@ -120,14 +124,13 @@ def select_algorithms(
 
 def _read_budgets(budget: Any) -> tuple[float, ...]:
     given = budget if isinstance(budget, Sequence | np.ndarray) else [budget]
-    hint = "1 for one run per training instance, 0.25 for one on every fourth"
-    read = sorted({checks.positive("budget", value, hint) for value in given})
+    read = sorted({checks.positive("budget", value, BUDGET_HINT) for value in given})
     if not read:
-        raise ValueError(f"budget must be a number or several, got none; {hint}")
+        raise ValueError(f"budget must be a number or several, got none; {BUDGET_HINT}")
     return tuple(read)
 
 
-def select_once(
+def select_on_fold(
     train: Scenario,
     test: Scenario,
     method: Method,
@@ -136,7 +139,7 @@ def select_once(
     choose: bool,
 ) -> Result:
     """Return what one method selects on one fold after each budget, and how good that is."""
-    explored = _explored(train, method, budgets, seed, choose)
+    explored = explore(train, method, budgets, seed, choose)
     return {
         "reached": [
             {"budget": budget, **_evaluated(train, test, policy), "runs_paid": runs}
@@ -146,50 +149,70 @@ def select_once(
 
 
 def _evaluated(train: Scenario, test: Scenario, policy: Policy) -> Result:
-    picks = np.asarray(policy.recommend(test.contexts), dtype=np.intp)
-    single = single_best(train)
+    places = {arm: place for place, arm in enumerate(test.arms)}
+    picks = np.array([places[arm] for arm in policy.recommend(test.contexts)], dtype=np.intp)
+    regret, single = test.regret(picks), single_best(train)
     return {
         "instances": len(test),
-        "average_regret": float(test.regret(picks).mean()),
+        "average_regret": float(regret.mean()),
         "single_best_regret": float(test.regret(np.full(len(test), single)).mean()),
         "selected": float(selected_performance(test, picks).mean()),
         "single_best": float(selected_performance(test, single).mean()),
         "virtual_best": float(test.performance.min(axis=1).mean()),
         "closed_gap": closed_gap(test, picks, train=train),
         "feature_cost": float(test.feature_cost.mean()),
+        "expected_regret": float(policy.expected_regret(test.contexts).mean()),
+        "bound_held": float((regret <= policy.certificate(test.contexts).bound).mean()),
         "runs_in_table": train.rewards.size,
     }
 
 
-def _explored(
-    train: Scenario, method: Method, budgets: Sequence[float], seed: int, choose: bool
+def explore(
+    train: Scenario,
+    method: Method,
+    budgets: Sequence[float],
+    seed: int,
+    choose: bool,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[Policy, int]]:
-    """Yield the policy after each budget, and how many different runs it took."""
-    learner = Learner(train.n_arms, method=method, seed=seed)
+    """Yield the policy after each budget, and how many different runs it took.
+
+    ``progress`` is called with the numbers of visits made and to make.
+    """
+    learner = Learner(train.arms, method=method, seed=seed)
+    places = {arm: place for place, arm in enumerate(train.arms)}
     rng = np.random.default_rng(seed)
     ran = np.zeros(train.rewards.shape, dtype=np.bool_)
     left = np.empty(0, dtype=np.intp)  # instances still to visit in this pass
-    visits = 0
-    for budget in budgets:
-        until = max(1, round(budget * len(train)))
-        for _ in range(visits, until):
+    ends = [max(1, round(budget * len(train))) for budget in budgets]
+    for start, end in pairwise([0, *ends]):
+        for visit in range(start, end):
             left = left if left.size else rng.permutation(len(train))
             place, arm = _visit(learner, train.contexts, left, rng if choose else None)
-            row = left[place]
-            if ran[row, arm]:
+            row, column = left[place], places[arm]
+            if ran[row, column]:
                 # Told again, a stored result would count as a second, independent measurement.
                 learner.drop_pending()
             else:
-                learner.tell(train.contexts[row], arm, train.observations[row, arm])
-                ran[row, arm] = True
+                learner.tell(_named(train, row), arm, train.observations[row, column])
+                ran[row, column] = True
             left = np.delete(left, place)
-        visits = until
+            if progress is not None:
+                progress(visit + 1, ends[-1])
         yield learner.freeze(), int(ran.sum())
+
+
+def _named(scenario: Scenario, row: int) -> Any:
+    """Return a row's context, by column where columns have names, for the learner to know them."""
+    context = scenario.contexts[row]
+    if scenario.columns is None:
+        return context
+    return dict(zip(scenario.columns, context.tolist(), strict=True))
 
 
 def _visit(
     learner: Learner, contexts: FloatArray, left: IntArray, rng: np.random.Generator | None
-) -> tuple[int, int]:
+) -> tuple[int, Label]:
     """Return which of the rows left comes next, and the arm to try: the first, or a choice."""
     if rng is None:
         return 0, learner.ask(contexts[left[0]])

@@ -58,6 +58,7 @@ def _yardstick(table: DataFrame, part: DataFrame) -> FloatArray | None:
 
 def _summary(part: DataFrame, uniform: FloatArray | None) -> dict[str, float]:
     means = ["average_regret", "single_best_regret", "selected", "single_best", "virtual_best"]
+    means += ["expected_regret", "bound_held"]
     weights = part["instances"].to_numpy(dtype=float)
     values = {name: part[name].to_numpy(dtype=float) for name in means}
     row = {name: float(np.average(column, weights=weights)) for name, column in values.items()}

@@ -20,6 +20,7 @@ from contextgap.methods import Method
 from contextgap.models import Model
 from contextgap.policy import shortcut
 from contextgap.policy.card import Card
+from contextgap.policy.expected import expected_regret
 from contextgap.policy.scoring import score
 from contextgap.policy.state import (
     Rules,
@@ -216,6 +217,26 @@ class Policy:
         bound = np.maximum(self._choose(rows).gap, 0.0)
         bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
         return Certificate(frozen(bound), self.probability)
+
+    def expected_regret(self, contexts: Any) -> FloatArray:
+        """Return the expected simple regret of every recommendation, as far as the policy knows.
+
+        It is the expected reward of the best arm, whichever that turns out to be, minus that of the
+        recommended one. Both are expectations under the posterior, in which arms are taken as
+        independent. As good as the model is, it is what recommendations miss on average;
+        ``certificate`` says what one may miss.
+
+        Parameters
+        ----------
+        contexts
+            One context or many.
+        """
+        rows, _ = self._read(contexts)
+        parts = [
+            expected_regret(evidence.belief.mean, evidence.belief.std, choice.arm)
+            for _, choice, evidence in self._decisions(rows)
+        ]
+        return frozen(np.concatenate([*parts, np.empty(0)]))
 
     def compress(
         self,

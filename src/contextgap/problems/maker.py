@@ -59,13 +59,19 @@ class FixedData(Maker):
 
 
 def standardised(contexts: FloatArray) -> FloatArray:
-    """Return ``contexts`` with mean 0 and standard deviation 1 in each column.
+    """Return ``contexts`` with mean 0 and standard deviation 1 in each column, or only zeros."""
+    centre, unit = scales(contexts)
+    scaled: FloatArray = (contexts - centre) / unit
+    return scaled
 
-    Constant columns become 0. Their computed deviation may be rounding error instead of zero, so
-    they are recognised by their range.
+
+def scales(contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return each column's mean and standard deviation; its value and 1 if it is constant.
+
+    The computed deviation of a constant column may be rounding error instead of zero, so constant
+    columns are recognised by their range.
     """
     spread = contexts.std(axis=0)
     constant = contexts.max(axis=0) == contexts.min(axis=0)
-    centred = np.where(constant, 0.0, contexts - contexts.mean(axis=0))
-    scaled: FloatArray = centred / np.where(constant | (spread == 0), 1.0, spread)
-    return scaled
+    centre = np.where(constant, contexts[0], contexts.mean(axis=0))
+    return centre, np.where(constant | (spread == 0), 1.0, spread)

@@ -46,7 +46,7 @@ class Sheet:
         """Whether a column, such as a time stamp, holds text throughout and not one number."""
         cells = self.cells_of(name)
         filled = [cell for cell in cells if not _is_empty(cell)]
-        return bool(filled) and all(_number(cell) is None for cell in filled)
+        return bool(filled) and all(to_number(cell) is None for cell in filled)
 
     def cells_of(self, name: str) -> list[Any]:
         """Return a column as it stands in the file."""
@@ -60,7 +60,7 @@ class Sheet:
         cells = self.cells_of(name)
         values = []
         for place, cell in zip(self.places, cells, strict=True):
-            value = _number(cell)
+            value = to_number(cell)
             if value is None or not math.isfinite(value):
                 raise ValueError(f"{self.path}, {place}, column {name!r}: {_complaint(cell)}")
             values.append(value)
@@ -164,7 +164,8 @@ def _read_parquet(path: Path) -> Sheet:
     return Sheet(path, tuple(str(name) for name in frame.columns), tuple(cells), places)
 
 
-def _number(cell: Any) -> float | None:
+def to_number(cell: Any) -> float | None:
+    """Return a cell as a float; None if it is no number."""
     if isinstance(cell, str) and "_" in cell:
         return None  # Python reads 1_000 as a number; in a table it is more likely a slip
     try:
@@ -180,6 +181,6 @@ def _is_empty(cell: Any) -> bool:
 def _complaint(cell: Any) -> str:
     if _is_empty(cell):
         return "the cell is empty; a number is needed"
-    if _number(cell) is None:
+    if to_number(cell) is None:
         return f"a number is needed, got {cell!r}"
     return f"a finite number is needed, got {cell!r}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 # parents: algorithm_selection, problems, tests, the project.
 ASLIB = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "aslib"
 
@@ -137,3 +139,41 @@ def write(folder: Path, **changed: str | None) -> Path:
         if text is not None:
             (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+ROWS = 36
+"""Instances of the larger scenario."""
+
+
+def write_larger(folder: Path, name: str = "TOY", quality: bool = False) -> Path:
+    """Write a scenario: solver a is fast where x is small, b where it is large, c nowhere."""
+    folder.mkdir(exist_ok=True)
+    x = np.random.default_rng(len(name)).uniform(-1, 1, ROWS)
+    seconds = 10 ** np.column_stack([1 + x, 1 - x, np.full(ROWS, 1.5)])
+    ids = [f"i{row}" for row in range(ROWS)]
+    runs = [
+        f"{ids[row]},1,{solver},{seconds[row, place]},ok"
+        for row in range(ROWS)
+        for place, solver in enumerate("abc")
+    ]
+    head = "@RELATION t\n@ATTRIBUTE instance_id STRING\n@ATTRIBUTE repetition NUMERIC\n"
+    kind = "@ATTRIBUTE algorithm STRING\n@ATTRIBUTE runtime NUMERIC\n"
+    status = "@ATTRIBUTE runstatus {ok, timeout}\n@DATA\n"
+    description = NEW_DIALECT.replace("TOY", name)
+    if quality:
+        description = description.replace(
+            "performance_type:\n- runtime", "performance_type: solution_quality"
+        )
+    return write(
+        folder,
+        description=description,
+        algorithm_runs=head + kind + status + "\n".join(runs) + "\n",
+        feature_values=head
+        + "@ATTRIBUTE big NUMERIC\n@DATA\n"
+        + "".join(f"{name},1,{value}\n" for name, value in zip(ids, x, strict=True)),
+        feature_runstatus=None,
+        feature_costs=None,
+        cv=head
+        + "@ATTRIBUTE fold NUMERIC\n@DATA\n"
+        + "".join(f"{name},1,{row % 2 + 1}\n" for row, name in enumerate(ids)),
+    )

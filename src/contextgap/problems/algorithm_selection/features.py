@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray
+from contextgap.problems.algorithm_selection.preparation import (
+    FailedStep,
+    Feature,
+    Preparation,
+    unskewed,
+)
 from contextgap.problems.algorithm_selection.relation import INSTANCE, REPETITION, Relation
+from contextgap.problems.maker import scales
 
 _LARGE_SKEW = 2.0  # the exponential distribution's
 
@@ -19,24 +26,29 @@ def read_features(
     values: Relation,
     statuses: Relation | None,
     steps: Mapping[str, Sequence[str]],
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return one context per instance, averaged over repetitions, and its columns' names.
+    scale: bool,
+) -> tuple[FloatArray, Preparation]:
+    """Return one context per instance, averaged over repetitions, and how it was made.
 
-    ``statuses`` says how each step of the feature computation ended, and ``steps`` which features
-    each step provides.
+    ``statuses`` says how each step of the feature computation ended, ``steps`` which features each
+    step provides, and ``scale`` whether all numbers get mean 0 and standard deviation 1.
     """
     names = values.others((INSTANCE, REPETITION))
-    table = mean_per_instance(values, names, instances)
-    columns = {
-        name: _imputed(_unskewed(column))
-        for name, column in zip(names, table.T, strict=True)
-        if _varies(column)
-    }
-    gaps = {name: np.isnan(column) for name, column in zip(names, table.T, strict=True)}
-    columns |= _failed_steps(_failures(instances, statuses, steps, gaps), taken=names)
-    if not columns:
+    raw = dict(zip(names, mean_per_instance(values, names, instances).T, strict=True))
+    if statuses is None:
+        failing = _missing(steps, raw)
+    else:
+        failures = _said_to_fail(instances, statuses)
+        failing = [FailedStep(name, None) for name in failures]
+        raw = failures | raw
+    features = tuple(_feature(name, raw[name], values) for name in names if _varies(raw[name]))
+    preparation = Preparation(features, _telling(failing, raw, taken=names))
+    if not preparation.columns:
         raise ValueError(f"{values.path}: no feature differs between instances")
-    return np.column_stack(list(columns.values())), tuple(columns)
+    if scale:
+        centre, unit = scales(preparation.contexts(raw))
+        preparation = replace(preparation, centre=tuple(centre.tolist()), unit=tuple(unit.tolist()))
+    return preparation.contexts(raw), preparation
 
 
 def mean_per_instance(
@@ -60,13 +72,12 @@ def _varies(column: FloatArray) -> bool:
     return bool(present.size) and bool(present.min() < present.max())
 
 
-def _unskewed(column: FloatArray) -> FloatArray:
-    """Return sign · ln(1 + |x|) where the values are very skewed and that makes them less so."""
+def _feature(name: str, column: FloatArray, values: Relation) -> Feature:
+    """Return how a feature is used: by its logarithm if it is very skewed and that helps."""
     skew = _skew(column)
-    if skew <= _LARGE_SKEW:
-        return column
-    compressed: FloatArray = np.sign(column) * np.log1p(np.abs(column))
-    return compressed if _skew(compressed) < skew else column
+    logarithm = skew > _LARGE_SKEW and _skew(unskewed(column)) < skew
+    gap = float(np.nanmedian(unskewed(column) if logarithm else column))
+    return Feature(name, values.choices(name), logarithm, gap)
 
 
 def _skew(column: FloatArray) -> float:
@@ -78,43 +89,33 @@ def _skew(column: FloatArray) -> float:
     return abs(float((centred**3).mean() / spread**3)) if spread > 0 else 0.0
 
 
-def _imputed(column: FloatArray) -> FloatArray:
-    return np.where(np.isnan(column), np.nanmedian(column), column)
+def _missing(steps: Mapping[str, Sequence[str]], raw: Mapping[str, FloatArray]) -> list[FailedStep]:
+    """Return steps that, as nothing says how they ended, failed where all features are missing."""
+    provided = {step: tuple(n for n in listed if n in raw) for step, listed in steps.items()}
+    return [FailedStep(f"{step} failed", names) for step, names in provided.items() if names]
 
 
-def _failures(
-    instances: Sequence[str],
-    statuses: Relation | None,
-    steps: Mapping[str, Sequence[str]],
-    gaps: Mapping[str, NDArray[np.bool_]],
-) -> dict[str, NDArray[np.bool_]]:
+def _said_to_fail(instances: Sequence[str], statuses: Relation) -> dict[str, FloatArray]:
     """Return for each step on which instances it failed."""
-    if statuses is None:
-        # Without information on how steps ended, a step failed where all its features are missing.
-        provided = {
-            step: [gaps[name] for name in listed if name in gaps] for step, listed in steps.items()
-        }
-        return {step: np.all(columns, axis=0) for step, columns in provided.items() if columns}
     failures = {}
     for step in statuses.others((INSTANCE, REPETITION)):
         ended = zip(statuses.instances, statuses.column(step), strict=True)
         # One repetition that went well is enough for values.
         fine = {name for name, status in ended if str(status).lower() == "ok"}
-        failures[step] = np.array([name not in fine for name in instances])
+        failures[f"{step} failed"] = np.array([float(name not in fine) for name in instances])
     return failures
 
 
-def _failed_steps(
-    failures: Mapping[str, NDArray[np.bool_]], taken: Sequence[str]
-) -> dict[str, FloatArray]:
-    """Return a column per step that failed on some instances; steps that fail together share one.
+def _telling(
+    steps: Iterable[FailedStep], raw: Mapping[str, FloatArray], taken: Sequence[str]
+) -> tuple[FailedStep, ...]:
+    """Return steps that failed on some instances only; of those that fail together, the first.
 
     Steps often need one another: without sharing, one failure would count as many times as there
     are steps behind it.
     """
-    columns: dict[bytes, tuple[str, FloatArray]] = {}
-    for step, failed in failures.items():
-        name = f"{step} failed"
-        if failed.any() and not failed.all() and name not in taken:
-            columns.setdefault(failed.tobytes(), (name, failed.astype(np.float64)))
-    return dict(columns.values())
+    kept: dict[bytes, FailedStep] = {}
+    for step in steps:
+        if step.name not in taken and _varies(failed := step.of(raw)):
+            kept.setdefault(failed.tobytes(), step)
+    return tuple(kept.values())

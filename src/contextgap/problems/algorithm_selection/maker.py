@@ -19,7 +19,7 @@ from contextgap.problems.algorithm_selection.relation import (
 )
 from contextgap.problems.algorithm_selection.runs import PENALTY, read_runs
 from contextgap.problems.algorithm_selection.scenario import Scenario
-from contextgap.problems.maker import FixedData, standardised
+from contextgap.problems.maker import FixedData
 from contextgap.problems.sheet import read_path
 
 SHORTEST = 1e-3
@@ -83,18 +83,22 @@ class AlgorithmSelection(FixedData):
             known,
             _PENALTIES[self.performance],
         )
-        contexts, columns = read_features(runs.instances, values, statuses, description.steps)
+        contexts, preparation = read_features(
+            runs.instances, values, statuses, description.steps, self.scale
+        )
         return Scenario(
             name=description.name,
-            contexts=standardised(contexts) if self.scale else contexts,
+            contexts=contexts,
             rewards=_rewards(runs.performance, description.runtime),
             arms=runs.algorithms,
-            columns=columns,
+            columns=preparation.columns,
             performance=runs.performance,
             cutoff=description.cutoff,
             folds=_fold_numbers(parts, runs.instances),
             instances=runs.instances,
             feature_cost=_total_costs(folder / "feature_costs.arff", runs.instances),
+            runtime=description.runtime,
+            preparation=preparation,
         )
 
 

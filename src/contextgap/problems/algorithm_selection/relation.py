@@ -13,6 +13,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.problems.extras import study_import
+from contextgap.problems.sheet import to_number
 
 INSTANCE, REPETITION = "instance_id", "repetition"
 
@@ -22,15 +23,15 @@ class Relation:
     """A table with an instance in each row; an instance may have several rows.
 
     ``values`` holds the values that each attribute may take, None where any is allowed; ``cells``
-    holds each attribute's values, None where one is missing; ``lines`` are line numbers in the
-    file.
+    holds each attribute's values, None where one is missing; ``places`` is what errors call each
+    row, such as "line 9".
     """
 
     path: Path
     names: tuple[str, ...]
     values: tuple[tuple[str, ...] | None, ...]
     cells: tuple[tuple[Any, ...], ...]
-    lines: tuple[int, ...]
+    places: tuple[str, ...]
 
     @cached_property
     def instances(self) -> tuple[str, ...]:
@@ -59,18 +60,26 @@ class Relation:
 
         Values from a list of names become places in that list, unless the names are numbers.
         """
-        column = self.column(name)
-        choices = self.values[self.names.index(name)]
-        if choices is not None and any(_number(choice) is None for choice in choices):
-            return np.array([math.nan if c is None else choices.index(c) for c in column], float)
+        column, choices = self.column(name), self.choices(name)
+        known = {choice: float(place) for place, choice in enumerate(choices or ())}
+        wanted = "a number" if choices is None else f"one of {list(choices)}"
         numbers = np.full(len(column), math.nan)
         for row, cell in enumerate(column):
-            number = math.nan if cell is None else _number(cell)
+            if cell is None:
+                continue
+            number = to_number(cell) if choices is None else known.get(cell)
             if number is None:
-                raise ValueError(f"{self.place(row, name)}: a number is needed, got {cell!r}")
+                raise ValueError(f"{self.place(row, name)}: {wanted} is needed, got {cell!r}")
             if math.isfinite(number):
                 numbers[row] = number
         return numbers
+
+    def choices(self, name: str) -> tuple[str, ...] | None:
+        """Return the names that are an attribute's values; None where these are numbers."""
+        listed = self.values[self.names.index(name)]
+        if listed is None or all(to_number(choice) is not None for choice in listed):
+            return None
+        return listed
 
     def others(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names of all attributes but these."""
@@ -79,7 +88,7 @@ class Relation:
 
     def place(self, row: int, name: str) -> str:
         """Return what to call a cell in an error."""
-        return f"{self.path}, line {self.lines[row]}, attribute {name!r}"
+        return f"{self.path}, {self.places[row]}, attribute {name!r}"
 
 
 def read_relation(path: Path) -> Relation:
@@ -96,7 +105,7 @@ def read_relation(path: Path) -> Relation:
         tuple(name for name, _ in attributes),
         tuple(tuple(kind) if isinstance(kind, list) else None for _, kind in attributes),
         tuple(zip(*rows, strict=True)),
-        _data_lines(lines),
+        _places(lines),
     )
     relation.column(INSTANCE)
     return relation
@@ -125,15 +134,9 @@ def _parse(path: Path, lines: Sequence[str]) -> Any:
         raise ValueError(f"{path}: not ARFF ({error})") from None
 
 
-def _data_lines(lines: Sequence[str]) -> tuple[int, ...]:
+def _places(lines: Sequence[str]) -> tuple[str, ...]:
     """Where the rows stand, by the parser's own rule of what a row is."""
     start = next(n for n, line in enumerate(lines) if line.strip().upper().startswith("@DATA"))
     behind = enumerate(lines[start + 1 :], start + 2)
-    return tuple(n for n, line in behind if line.strip() and not line.strip().startswith("%"))
-
-
-def _number(cell: Any) -> float | None:
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return None
+    rows = (n for n, line in behind if line.strip() and not line.strip().startswith("%"))
+    return tuple(f"line {n}" for n in rows)

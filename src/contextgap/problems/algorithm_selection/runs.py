@@ -93,7 +93,7 @@ def _runtimes(
     if math.isinf(failure) and not finished.all():
         row = int(np.flatnonzero(~finished)[0])
         raise ValueError(
-            _no_cutoff(description, f"the run in line {relation.lines[row]} of {relation.path} ")
+            _no_cutoff(description, f"the run in {relation.places[row]} of {relation.path} ")
             + "did not finish"
         )
     return np.where(finished, seconds, failure), failure

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray, frozen
+from contextgap.problems.algorithm_selection.preparation import Preparation
 from contextgap.problems.problem import Problem
 
 
@@ -44,6 +45,10 @@ class Scenario(Problem):
     feature_cost
         Seconds that computing each row's features took, 0 where it is not known; no part of
         ``performance``.
+    runtime
+        Whether performance is a time, so that a reward is −log10 of it.
+    preparation
+        How raw features become contexts, for instances to come; None where that is not known.
     """
 
     performance: FloatArray
@@ -51,6 +56,8 @@ class Scenario(Problem):
     folds: IntArray
     instances: tuple[str, ...]
     feature_cost: FloatArray = None  # type: ignore[assignment]  # as with a problem's arms
+    runtime: bool = True
+    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
