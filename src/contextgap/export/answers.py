@@ -125,15 +125,19 @@ def comparison_contexts(
 
 def observed_contexts(rule: DecisionRule) -> FloatArray:
     """Return the observed contexts of all arms, shape (n, d)."""
+    if rule.shared is not None:
+        return rule.shared.support
     return np.concatenate([arm.support for arm in rule.arms])
 
 
 def fallback_arm(rule: DecisionRule) -> int:
     """Return the arm with the highest mean, averaged over all observed contexts."""
     observed = observed_contexts(rule)
-    average = np.zeros(len(rule.arms))
+    average = np.zeros(len(rule.labels))
     for first in range(0, len(observed), _BLOCK):
         block = observed[first : first + _BLOCK]
+        if rule.shared is not None:
+            average += (rule.shared.weights @ rule.kernel(observed, block)).sum(axis=1)
         for i, arm in enumerate(rule.arms):
             average[i] += (arm.weights @ rule.kernel(arm.support, block)).sum()
     return int(average.argmax())

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dtpmv
+from scipy.linalg.blas import dtpmv, dtpsv
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
@@ -64,6 +64,43 @@ class ArmTable:
 
 
 @dataclass(frozen=True)
+class SharedTable:
+    """What the decisions of arms that share rest on.
+
+    At a context, v_a = L⁻¹(s_a∘k) with s_a = alike[a, whose], mean_a = prior + innovations·v_a, and
+    the variance of the difference of two arms is (2 − 2·among)·k(x, x) − |v_a − v_b|².
+
+    Parameters
+    ----------
+    support
+        All observed contexts, shape (n, d).
+    whose
+        The column of ``alike`` that belongs to each.
+    alike
+        Correlations of the arms with those observed.
+    among
+        Correlations of the arms.
+    weights
+        mean_a = prior + weights[a]·k, shape (arms, n).
+    factor
+        The rows of the Cholesky factor L one after the other.
+    innovations
+        L⁻¹(rewards − prior).
+    reach
+        Half width over standard deviation, of arms and of differences.
+    """
+
+    support: FloatArray
+    whose: IntArray
+    alike: FloatArray
+    among: FloatArray
+    weights: FloatArray
+    factor: FloatArray
+    innovations: FloatArray
+    reach: float
+
+
+@dataclass(frozen=True)
 class DecisionRule:
     """A policy as plain arrays.
 
@@ -80,7 +117,9 @@ class DecisionRule:
     labels
         The arms' labels, in the order of indices.
     arms
-        Their tables.
+        Their tables; none for arms that share.
+    shared
+        The one table of arms that share; None if they have nothing in common.
     recommender
         The rule that picks among them.
     probability
@@ -98,6 +137,7 @@ class DecisionRule:
     prior: float
     labels: tuple[Label, ...]
     arms: tuple[ArmTable, ...]
+    shared: SharedTable | None
     recommender: Recommender
     probability: float | None
     pulls: IntArray
@@ -118,7 +158,8 @@ def decision_rule(policy: Policy) -> DecisionRule:
     if policy.dimension is None:
         raise ExportError("a policy that never saw a context cannot be exported: tell it something")
     model, active = policy._model, policy._active
-    tables = tuple(_table(policy, support) for support in model.supports(active))
+    shared = _shared_table(policy)
+    tables = () if shared else tuple(_table(policy, each) for each in model.supports(active))
     index = np.full(model.n_arms, -1, dtype=np.intp)
     index[list(active)] = np.arange(len(active))
     return DecisionRule(
@@ -128,10 +169,34 @@ def decision_rule(policy: Policy) -> DecisionRule:
         prior=model.prior(),
         labels=policy.arms,
         arms=tables,
+        shared=shared,
         recommender=recommender,
         probability=policy.probability,
         pulls=index[model.observed.arms],
         first_step=_first_step(recommender, policy._rules.burn_in * len(active), len(model)),
+    )
+
+
+def _shared_table(policy: Policy) -> SharedTable | None:
+    model, active = policy._model, policy._active
+    support = model.shared_support(active)
+    if support is None:
+        return None
+    if isinstance(policy.method.recommender, SmallestGapInHistory):
+        raise ExportError("a look-back over arms that share what they learn cannot be exported")
+    gain = np.array([support.information_gain])
+    # Lᵀ·(mean's weights before they are scaled) = innovations; rows of L are packed columns of Lᵀ.
+    size = len(support.innovations)
+    solved = dtpsv(size, support.factor, support.innovations) if size else np.empty(0)
+    return SharedTable(
+        support=support.points.reshape(-1, policy.dimension or 0),
+        whose=support.whose,
+        alike=support.alike,
+        among=support.among,
+        weights=support.alike[:, support.whose] * solved,
+        factor=support.factor,
+        innovations=support.innovations,
+        reach=float(_reach(policy.width, gain, model.ridge, 1)[0]),
     )
 
 

@@ -12,6 +12,7 @@ from contextgap.models.base import (
     Model,
     Pending,
     Posterior,
+    SharedSupport,
     Support,
 )
 from contextgap.models.choice import (
@@ -44,6 +45,7 @@ __all__ = [
     "Observations",
     "Pending",
     "Posterior",
+    "SharedSupport",
     "Support",
     "TrackedModel",
     "check_floats",

@@ -139,6 +139,42 @@ class Support(NamedTuple):
     innovations: FloatArray | None = None
 
 
+class SharedSupport(NamedTuple):
+    """The plain arrays that determine the posterior of arms that share what they learn.
+
+    With k the kernel values between a context x and the points, B the correlations of arms and
+    s_a = B[a, arm of each point],
+
+        v_a = L⁻¹(s_a∘k)        mean_a = prior + innovations·v_a
+        covariance of a and b = B[a, b]·k(x, x) − v_a·v_b
+
+    Parameters
+    ----------
+    points
+        Contexts, shape (n, d).
+    whose
+        The arm observed at each point, as a column of ``alike``.
+    alike
+        Correlations of the arms asked about with all arms observed, shape (arms, columns).
+    among
+        Correlations of the arms asked about, shape (arms, arms).
+    factor
+        The rows of L one after the other.
+    innovations
+        L⁻¹(rewards − prior).
+    information_gain
+        ½ ln det(I + K/ridge).
+    """
+
+    points: FloatArray
+    whose: IntArray
+    alike: FloatArray
+    among: FloatArray
+    factor: FloatArray
+    innovations: FloatArray
+    information_gain: float
+
+
 class History(NamedTuple):
     """The posteriors of all steps from one step on.
 
@@ -329,6 +365,11 @@ class Model(ABC):
     @abstractmethod
     def supports(self, arms: Sequence[int]) -> list[Support]:
         """Return the arrays that determine each arm's posterior."""
+
+    def shared_support(self, arms: Sequence[int]) -> SharedSupport | None:
+        """Return the arrays that determine all arms' posterior; None if they do not share."""
+        del arms
+        return None
 
     @abstractmethod
     def snapshot(self) -> Self:

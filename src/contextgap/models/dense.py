@@ -25,6 +25,7 @@ from contextgap.models.base import (
     Pending,
     PlainFollower,
     Posterior,
+    SharedSupport,
     Support,
 )
 from contextgap.models.observations import Observations
@@ -158,6 +159,22 @@ class DenseModel(Model):
             gain = float(self.information_gain([arm])[0])
             found.append(Support(points, weights, ((1, packed),), gain, innovations))
         return found
+
+    def shared_support(self, arms: Sequence[int]) -> SharedSupport | None:
+        if not self.shares:
+            return None
+        every, chosen = np.arange(self.n_arms), np.asarray(arms, dtype=np.intp)
+        lower = cholesky(self._noisy(), lower=True) if len(self) else np.empty((0, 0))
+        centred = self.observed.rewards - self.prior()
+        return SharedSupport(
+            points=self.observed.contexts,
+            whose=self.observed.arms,
+            alike=self.alike(chosen, every),
+            among=self.alike(chosen, chosen),
+            factor=lower[np.tril_indices(len(self))],
+            innovations=solve_triangular(lower, centred, lower=True) if len(self) else centred,
+            information_gain=float(self.information_gain([0])[0]),
+        )
 
     def snapshot(self) -> Self:
         copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean)

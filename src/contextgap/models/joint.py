@@ -37,6 +37,7 @@ from contextgap.models.base import (
     Model,
     Pending,
     Posterior,
+    SharedSupport,
     Support,
 )
 from contextgap.models.grouped import GroupedInverse
@@ -249,7 +250,7 @@ class JointModel(Model, KeepsHistory):
         """
         self.assume(NOTHING_PENDING)
         whole, n = self._whole(), len(self)
-        lower = solve_triangular(whole, np.eye(n), lower=True) if n else whole
+        lower = self._lower(whole)
         weights = self.weights() @ whole
         found = []
         for arm in arms:
@@ -258,6 +259,21 @@ class JointModel(Model, KeepsHistory):
             points = self.observed.contexts
             found.append(Support(points, alike * weights, ((1, packed),), self._gain))
         return found
+
+    def shared_support(self, arms: Sequence[int]) -> SharedSupport:
+        """Return the arrays that determine all arms' posterior."""
+        self.assume(NOTHING_PENDING)
+        log = self.observed
+        chosen = np.asarray(arms, dtype=np.intp)
+        return SharedSupport(
+            points=log.contexts,
+            whose=log.arms,
+            alike=self._alike(chosen, np.arange(self.n_arms)),
+            among=self.among(arms),
+            factor=self._lower(self._whole())[np.tril_indices(len(self))],
+            innovations=self.weights(),
+            information_gain=self._gain,
+        )
 
     def snapshot(self) -> Self:
         """Return a model that stays as this one is now; the inverse is shared, not copied."""
@@ -401,6 +417,11 @@ class JointModel(Model, KeepsHistory):
         for arm in range(self.n_arms):
             whole[:, self.observed.places(arm)] = self._inverse.group(arm)[: len(self)]
         return whole
+
+    def _lower(self, whole: FloatArray) -> FloatArray:
+        """L, from M."""
+        n = len(whole)
+        return np.asarray(solve_triangular(whole, np.eye(n), lower=True)) if n else whole
 
     def _diagonal(self) -> FloatArray:
         """The diagonal of M, in order of arrival."""

@@ -73,7 +73,7 @@ def _first_visits(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:
     return np.asarray(np.sort(np.unique(contexts, axis=0, return_index=True)[1]))
 
 
-def _most_each(counts: Sequence[int], operations: float, power: int) -> int:
+def _most_each(counts: Sequence[int], operations: float, power: int = 3) -> int:
     """Return how many observations each arm may have, if n of them cost n to a power."""
     ordered = np.sort(np.asarray(counts, dtype=np.float64))
     below = np.concatenate([[0.0], np.cumsum(ordered**power)[:-1]])

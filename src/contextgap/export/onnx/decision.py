@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.base.arrays import IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.onnx.kernels import KernelGraph
 from contextgap.export.onnx.posterior import ArmGraph, arm_graph, mean_alone
-from contextgap.export.rule import DecisionRule
+from contextgap.export.onnx.shared import shared_means, shared_tables
+from contextgap.export.rule import DecisionRule, SharedTable
 from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 
 
 def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool) -> None:
     """Put a whole rule into a graph, with everything believed if it is to explain itself."""
-    kernel = KernelGraph(graph, np.vstack([table.support for table in rule.arms]))
+    kernel = KernelGraph(graph, _support(rule))
     chosen, scores, explained = _decide(graph, rule, kernel, explain)
     bad = _unanswerable(graph, kernel.contexts, scores)
     bad_row = graph.node("Reshape", bad, graph.whole([-1]))
@@ -28,7 +29,7 @@ def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool) -> None:
         for name, table in explained.items():
             known = graph.node("Where", bad, graph.real(np.nan), table)
             by_row = graph.node("Transpose", known, perm=[1, 0])
-            graph.output(name, by_row, graph.dtype, "batch", len(rule.arms))
+            graph.output(name, by_row, graph.dtype, "batch", len(rule.labels))
         # What cannot be computed is not certified.
         bound = graph.node("Where", bad_row, graph.real(np.inf), certificate)
         graph.output("certificate", bound, graph.dtype, "batch")
@@ -39,8 +40,10 @@ def _decide(
     graph: GraphBuilder, rule: DecisionRule, kernel: KernelGraph, explain: bool
 ) -> tuple[str, str, dict[str, str]]:
     """Return the names of the arm, of the table it was picked from, and of what explains it."""
-    values = _values_by_arm(graph, rule, kernel)
     prior = graph.node("Mul", kernel.ones, graph.real(rule.prior))
+    if rule.shared is not None:
+        return _decide_shared(graph, rule, rule.shared, kernel, prior, explain)
+    values = _values_by_arm(graph, rule, kernel)
     if isinstance(rule.recommender, HighestMean) and not explain:
         means = [
             mean_alone(graph, table, own, prior)
@@ -70,6 +73,34 @@ def _choose(
         gap = gap_when_chosen = _gaps(graph, table["lower"], table["upper"])
         if isinstance(rule.recommender, SmallestGapInHistory):
             gap_when_chosen = _gaps_at_best_step(graph, arms, _states_by_step(rule))
+    return _picked(graph, rule, {**table, "gap": gap}, gap_when_chosen, explain)
+
+
+def _decide_shared(
+    graph: GraphBuilder,
+    rule: DecisionRule,
+    shared: SharedTable,
+    kernel: KernelGraph,
+    prior: str,
+    explain: bool,
+) -> tuple[str, str, dict[str, str]]:
+    """Do the same for arms that share what they learn."""
+    values = kernel.values(rule.kernel) if len(shared.support) else ""
+    if isinstance(rule.recommender, HighestMean) and not explain:
+        scores = shared_means(graph, shared, values, prior)
+        return _pick(graph, "ArgMax", scores), scores, {}
+    table = shared_tables(graph, shared, values, kernel.diagonal(rule.kernel), prior)
+    return _picked(graph, rule, table, table["gap"], explain)
+
+
+def _picked(
+    graph: GraphBuilder,
+    rule: DecisionRule,
+    table: dict[str, str],
+    gap_when_chosen: str,
+    explain: bool,
+) -> tuple[str, str, dict[str, str]]:
+    """Pick an arm by what is believed, and say why if that is asked for."""
     scores, operator = gap_when_chosen, "ArgMin"
     if isinstance(rule.recommender, HighestMean | HighestUpper):
         name = "mean" if isinstance(rule.recommender, HighestMean) else "upper"
@@ -81,7 +112,13 @@ def _choose(
     own_gap = graph.node("GatherElements", gap_when_chosen, place, axis=0)
     bound = graph.node("Max", own_gap, graph.real(0.0))
     certificate = graph.node("Reshape", bound, graph.whole([-1]))
-    return chosen, scores, {**table, "gap": gap, "certificate": certificate}
+    return chosen, scores, {**table, "certificate": certificate}
+
+
+def _support(rule: DecisionRule) -> FloatArray:
+    if rule.shared is not None:
+        return rule.shared.support
+    return np.vstack([table.support for table in rule.arms])
 
 
 def _values_by_arm(graph: GraphBuilder, rule: DecisionRule, kernel: KernelGraph) -> list[str]:

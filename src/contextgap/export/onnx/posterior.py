@@ -59,7 +59,7 @@ def arm_graph(
     n = len(table.weights)
     mean, variance = [prior], [diagonal]
     if n:
-        v = _solved(graph, table, values)
+        v = solved(graph, table.factor, n, values)
         if first:
             head = v if first == n else graph.rows(v, 0, first)
             known = graph.node("MatMul", graph.real(table.innovations[None, :first]), head)
@@ -77,14 +77,10 @@ def arm_graph(
     return ArmGraph(means, std, lower, upper, n + 1 - first)
 
 
-def inverse_factor(table: ArmTable) -> FloatArray:
-    """Return L⁻¹ as a square matrix."""
-    n = len(table.weights)
+def inverse_factor(packed: FloatArray, n: int) -> FloatArray:
+    """Return L⁻¹ as a square matrix, from the rows of L one after the other."""
     factor = np.zeros((n, n))
-    start = 0
-    for row in range(n):
-        factor[row, : row + 1] = table.factor[start : start + row + 1]
-        start += row + 1
+    factor[np.tril_indices(n)] = packed
     # A factor has a positive diagonal, so there always is an inverse.
     inverse, _ = dtrtri(factor, lower=1)
     return np.asarray(np.tril(inverse))
@@ -100,9 +96,9 @@ def _panels(n: int) -> list[tuple[int, int]]:
     return [(start, min(start + _PANEL, n)) for start in range(0, n, _PANEL)]
 
 
-def _solved(graph: GraphBuilder, table: ArmTable, values: str) -> str:
-    """L⁻¹k, shape (n, batch)."""
-    inverse = inverse_factor(table)
+def solved(graph: GraphBuilder, packed: FloatArray, n: int, values: str) -> str:
+    """Return L⁻¹k, shape (n, batch)."""
+    inverse = inverse_factor(packed, n)
     products = []
     for start, end in _panels(len(inverse)):
         left = values if end == len(inverse) else graph.rows(values, 0, end)

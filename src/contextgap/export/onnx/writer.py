@@ -110,7 +110,7 @@ def write_onnx(
 def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
     if isinstance(rule.recommender, HighestMean) and not explain:
         return
-    size = sum(inverse_size(len(table.weights)) for table in rule.arms) * itemsize
+    size = sum(inverse_size(count) for count in _factors(rule)) * itemsize
     if size > _LARGEST_FILE:
         raise ExportError(
             f"the inverse factors take {size / 2**30:.1f} GiB, more than the 2 GiB an ONNX file "
@@ -161,10 +161,16 @@ def _numbers_per_context(rule: DecisionRule) -> int:
 
     These are kernel values, or bounds at every step.
     """
-    observations = sum(len(table.weights) for table in rule.arms)
+    observations = sum(_factors(rule))
     looks_back = isinstance(rule.recommender, SmallestGapInHistory)
     steps = len(rule.pulls) + 1 - rule.first_step if looks_back else 1
-    return max(observations, steps, len(rule.arms))
+    return max(observations, steps, len(rule.labels))
+
+
+def _factors(rule: DecisionRule) -> list[int]:
+    """How many observations each factor is of: one factor if arms share."""
+    tables = rule.arms if rule.shared is None else (rule.shared,)
+    return [len(table.support) for table in tables]
 
 
 def _write(target: Path, content: bytes) -> None:
