@@ -12,7 +12,7 @@ import contextgap as cg
 from contextgap.experiments import Study, compare
 from tests.cli.test_policies import call
 
-SMALL = ["--explore", "40", "--evaluate", "20", "--grid", "2", "--json"]
+SMALL = ["--explore", "40", "--evaluate", "20", "--json"]
 SOURCE = """
 from dataclasses import dataclass
 import numpy as np
@@ -52,7 +52,8 @@ def test_run_takes_them_by_name(folder):
     own = ["--methods", "own_parts:Mine,uniform", "--kernel", "own_parts:kernel"]
     shown = call("run", "own_parts:Lines", *own, *SMALL, "--jobs", "1", "--out", "out")
     found = json.loads(shown.stdout)
-    assert {row["method"] for row in found["results"]} == {"own_parts:Mine", "uniform"}
+    names = {row["method"] for row in found["results"]}
+    assert names == {"own_parts:Mine", "uniform", "full information", "best single arm"}
     policy = cg.Policy.load(found["policy"])
     assert policy.kernel == cg.Matern(0.4, 1.5)
     assert policy.method.name == "Mine+HighestMean"
@@ -63,6 +64,7 @@ def compared(folder, *more):
     """Compare in a process of its own, as a user does: nothing is imported beforehand."""
     script = "import sys; sys.path.remove(''); from contextgap.cli import main; main()"
     command = [sys.executable, "-c", script, "compare", "own_parts:problem", *SMALL, *more]
+    command += ["--grid", "2"]
     command += ["--methods", "own_parts:Mine,own_parts:method", "--repetitions", "1"]
     done = subprocess.run(
         [*command, "--out", "out"], cwd=folder, capture_output=True, text=True, env=os.environ
@@ -112,6 +114,6 @@ def test_python_takes_the_same_names(folder):
     ],
 )
 def test_mistakes_are_said_in_one_line(folder, arguments, says):
-    shown = call("run", *arguments, "--jobs", "1", "--grid", "1", code=2)
+    shown = call("run", *arguments, "--jobs", "1", code=2)
     assert says in shown.stderr
     assert shown.stderr.count("\n") == 1

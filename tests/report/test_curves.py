@@ -167,3 +167,19 @@ def test_missing_columns_and_rows_are_named(records):
         regret_curves(records[:0])
     with pytest.raises(ValueError, match="'scale'"):
         scale_panels(records.drop(columns="scale"))
+
+
+def test_bands_may_be_one_standard_error(records):
+    ax = regret_curves(records, band="one standard error").axes[0]
+    for method, band in zip(lines(ax), bands(ax), strict=True):
+        table = records[records.method == method].pivot(
+            index="checkpoint", columns="seed", values="average_regret"
+        )
+        values = table.to_numpy()
+        mean, error = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(3)
+        corners = band.get_paths()[0].vertices
+        for x, low, high in zip(table.index, mean - error, mean + error, strict=True):
+            found = corners[corners[:, 0] == x][:, 1]
+            np.testing.assert_allclose([found.min(), found.max()], [low, high])
+    with pytest.raises(ValueError, match="band must be one of"):
+        regret_curves(records, band="two")

@@ -300,7 +300,7 @@ def test_smooth_or_rough_is_told_from_the_rewards(truth, kind):
     root = np.linalg.cholesky(truth(x, x) + 1e-8 * np.eye(120))
     arms = np.arange(120) % 2
     draws = (root @ rng.normal(size=(120, 2)))[np.arange(120), arms]
-    learner = cg.Learner(2).fit(x, arms, draws)
+    learner = cg.Learner(2, sharing=0).fit(x, arms, draws)
     assert learner.tuning.chosen == kind
 
 

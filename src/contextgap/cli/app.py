@@ -11,6 +11,7 @@ from contextgap.cli import (
     export,
     policies,
     reproduce,
+    run,
     selection,
     studies,
     theory,
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command("run")(studies.run_command)
+app.command("run")(run.run_command)
 app.command("compare")(studies.compare_command)
 app.command("tune")(tune.tune_command)
 app.command("reproduce")(reproduce.reproduce_command)

@@ -26,7 +26,8 @@ Evaluate = Annotated[int | None, typer.Option(help="Rows to evaluate deployment 
 Methods = Annotated[
     str,
     typer.Option(
-        help=f"Comma-separated: {', '.join(METHODS)}, or your own as package.module:name."
+        help=f"Comma-separated: auto for the default, {', '.join(METHODS)}, or your own as "
+        "package.module:name."
     ),
 ]
 KernelName = Annotated[

@@ -15,7 +15,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.base.components import Component
 from contextgap.base.saving import whole_file
 from contextgap.cli.problems import read_trials, split
-from contextgap.cli.terminal import complaints, out, print_json, print_table
+from contextgap.cli.terminal import complaints, out, print_json, print_table, say_warning
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.methods import METHODS
@@ -168,7 +168,7 @@ def _describe(policy: Policy) -> dict[str, Any]:
         "dimension": policy.dimension,
         "columns": policy.columns,
         "bounds": kind_of_bounds(policy.probability),
-        "card": policy.card.describe() if _has_card(policy) else None,
+        "card": policy.card.describe() if has_card(policy) else None,
     }
 
 
@@ -192,20 +192,21 @@ def _print_policy(title: str, policy: Policy) -> None:
     print_table(title, ["", "value"], shown)
     counts = policy.counts
     print_table("arms", ["arm", "observations"], [[str(arm), n] for arm, n in counts.items()])
-    if _has_card(policy):
-        _print_card(policy.card)
+    if has_card(policy):
+        print_card(policy.card)
 
 
-def _has_card(policy: Policy) -> bool:
+def has_card(policy: Policy) -> bool:
+    """Whether there are rewards enough to leave one out."""
     return sum(policy.counts.values()) > 1
 
 
-def _print_card(card: Card) -> None:
+def print_card(card: Card) -> None:
+    """Print a score card and its warnings."""
     print_table("score card", ["", "value"], card.rows())
     out.print(f"from {card.looked_at} of {card.rewards} rewards, each left out in turn")
     for warning in card.warnings:
-        out.print("[yellow]warning:[/yellow]", end=" ")
-        out.print(warning, markup=False)
+        say_warning(warning, out)
 
 
 def _print_tuning(tuning: Tuning) -> None:

@@ -33,7 +33,7 @@ def reproduce_command(
     ),
     json: Json = False,
 ) -> None:
-    """Reproduce the paper's studies: every figure, and a report of each."""
+    """Reproduce the paper's studies, with the paper's settings: every figure, a report of each."""
     from contextgap.report.reproduction import reproduction_report
     from contextgap.report.studies import write
 

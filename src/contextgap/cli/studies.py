@@ -1,4 +1,4 @@
-"""Commands that explore known problems: run and compare."""
+"""The command that compares tuned methods on known problems, and what such commands share."""
 
 from __future__ import annotations
 
@@ -29,12 +29,9 @@ from contextgap.cli.options import (
 from contextgap.cli.problems import read_problem, split
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
-from contextgap.experiments import PAPER_METHODS, Entry, Grid, Study, tune_and_compare
+from contextgap.experiments import PAPER_METHODS, Grid, Study, tune_and_compare
 from contextgap.experiments.compare import read_methods
 from contextgap.experiments.reproduce import thinned
-from contextgap.learner import Learner, StoppingRule
-from contextgap.policy import Policy
-from contextgap.widths import PosteriorWidth
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -46,125 +43,6 @@ def make_study(problem: Any, explore: int | None, evaluate: int | None, repetiti
     """Return the study of a problem with the sizes asked for, a third and a sixth by default."""
     sizes = (explore or len(problem) // 3, evaluate or len(problem) // 6)
     return Study.of(problem, hold_out=sizes, evaluate=sizes, repetitions=repetitions)
-
-
-def run_command(
-    problem: ProblemName = "sinusoids",
-    methods: Methods = "contextual-gap,kernel-ucb,uniform",
-    context: Context = None,
-    rewards: Rewards = None,
-    noise: Noise = None,
-    ordered: Ordered = False,
-    rows: Rows = None,
-    explore: Explore = None,
-    evaluate: Evaluate = None,
-    bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; tuned if left out.")
-    ] = None,
-    kernel: KernelName = None,
-    ridge: Annotated[float | None, typer.Option(help="Tuned if left out.")] = None,
-    scale: Annotated[float, typer.Option(help="Width of the intervals.")] = 1.0,
-    until: Annotated[
-        float | None,
-        typer.Option(
-            help="Stop exploring once certificates are within this regret. Scales are fixed here; "
-            "where a learner learns them anew, the certified share may fall again.",
-            min=0,
-        ),
-    ] = None,
-    share: Annotated[float, typer.Option(help="At this share of held-out contexts.")] = 0.95,
-    grid: GridSize = 5,
-    seed: Seed = 0,
-    jobs: Jobs = CORES,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/run"),
-    json: Json = False,
-) -> None:
-    """Explore one problem, freeze a policy, and report its regret."""
-    from contextgap.report.studies import run_report, write
-
-    with complaints(), phases() as watch, workers(jobs, None) as executor:
-        data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
-        study = make_study(data, explore, evaluate, 1)
-        candidates = Grid.of(
-            study.hold_out[0].contexts,
-            None if bandwidth is None else [bandwidth],
-            None if ridge is None else [ridge],
-            kernel,
-        )
-        found = tune_and_compare(
-            study,
-            read_methods(split(methods) or []),
-            thinned(candidates, grid),
-            scales=[scale],
-            tuning_scale=scale,
-            checkpoints=max(1, len(study.rounds[0][0]) // 40),
-            seed=seed,
-            begin=watch,
-            executor=executor,
-        )
-        watch("learning the policy")
-        policy = _policy(study, found.entries[0], seed, until, share)
-        watch("drawing")
-        folder.mkdir(parents=True, exist_ok=True)
-        policy.save(folder / "policy.cgap")
-        found.results.write(folder)
-        report = run_report(study, found.tunings, found.results, policy)
-        page = write(report, folder, command_line(), watch.seconds)
-    summary = summary_of(found.results.records)
-    saving = None if until is None else _saving(policy, study, until)
-    if json:
-        paths = {"report": str(page), "policy": str(folder / "policy.cgap")}
-        print_json({"results": summary, **paths, "stopping": saving})
-        return
-    explored, deployed = (len(part) for part in study.rounds[0])
-    title = f"{study.name}: {explored} steps explored, deployed on {deployed} contexts"
-    print_summary(title, summary)
-    if saving is not None:
-        out.print(
-            f"{found.entries[0].label} stopped after {saving['stopped_after']} of "
-            f"{saving['of_steps']} steps ({100 * saving['saved']:.0f} % saved), average regret "
-            f"{saving['average_regret']:.3g}; bounds: {saving['bounds']}",
-            soft_wrap=True,
-        )
-    out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
-
-
-def _policy(study: Study, entry: Entry, seed: int, until: float | None, share: float) -> Policy:
-    """Return the frozen policy of the first contestant's exploration, stopped early if asked."""
-    explore = study.rounds[0][0]
-    learner = Learner(
-        explore.arms,
-        kernel=entry.kernel,
-        ridge=entry.ridge,
-        method=entry.method,
-        width=PosteriorWidth(entry.scale),
-        seed=seed,
-    )
-    held_out = study.hold_out[1].contexts
-    rule = None if until is None else StoppingRule(until, share, held_out)
-    names = explore.columns
-    for row, values in enumerate(explore.contexts):
-        context = values if names is None else dict(zip(names, values.tolist(), strict=True))
-        arm = learner.ask(context)
-        learner.tell(context, arm, explore.observations[row, explore.arms.index(arm)])
-        if rule is not None and learner.done(rule):
-            break
-    return learner.freeze()
-
-
-def _saving(policy: Policy, study: Study, until: float) -> dict[str, Any]:
-    """Return how much exploration stopping early saved, and what it cost."""
-    explore, exploit = study.rounds[0]
-    used, whole = sum(policy.counts.values()), len(explore)
-    chosen = [exploit.arms.index(arm) for arm in policy.recommend(exploit.contexts)]
-    return {
-        "tolerance": until,
-        "stopped_after": used,
-        "of_steps": whole,
-        "saved": 1 - used / whole,
-        "average_regret": float(exploit.regret(chosen).mean()),
-        "bounds": "heuristic" if policy.probability is None else policy.probability,
-    }
 
 
 def compare_command(

@@ -152,3 +152,9 @@ def say_error(error: Any) -> None:
     """Print one line about an error."""
     err.print("[red]error:[/red]", end=" ")
     err.print(str(error), markup=False, soft_wrap=True)
+
+
+def say_warning(warning: Any, console: Console = err) -> None:
+    """Print one line about what a user should know."""
+    console.print("[yellow]warning:[/yellow]", end=" ")
+    console.print(str(warning), markup=False, soft_wrap=True)

@@ -68,6 +68,8 @@ def _fingerprint(value: Any) -> Any:
         return [value.describe(), source_digest(type(value)), inner]
     if isinstance(value, tuple | list):
         return [_fingerprint(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): _fingerprint(item) for name, item in value.items()}
     return value
 
 
@@ -157,19 +159,16 @@ def _results(tasks: Mapping[str, Task], executor: Executor | None) -> Iterator[t
 
 
 def perform(function: Callable[..., Result], arguments: dict[str, Any]) -> Result:
-    """Call a task's function on one BLAS thread, and time it.
-
-    One thread per worker: runs are many and small, and results do not depend on how many cores
-    a machine has.
-    """
-    with _one_thread():
+    """Call a task's function on one BLAS thread, and time it."""
+    with one_thread():
         start = time.perf_counter()
         result = function(**arguments)
     return {**result, "seconds": time.perf_counter() - start}
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """Limit BLAS to one thread: runs are small, and do not then depend on a machine's cores."""
     from contextgap.problems.extras import study_import
 
     with study_import("threadpoolctl").threadpool_limits(1):

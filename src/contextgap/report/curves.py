@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 
 _NAMES = {"average_regret": "average simple regret", "worst_regret": "worst simple regret"}
 _STEPS = "exploration steps"
-SINGLE_ARM = "best single arm"
+SINGLE_ARM, FULL_INFORMATION = "best single arm", "full information"
 # Overlapping curves stay visible as the later, thinner ones lie on the earlier.
 _TAPER = (5.0, 3.2, 2.0, 1.2)
+_THIN = 1.5  # of yardsticks, which are no method's
+_BANDS: Mapping[str, Callable[[Curve], FloatArray]] = {
+    "half a standard deviation": lambda curve: curve.std / 2,
+    "one standard error": lambda curve: curve.error,
+}
+HALF_DEVIATION, ONE_ERROR = _BANDS
 
 
 def regret_curves(
@@ -33,8 +39,11 @@ def regret_curves(
     published: DataFrame | None = None,
     title: str | None = None,
     single_arm: float | None = None,
+    band: str = HALF_DEVIATION,
 ) -> Figure:
-    """Draw one curve per method: mean over repetitions ± half a standard deviation.
+    """Draw one curve per method: the mean over repetitions, with a band to each side.
+
+    A curve called "full information" is a yardstick, drawn thin and without a band.
 
     Parameters
     ----------
@@ -49,14 +58,19 @@ def regret_curves(
         Above the figure.
     single_arm
         The statistic of the best single arm: a level line beside the curves.
+    band
+        What the band shows to each side: "half a standard deviation" or "one standard error".
     """
+    if band not in _BANDS:
+        raise ValueError(f"band must be one of {list(_BANDS)}, got {band!r}")
     found = curves(records, statistic)
     figure = Figure(figsize=(style.WIDTH, max(4.4, 1.2 + 0.25 * len(found))), layout="constrained")
     ax = figure.add_subplot()
     points = _known(published, found)
     level = [] if single_arm is None else [np.array([single_arm])]
     axis = _LogRange([*_means(found.values()), *(y for _, y in points.values()), *level])
-    _draw(ax, found, axis)
+    widths = [_THIN if label == FULL_INFORMATION else 2.0 for label in found]
+    _draw(ax, found, axis, widths, half=_BANDS[band])
     looks = style.looks(found)
     for label, (x, y) in points.items():
         look = looks[label]
@@ -69,7 +83,7 @@ def regret_curves(
     if single_arm is not None:
         at = float(axis.clip(np.array([single_arm]))[0])
         look = style.looks([SINGLE_ARM])[SINGLE_ARM]
-        ax.axhline(at, color=look.colour, ls=look.line, lw=1.5, zorder=1, gid=SINGLE_ARM)
+        ax.axhline(at, color=look.colour, ls=look.line, lw=_THIN, zorder=1, gid=SINGLE_ARM)
         ends[SINGLE_ARM] = (ax.get_xlim()[1], at)
     end_labels(ax, ends)
     return style.fix_layout(figure)
@@ -183,11 +197,12 @@ def _draw(
     widths: Sequence[float] | None = None,
     looks: Mapping[str, style.Look] | None = None,
     markers: bool = True,
+    half: Callable[[Curve], FloatArray] = _BANDS[HALF_DEVIATION],
 ) -> None:
     looks = style.looks(found) if looks is None else looks
     widths = [2.0] * len(found) if widths is None else widths
     for place, ((label, curve), width) in enumerate(zip(found.items(), widths, strict=True)):
-        look, mean, half = looks[label], axis.clip(curve.mean), curve.std / 2
+        look, mean, spread = looks[label], axis.clip(curve.mean), half(curve)
         # A few markers per curve, at different steps in each.
         every = max(1, len(curve.steps) // 6)
         ax.plot(
@@ -204,8 +219,8 @@ def _draw(
             zorder=3,
             clip_on=False,  # all points lie within; markers on the border stay whole
         )
-        if np.isfinite(half).any():
-            band = (axis.clip(curve.mean - half), axis.clip(curve.mean + half))
+        if np.isfinite(spread).any() and label != FULL_INFORMATION:
+            band = (axis.clip(curve.mean - spread), axis.clip(curve.mean + spread))
             ax.fill_between(curve.steps, *band, color=look.colour, alpha=0.18, lw=0, zorder=1.5)
     style.dress(ax)
     style.log_axis(ax, axis.low, axis.high)

@@ -38,6 +38,10 @@ _SUMMARIES = {
         "published, so these are simulated missions, one per seed, in time order.",
     ),
 }
+_SETTINGS = (
+    "Kernels, ridges and scales are the paper's or tuned as in the paper. A learner without "
+    "settings does otherwise: contextgap run shows what that gets."
+)
 
 
 def reproduction_report(found: Reproduction) -> Report:
@@ -61,7 +65,7 @@ def reproduction_report(found: Reproduction) -> Report:
         sections += _wider_grid(found.wider)
     return Report(
         title=title,
-        summary=summary,
+        summary=f"{summary}\n\n{_SETTINGS}",
         sections=sections,
         settings=study_settings(study),
         seeds=list(range(len(study.rounds))),

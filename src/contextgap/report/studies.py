@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from contextgap import plot
 from contextgap.experiments import Results, Study, Tuning
 from contextgap.experiments.study import Pair
-from contextgap.policy import Policy
 from contextgap.problems.extras import study_import
-from contextgap.report.curves import SINGLE_ARM, regret_curves, scale_panels
+from contextgap.report.curves import HALF_DEVIATION, SINGLE_ARM, regret_curves, scale_panels
 from contextgap.report.files import save
 from contextgap.report.page import Origin, Report, Section, write_report
 from contextgap.report.picks import pick_histogram
@@ -28,6 +25,10 @@ if TYPE_CHECKING:
 
 _REGRET = (
     "Simple regret is what the deployed arm pays less than the best arm would, without feedback."
+)
+TRIED = (
+    "How often each method, while it explored, tried the arm that was best at that step's context, "
+    "the second best, and so on. What it earned there does not count."
 )
 
 
@@ -53,14 +54,13 @@ def write(
     return write_report(replace(report, origin=Origin(command, date, beside, seconds())), page)
 
 
-def reading(records: DataFrame) -> str:
+def reading(records: DataFrame, band: str = HALF_DEVIATION) -> str:
     """Return how to read curves of regret: one run has no band."""
     repetitions = records["seed"].nunique()
     if repetitions == 1:
         return f"{_REGRET} Each curve is one run: another would look different."
     return (
-        f"{_REGRET} Curves are means over {repetitions} repetitions; bands are half a standard "
-        "deviation to each side."
+        f"{_REGRET} Curves are means over {repetitions} repetitions; bands are {band} to each side."
     )
 
 
@@ -74,36 +74,6 @@ def single_arm(study: Study) -> dict[str, float]:
         "average_regret": float(np.mean([table.mean() for table in tables])),
         "worst_regret": float(np.mean([table.max() for table in tables])),
     }
-
-
-def run_report(
-    study: Study,
-    tunings: Mapping[str, Tuning],
-    results: Results,
-    policy: Policy,
-) -> Report:
-    """Return the report of one run; the policy is the first method's, frozen."""
-    explored, deployed = (len(part) for part in study.rounds[0])
-    context = study.rounds[0][1].contexts[0]
-    drawing = Figure(figsize=(5.6, 3.6), layout="constrained")
-    plot.decision(policy.decide(context), drawing.add_subplot())
-    sections = [
-        *comparison_sections(results, single_arm(study)),
-        tuning_section("Tuning", tunings),
-        Section(
-            "One decision",
-            "What the frozen policy believes about every arm at the first context to deploy on.",
-            [("Means and intervals of all arms; the shaded arm is deployed.", drawing)],
-        ),
-    ]
-    return Report(
-        title=f"One run: {study.name}",
-        summary=f"{explored} contexts explored, then deployed on {deployed} without feedback.",
-        sections=sections,
-        settings=study_settings(study),
-        seeds=[0],
-        timings=results.timings,
-    )
 
 
 def compare_report(study: Study, tunings: Mapping[str, Tuning], results: Results) -> Report:
@@ -179,8 +149,7 @@ def comparison_sections(
     sections.append(
         Section(
             "What was tried",
-            "How often each method, while it explored, tried the arm that was best at that step's "
-            "context, the second best, and so on. What it earned there does not count.",
+            TRIED,
             [
                 (
                     f"Share of exploration steps by rank of the arm tried{where}.",

@@ -24,6 +24,7 @@ TEXT = 13.0
 SMALL = 11.0
 INK = "#222222"
 FAINT = "#D9D9D9"
+DEFAULT = " (default)"  # behind the name of the method that users get
 
 _DIGITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 
@@ -57,6 +58,7 @@ _FIXED = {
     "top-two-ts": Look("#AA4499", _DASHED, "^"),
     "knowledge-gradient": Look("#332288", _SOLID, "*"),
     "best single arm": Look("#767676", (0, (2, 2)), "_"),
+    "full information": Look("#767676", _SOLID, "_"),
     "last step": Look("#0072B2", _SOLID, "o"),
     "last 25 steps": Look("#E69F00", _DASHED, "s"),
     "all steps": Look("#000000", _DOTTED, "D"),
@@ -73,10 +75,12 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
 
     An unknown label takes the spare look that its name hashes to, or the next in a colour that no
     other label here has, so that it usually looks the same in the next figure and unlike its
-    neighbours. When the colours are used up, lines and markers still differ.
+    neighbours. When the colours are used up, lines and markers still differ. A method that is
+    marked as the default looks as it does elsewhere.
     """
     wanted = list(dict.fromkeys(str(label) for label in labels))
-    chosen = {label: _FIXED[label] for label in wanted if label in _FIXED}
+    plain = {label: label.removesuffix(DEFAULT) for label in wanted}
+    chosen = {label: _FIXED[name] for label, name in plain.items() if name in _FIXED}
     for label in sorted(set(wanted) - set(chosen)):
         first = crc32(label.encode()) % len(_SPARE)
         turns = _SPARE[first:] + _SPARE[:first]

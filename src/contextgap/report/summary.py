@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 class Curve:
     """One method's statistic, over repetitions, after each number of exploration steps.
 
-    ``std`` is the sample standard deviation, not a number where there was only one repetition.
+    ``std`` is the sample standard deviation and ``error`` the standard error of the mean; neither
+    is a number where there was only one repetition.
     """
 
     steps: IntArray
     mean: FloatArray
     std: FloatArray
+    error: FloatArray
 
 
 def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
@@ -37,11 +39,12 @@ def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
 
 
 def _curve(rows: DataFrame, statistic: str) -> Curve:
-    found = rows.groupby("checkpoint")[statistic].agg(["mean", "std"])
+    found = rows.groupby("checkpoint")[statistic].agg(["mean", "std", "sem"])
     return Curve(
         found.index.to_numpy(dtype=np.intp),
         found["mean"].to_numpy(dtype=float),
         found["std"].to_numpy(dtype=float),
+        found["sem"].to_numpy(dtype=float),
     )
 
 

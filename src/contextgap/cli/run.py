@@ -1,0 +1,270 @@
+"""The command that explores a known problem as a user's learner would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from contextgap.base.arrays import FloatArray
+from contextgap.cli.options import (
+    CORES,
+    Context,
+    Evaluate,
+    Explore,
+    Jobs,
+    Json,
+    KernelName,
+    Methods,
+    Noise,
+    Ordered,
+    ProblemName,
+    Rewards,
+    Rows,
+    Seed,
+)
+from contextgap.cli.policies import has_card, print_card
+from contextgap.cli.problems import read_problem, split
+from contextgap.cli.terminal import (
+    command_line,
+    complaints,
+    out,
+    phases,
+    print_json,
+    print_table,
+    say_warning,
+)
+from contextgap.cli.workers import workers
+from contextgap.experiments.compare import read_methods
+from contextgap.experiments.study import Pair
+from contextgap.experiments.tasks import one_thread
+from contextgap.experiments.untouched import (
+    conduct_untouched,
+    explored,
+    same_rows,
+    summarise_untouched,
+)
+from contextgap.kernels import Gaussian, read_kernel
+from contextgap.learner import Learner, StoppingRule
+from contextgap.methods import Method, read_method
+from contextgap.policy import Policy
+from contextgap.problems import Problem
+from contextgap.widths import PosteriorWidth
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_MOST = 1000  # rows to explore, and rows to deploy on, unless the user says otherwise
+_CHECKPOINTS = 20
+
+
+def run_command(
+    problem: ProblemName = "sinusoids",
+    methods: Methods = "auto,uniform,kernel-ucb",
+    repetitions: Annotated[
+        int, typer.Option(help="Flights, samples or shufflings, with seeds from --seed on.", min=1)
+    ] = 3,
+    context: Context = None,
+    rewards: Rewards = None,
+    noise: Noise = None,
+    ordered: Ordered = False,
+    rows: Rows = None,
+    explore: Explore = None,
+    evaluate: Evaluate = None,
+    bandwidth: Annotated[
+        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
+    ] = None,
+    kernel: KernelName = None,
+    ridge: Annotated[
+        float | None,
+        typer.Option(help="Learnt if left out; given alone, the contexts set the bandwidth."),
+    ] = None,
+    scale: Annotated[
+        float | None, typer.Option(help="Width of the intervals; the learner's if left out.")
+    ] = None,
+    until: Annotated[
+        float | None,
+        typer.Option(
+            help="Let the saved policy stop exploring once certificates are within this regret. "
+            "Where scales are learnt anew, the certified share may fall again.",
+            min=0,
+        ),
+    ] = None,
+    share: Annotated[float, typer.Option(help="At this share of held-out contexts.")] = 0.95,
+    grid: Annotated[int | None, typer.Option(hidden=True)] = None,
+    seed: Seed = 0,
+    jobs: Jobs = CORES,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/run"),
+    json: Json = False,
+) -> None:
+    """Explore a problem with the learner as you get it, report its regret and save its policy.
+
+    Nothing is set or tuned beforehand: scales are learnt from the rewards while exploring. Half of
+    the rows are explored and the rest deployed on, at most 1000 each, unless you say otherwise. The
+    policy is the first method's, of the first repetition.
+    """
+    from contextgap.report.run import ranked, run_report
+    from contextgap.report.studies import write
+
+    if grid is not None:
+        say_warning(
+            "run --grid is deprecated and ignored: nothing is tuned on held-out rows any more; "
+            "contextgap compare does that"
+        )
+    with complaints(), phases() as watch, workers(jobs, None) as executor:
+        seeds = list(range(seed, seed + repetitions))
+        samples = [
+            read_problem(problem, context, rewards, noise, ordered, rows, number)
+            for number in seeds
+        ]
+        reference, rounds = _parts(samples, explore, evaluate, held_out=until is not None)
+        contestants = _read(methods)
+        settings = _settings(rounds[0][0].contexts, kernel, bandwidth, ridge, scale)
+        steps = len(rounds[0][0])
+        results = conduct_untouched(
+            rounds,
+            methods=contestants,
+            checkpoints=_evenly(steps, _CHECKPOINTS),
+            full_checkpoints=_doubling(steps),
+            seeds=seeds,
+            settings=settings,
+            executor=executor,
+            progress=watch("exploring"),
+        )
+        watch("learning the policy")
+        first = next(iter(contestants.values()))
+        rule = None if until is None else StoppingRule(until, share, reference)
+        with one_thread():  # as the comparison, so that the policy is the one compared
+            policy = _policy(rounds[0][0], first, seed, settings, rule)
+            card = policy.card if has_card(policy) else None
+        watch("drawing")
+        folder.mkdir(parents=True, exist_ok=True)
+        policy.save(folder / "policy.cgap")
+        results.write(folder)
+        report = run_report(rounds, results, policy, card, settings=settings, seeds=seeds)
+        page = write(report, folder, command_line(), watch.seconds)
+    saving = None if until is None else _saving(policy, rounds[0], until)
+    if json:
+        paths = {"report": str(page), "policy": str(folder / "policy.cgap")}
+        summary = summarise_untouched(results.records).to_dict("records")
+        print_json({"results": summary, **paths, "stopping": saving})
+        return
+    _print_summary(rounds, ranked(results.records))
+    if card is not None:
+        print_card(card)
+    if saving is not None:
+        out.print(_saved(next(iter(contestants)), saving), soft_wrap=True)
+    out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
+
+
+def _read(methods: str) -> dict[str, Method]:
+    """Return methods by label; "auto" gets the name of the method that it stands for."""
+    named = [read_method(name).name if name == "auto" else name for name in split(methods) or []]
+    return read_methods(named)
+
+
+def _parts(
+    samples: Sequence[Problem], explore: int | None, evaluate: int | None, *, held_out: bool
+) -> tuple[FloatArray | None, list[Pair]]:
+    """Return contexts held out of the first sample, if asked for, and the pairs of all samples.
+
+    Half of a sample is explored and the rest deployed on, at most 1000 rows each, unless sizes are
+    given. Deployed on are the rows right behind the explored ones. What is held out comes first,
+    and has as many rows as are deployed on.
+    """
+    rows = len(samples[0])
+    explore = explore or min(_MOST, rows // 2)
+    left = (rows - explore) // (2 if held_out else 1)
+    evaluate = evaluate or min(_MOST, max(1, left))
+    sizes = (evaluate, explore, evaluate) if held_out else (explore, evaluate)
+    parts = [sample.split(*sizes) for sample in samples]
+    reference = parts[0][0].contexts if held_out else None
+    return reference, [(part[-2], part[-1]) for part in parts]
+
+
+def _settings(
+    contexts: FloatArray,
+    kernel: str | None,
+    bandwidth: float | None,
+    ridge: float | None,
+    scale: float | None,
+) -> dict[str, Any]:
+    """Return what the user set, for every learner; empty if all is to be learnt."""
+    settings: dict[str, Any] = {} if scale is None else {"width": PosteriorWidth(scale)}
+    if kernel is not None and bandwidth is not None:
+        raise ValueError(
+            f"--bandwidth is a Gaussian kernel's, got {bandwidth:g} and the kernel {kernel}; "
+            "leave one of the two out"
+        )
+    if kernel is not None:
+        settings["kernel"] = read_kernel(kernel)
+    elif bandwidth is not None:
+        settings["kernel"] = Gaussian(bandwidth)
+    elif ridge is not None:  # which a learner takes with a kernel only
+        settings["kernel"] = Gaussian.from_contexts(contexts)
+    return settings if ridge is None else {**settings, "ridge": ridge}
+
+
+def _evenly(steps: int, count: int) -> list[int]:
+    """Return that many numbers of steps, evenly spaced, up to all of them."""
+    return sorted({-(-steps * part // count) for part in range(1, count + 1)})
+
+
+def _doubling(steps: int) -> list[int]:
+    """Return an eighth, a quarter, half and all of the steps."""
+    return sorted({-(-steps // part) for part in (8, 4, 2, 1)})
+
+
+def _policy(
+    explore: Problem,
+    method: Method,
+    seed: int,
+    settings: Mapping[str, Any],
+    rule: StoppingRule | None,
+) -> Policy:
+    """Return the policy of one exploration, which stops early if a rule says so."""
+    learner = Learner(explore.arms, method=method, seed=seed, **settings)
+    contexts: Any = explore.contexts
+    if explore.columns is not None:
+        contexts = [dict(zip(explore.columns, row, strict=True)) for row in contexts.tolist()]
+    for _ in explored(learner, contexts, explore.observations):
+        if rule is not None and learner.done(rule):
+            break
+    return learner.freeze()
+
+
+def _saving(policy: Policy, pair: Pair, until: float) -> dict[str, Any]:
+    """Return how much exploration stopping early saved, and what it cost."""
+    explore, exploit = pair
+    used, whole = sum(policy.counts.values()), len(explore)
+    chosen = [exploit.arms.index(arm) for arm in policy.recommend(exploit.contexts)]
+    return {
+        "tolerance": until,
+        "stopped_after": used,
+        "of_steps": whole,
+        "saved": 1 - used / whole,
+        "average_regret": float(exploit.regret(chosen).mean()),
+        "bounds": "heuristic" if policy.probability is None else policy.probability,
+    }
+
+
+def _saved(label: str, saving: Mapping[str, Any]) -> str:
+    return (
+        f"{label} stopped after {saving['stopped_after']} of {saving['of_steps']} steps "
+        f"({100 * saving['saved']:.0f} % saved), average regret {saving['average_regret']:.3g}; "
+        f"bounds: {saving['bounds']}"
+    )
+
+
+def _print_summary(rounds: Sequence[Pair], table: DataFrame) -> None:
+    explore, exploit = rounds[0]
+    times = "" if len(rounds) == 1 else f", {len(rounds)} times"
+    title = f"{explore.name}: {len(explore)} steps explored, then deployed on {len(exploit)} rows"
+    print_table(title + times, list(table.columns), table.to_numpy().tolist())
+    if same_rows(rounds):
+        out.print(
+            "rows in time order, the same each time: errors show the methods' own randomness only",
+            soft_wrap=True,
+        )
