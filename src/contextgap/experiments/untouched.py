@@ -59,7 +59,7 @@ def compare_untouched(
     -------
     records
         One row per method or yardstick, repetition and checkpoint: ``method``, ``repetition``,
-        ``checkpoint``, ``average_regret``, ``worst_regret``.
+        ``checkpoint``, ``average_regret``, ``worst_regret``, and the ``seconds`` of the whole run.
     """
     chosen = read_methods(methods)
     numbers = list(range(len(rounds)) if seeds is None else seeds)
@@ -80,7 +80,7 @@ def compare_untouched(
     ]  # fmt: skip
     results = execute([task for _, _, task in places], **how)
     rows = [
-        {"method": label, "repetition": repetition, **reached}
+        {"method": label, "repetition": repetition, **reached, "seconds": result["seconds"]}
         for (label, repetition, _), result in zip(places, results, strict=True)
         for reached in result["reached"]
     ]
