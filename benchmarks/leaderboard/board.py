@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas
-
 import contextgap
 from contextgap.base import checks
 from contextgap.experiments.compare import read_methods
@@ -97,11 +95,17 @@ def compare_at(place: Place, contest: Contest, **how: Any) -> DataFrame:
     """
     rounds = [place.pair(contest.budgets[-1], seed) for seed in contest.numbers]
     most = min(len(explore) for explore, _ in rounds)
+    reachable = [budget for budget in contest.budgets if budget <= most]
+    if not reachable:
+        raise ValueError(
+            f"{place.name} has {most} rows to explore; give a budget of at most that, or leave it "
+            "out of --problems"
+        )
     told = settings_of(rounds[0][0])
     found = compare_untouched(
         rounds,
         methods=contest.entered(),
-        checkpoints=[budget for budget in contest.budgets if budget <= most],
+        checkpoints=reachable,
         yardsticks=YARDSTICKS,
         seeds=contest.numbers,
         **({"settings": told} if told else {}),
@@ -139,8 +143,3 @@ def code_digest() -> str:
         if name.parts[0] not in _NO_SAY:
             digest.update(f"{name.as_posix()} {ast.dump(ast.parse(path.read_text()))}".encode())
     return digest.hexdigest()[:12]
-
-
-def joined(parts: list[DataFrame]) -> DataFrame:
-    """Return the records of all problems."""
-    return pandas.concat(parts, ignore_index=True)

@@ -43,7 +43,7 @@ def ratio_heat_map(cells: Sequence[Cell]) -> Figure:
         values[:, *place] = np.clip(ratios, -np.log(_MOST), np.log(_MOST))
         apart[:, *place] = cell.behind.told_apart[1:]
     size = (style.WIDTH, 2.6 + _ROW * len(problems))
-    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.08, wspace=0.0))
+    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.05, wspace=0.0))
     axes = figure.subplots(1, len(labels), sharey=True, squeeze=False)[0]
     norm = TwoSlopeNorm(0.0, -np.log(_MOST), np.log(_MOST))
     for ax, label, table, dots in zip(axes, labels, values, apart, strict=True):

@@ -27,6 +27,7 @@ from contextgap.problems import (
 from contextgap.problems.algorithm_selection import folds
 
 SCENARIOS = ("BNSL-2016", "ASP-POTASSCO", "CSP-2010")
+VISITS = 4  # of a row of a data set, on average and at most
 DEPLOYED = 1000  # rows to deploy on, where there are so many
 FEATURES_ARE_TOLD = False  # True gives the learner the arms' features: Learner(features=...)
 ASLIB = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "aslib"
@@ -73,8 +74,12 @@ def spacecraft(steps: int, seed: int) -> Pair:
 
 
 def classification(name: str, steps: int, seed: int) -> Pair:
-    """Halves of a data set in its own units; the rows to explore are visited with replacement."""
+    """Halves of a data set in its own units; the rows to explore are visited with replacement.
+
+    When every row was visited some four times, there is little left to learn.
+    """
     known, rest = Classification(name, scale=False).sample(seed=0).split(0.5, 0.5, seed=seed)
+    steps = min(steps, VISITS * len(known))
     visits = np.random.default_rng([seed, 2]).integers(len(known), size=steps)
     return known.take(visits), rest.take(slice(DEPLOYED))
 

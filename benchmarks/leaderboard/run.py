@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pandas
 import typer
 
 from contextgap.cli.options import CORES, Jobs
@@ -18,7 +19,7 @@ from contextgap.experiments.tasks import Store
 from contextgap.report.files import save
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from leaderboard.board import USUAL, Contest, code_digest, compare_at, joined, sizes
+from leaderboard.board import USUAL, Contest, code_digest, compare_at, sizes
 from leaderboard.figures import curves, ratio_heat_map
 from leaderboard.page import Findings, page_text
 from leaderboard.places import ASLIB, SCENARIOS, Place, places
@@ -102,14 +103,9 @@ def compare_all(chosen: list[Place], contest: Contest, jobs: int, folder: Path) 
     contest.entered()  # a name that is wrong is said before hours of work
     store = Store(folder / "parts" / code_digest())
     with phases() as watch, workers(jobs, None) as executor:
-        return joined(
-            [
-                compare_at(
-                    place, contest, executor=executor, store=store, progress=watch(place.name)
-                )
-                for place in chosen
-            ]
-        )
+        how = {"executor": executor, "store": store}
+        parts = [compare_at(place, contest, progress=watch(place.name), **how) for place in chosen]
+    return pandas.concat(parts, ignore_index=True)
 
 
 def findings(

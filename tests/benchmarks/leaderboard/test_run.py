@@ -136,6 +136,8 @@ def test_budgets_beyond_what_there_is_to_explore_are_left_out():
     short = type(few)("short", lambda steps, seed: few.pair(min(steps, 25), seed), few.rows)
     contest = Contest(methods=("uniform",), reference="uniform", budgets=(20, 40), seeds=1)
     assert set(compare_at(short, contest)["budget"]) == {20}
+    with pytest.raises(ValueError, match="short has 25 rows to explore"):
+        compare_at(short, Contest(methods=("uniform",), budgets=(40,), seeds=1))
 
 
 def test_auto_and_what_it_stands_for_are_entered_once():
