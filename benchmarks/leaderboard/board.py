@@ -117,6 +117,15 @@ def compare_at(place: Place, contest: Contest, **how: Any) -> DataFrame:
     return found
 
 
+def seconds_of_runs(records: DataFrame) -> DataFrame:
+    """Return the seconds by problem, method and seed.
+
+    Budgets of one run share its seconds. Where every budget is a run of its own, all count.
+    """
+    runs = records.drop_duplicates(["problem", "method", "seed", "seconds"])
+    return runs.groupby(["problem", "method", "seed"], sort=False)["seconds"].sum().reset_index()
+
+
 def sizes(place: Place, contest: Contest) -> dict[str, Any]:
     """Return what readers want to know about a problem, from its first repetition."""
     explore, deploy = place.pair(contest.budgets[-1], contest.first_seed)

@@ -81,7 +81,7 @@ def curves(cells: Sequence[Cell]) -> Figure:
     axes = figure.subplots(rows, 2, squeeze=False).ravel()
     labels = cells[0].labels
     looks = {**style.looks(labels), **_YARDSTICK_LOOKS}
-    for ax, problem in zip(axes, shown, strict=False):
+    for ax, problem in zip(axes, shown, strict=False):  # an odd one leaves a panel free
         part = sorted((c for c in cells if c.problem == problem), key=lambda c: c.budget)
         handles = [_curve(ax, part, place, looks[name]) for place, name in enumerate(labels)]
         _scale(ax, part)
@@ -114,6 +114,9 @@ def _scale(ax: Axes, part: Sequence[Cell]) -> None:
     ax.xaxis.set_major_locator(FixedLocator(budgets))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set_xticklabels([str(budget) for budget in budgets])
-    values = np.concatenate([cell.regrets.mean for cell in part])
-    low = float(values[values > 0].min())
-    style.log_axis(ax, low / 1.3, float(values.max()) * 1.3)
+    values = np.array([cell.regrets.mean for cell in part])
+    own = values[:, : -len(YARDSTICKS)]
+    high = float(values.max()) or 1.0
+    # Full information may be orders of magnitude below; then it leaves the panel.
+    low = max(table[table > 0].min(initial=high) / fall for table, fall in ((values, 1), (own, 10)))
+    style.log_axis(ax, low / 1.3, high * 1.3)

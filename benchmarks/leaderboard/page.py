@@ -13,7 +13,7 @@ from contextgap import Learner
 from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
 from contextgap.methods import METHODS, RECOMMENDED
 from contextgap.report.tables import three_digits
-from leaderboard.board import Contest
+from leaderboard.board import Contest, seconds_of_runs
 from leaderboard.places import DEPLOYED, FEATURES_ARE_TOLD, VISITS
 from leaderboard.ranking import chance_alarms
 from leaderboard.standings import FEWEST, Cell, Situation, Standing
@@ -164,7 +164,8 @@ cells of one problem are not independent.
 ![Regret by budget on several problems](images/leaderboard-curves.png)
 
 *Mean regret by number of steps, with standard errors. Methods share their seeds, so two may be told
-apart where their bars overlap; the tables below say which.*"""
+apart where their bars overlap; the tables below say which. Full information may be too low to be
+seen.*"""
 
 
 def _ratio(one: Standing) -> str:
@@ -185,8 +186,8 @@ def _situations(found: Findings) -> str:
 
 Regret over that of `{found.reference}`, as above, in some of the cells; in brackets how many cells
 are better, and worse. Bold: the interval over problems leaves out 1, where there are at least
-{FEWEST} independent problems. Of {tried} entries chance alone may make {0.05 * tried:.0f} bold,
-so a single one is a hint and not a finding.
+{FEWEST} independent problems. Of the {tried} entries one in twenty may be bold by chance alone: a
+single one is a hint and not a finding.
 
 {markdown_table(["situation", "problems", "cells", *others], rows)}"""
 
@@ -237,7 +238,7 @@ def _differences(cell: Cell) -> list[str]:
 
 
 def _protocol(found: Findings) -> str:
-    runs = found.records.drop_duplicates(["problem", "method", "seed"])
+    runs = seconds_of_runs(found.records)
     seconds = runs.groupby("method", sort=False)["seconds"].mean()
     times = [[str(name), float(value)] for name, value in seconds.items()]
     told = "are told to the learner" if FEATURES_ARE_TOLD else "are not used"

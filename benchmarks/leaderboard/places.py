@@ -51,6 +51,7 @@ class Place:
 
     @property
     def group(self) -> str:
+        """What is drawn again together: the family, or the problem alone."""
         return self.family or self.name
 
 
@@ -121,25 +122,21 @@ def places(aslib: Path = ASLIB) -> Mapping[str, Place]:
     """Return all problems by name, those of the Algorithm Selection Library as far as present."""
     halves = "half of the rows, drawn with replacement; the other half"
     fresh = f"a new sample; the {DEPLOYED} rows after it"
+    later = f"the first rows of a new flight; {DEPLOYED} later ones"
+    once = "nine folds, each instance once; one fold"
+    sines, noisy = {"family": "sines"}, {"noisy": True}
+    paid = {"family": "clicks", **noisy}
+    sets = ("digits", "wine", "breast_cancer", "iris")
+    present = [name for name in SCENARIOS if (aslib / name).is_dir()]
     all_of_them = [
-        *(
-            Place(f"sinusoids-{noise:g}", partial(sinusoids, noise), fresh, noise > 0.25, "sines")
-            for noise in (0.0, 0.1, 0.5)
-        ),
-        Place("spacecraft", spacecraft, f"the first rows of a new flight; {DEPLOYED} later ones"),
-        *(
-            Place(name, partial(classification, name), halves)
-            for name in ("digits", "wine", "breast_cancer", "iris")
-        ),
-        Place("clicks", partial(clicks, False), fresh, True, "clicks"),
-        Place("payments", partial(clicks, True), fresh, True, "clicks"),
-        Place("doses", dosage, fresh, True),
-        *(
-            Place(
-                name, partial(instances, aslib / name), "nine folds, each instance once; one fold"
-            )
-            for name in SCENARIOS
-            if (aslib / name).is_dir()
-        ),
+        Place("sinusoids-0", partial(sinusoids, 0.0), fresh, **sines),
+        Place("sinusoids-0.1", partial(sinusoids, 0.1), fresh, **sines),
+        Place("sinusoids-0.5", partial(sinusoids, 0.5), fresh, **sines, **noisy),
+        Place("spacecraft", spacecraft, later),
+        *(Place(name, partial(classification, name), halves) for name in sets),
+        Place("clicks", partial(clicks, False), fresh, **paid),
+        Place("payments", partial(clicks, True), fresh, **paid),
+        Place("doses", dosage, fresh, **noisy),
+        *(Place(name, partial(instances, aslib / name), once) for name in present),
     ]
     return {place.name: place for place in all_of_them}

@@ -19,7 +19,7 @@ from contextgap.experiments.tasks import Store
 from contextgap.report.files import save
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from leaderboard.board import USUAL, Contest, code_digest, compare_at, sizes
+from leaderboard.board import USUAL, Contest, code_digest, compare_at, seconds_of_runs, sizes
 from leaderboard.figures import curves, ratio_heat_map
 from leaderboard.page import Findings, page_text
 from leaderboard.places import ASLIB, SCENARIOS, Place, places
@@ -170,7 +170,7 @@ def _show(found: list[Standing], reference: str) -> None:
 
 def _show_estimate(records: DataFrame, seeds: int) -> None:
     """Print core-minutes of all seeds, by the time that one took."""
-    once = records.drop_duplicates(["problem", "method"])
+    once = seconds_of_runs(records)
     minutes = once.pivot(index="problem", columns="method", values="seconds") * seeds / 60
     minutes = minutes.loc[once["problem"].unique(), once["method"].unique()]
     rows = [

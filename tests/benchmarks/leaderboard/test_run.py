@@ -1,6 +1,7 @@
 """The leaderboard as it is started, small; its page and its figures."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from contextgap.experiments import untouched
 from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
 from leaderboard import board
-from leaderboard.board import Contest, code_digest, compare_at
+from leaderboard.board import Contest, code_digest, compare_at, seconds_of_runs
 from leaderboard.figures import curves, ratio_heat_map
 from leaderboard.page import markdown_table
 from leaderboard.places import places
@@ -19,7 +20,7 @@ from leaderboard.standings import cells_of
 from tests.cli.test_policies import call
 
 SCRIPT = "python benchmarks/leaderboard/run.py"
-OWN = "tests.experiments.test_untouched:AlwaysTheLast"
+OWN = "tests.experiments.test_untouched_oracles:AlwaysTheLast"
 TINY = [
     *("--problems", "wine,iris"),
     *("--methods", f"auto,uniform,{OWN}"),
@@ -126,10 +127,19 @@ def test_it_goes_on_where_it_stopped(made, monkeypatch, tmp_path):
 
 def test_an_estimate_runs_one_seed(made, tmp_path):
     small = ["--problems", "iris", "--methods", "uniform", "--reference", "uniform"]
-    shown = call(*TINY, *small, "--seeds", "5", "--estimate", "--out", tmp_path, app=app)
+    once = ["--budgets", "20", "--seeds", "5", "--estimate"]
+    shown = call(*TINY, *small, *once, "--out", tmp_path, app=app)
     assert "core-minutes of 5 seeds" in shown.stdout
     assert "core-minutes in all" in shown.stdout
     assert len(list(tmp_path.rglob("*.json"))) == 1 + 2
+
+
+def test_seconds_of_a_run_count_once():
+    rows = [("a", "ours", 1, 10, 3.0), ("a", "ours", 1, 20, 3.0)]  # one run, two budgets
+    rows += [("a", FULL, 1, 10, 1.0), ("a", FULL, 1, 20, 5.0)]  # a fit for each
+    columns = ["problem", "method", "seed", "budget", "seconds"]
+    found = seconds_of_runs(pd.DataFrame(rows, columns=columns))
+    assert found.set_index("method")["seconds"].to_dict() == {"ours": 3.0, FULL: 6.0}
 
 
 def test_budgets_beyond_what_there_is_to_explore_are_left_out():
@@ -207,6 +217,15 @@ def many_cells():
 @pytest.mark.parametrize("draw", [ratio_heat_map, curves])
 def test_figures_stay_on_their_paper(draw):
     assert not ink_at_the_edge(draw(many_cells()))
+
+
+def test_figures_of_perfect_methods_can_be_drawn():
+    nothing_but = {SINGLE: 1.0}
+    cells = [
+        replace(cell, regret=(0 * cell.regret).assign(**nothing_but)) for cell in many_cells()[:8]
+    ]
+    assert ratio_heat_map(cells).axes[0].images[0].get_array()[0, 0] == 0
+    assert len(curves(cells).axes) == 2
 
 
 def test_the_heat_map_has_the_ratios():
