@@ -57,7 +57,11 @@ def main(
         Path | None, typer.Option(help="Markdown file to write; figures go to images beside it.")
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Run the first seed only and say what all take.")
+        bool,
+        typer.Option(
+            "--estimate",
+            help="Run the first seed only, and say what all take if nothing else runs.",
+        ),
     ] = False,
 ) -> None:
     """Compare methods without settings on all problems; goes on where it was stopped."""
