@@ -139,16 +139,21 @@ def clicks(rng: np.random.Generator, cell: Cell) -> Log:
 def money(rng: np.random.Generator, cell: Cell) -> Log:
     """Clicks that pay a log-normal amount: many zeros, few large rewards."""
     log = clicks(rng, cell)
-    amounts = np.exp(rng.normal(2.0, 0.9, size=cell.rows))
-    mean = np.exp(2.0 + 0.9**2 / 2)
     return Log(
         log.contexts,
         log.arms,
-        log.rewards * amounts,
+        log.rewards * payments(rng, cell.rows),
         log.new,
-        mean * log.expected,
-        mean * log.expected_logged,
+        MEAN_PAYMENT * log.expected,
+        MEAN_PAYMENT * log.expected_logged,
     )
+
+
+MEAN_PAYMENT = float(np.exp(2.0 + 0.9**2 / 2))
+
+
+def payments(rng: np.random.Generator, size: int | tuple[int, ...]) -> np.ndarray:
+    return np.exp(rng.normal(2.0, 0.9, size=size))
 
 
 MAKERS = {"dense": dense, "sparse": sparse, "groups": groups, "clicks": clicks, "money": money}

@@ -1,156 +1,147 @@
-"""The leaderboard: all methods on all bundled problems, by one protocol.
-
-Every problem is met at several levels of noise. For each of these cells all methods are tuned
-alike, on rows that nothing is measured on, and then explore; one exploration gives the regret at
-every budget.
-"""
+"""What is compared, on what; and the records of it, one per problem, method, seed and budget."""
 
 from __future__ import annotations
 
+import ast
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from contextgap.base.arrays import FloatArray
-from contextgap.experiments.compare import read_methods, run_once
-from contextgap.experiments.reproduce import Workshop, thinned
-from contextgap.experiments.tasks import Task, execute
-from contextgap.experiments.tune import Grid, Tuning, grid_tasks
-from contextgap.methods import Method
-from contextgap.problems.extras import study_import
-from contextgap.widths import PosteriorWidth
-from leaderboard.contest import Cell, Contest, cells_of
+import contextgap
+from contextgap.base import checks
+from contextgap.experiments.compare import read_methods
+from contextgap.experiments.untouched import YARDSTICKS, compare_untouched
+from contextgap.methods import Method, read_method
+from leaderboard.places import Place, settings_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+# Some 150 core-minutes with all problems and ten seeds. Of the rest, max-variance is much like
+# elimination; --methods names any of them, and your own.
+USUAL = ("auto", "contextual-gap", "elimination", "kernel-ucb-mod", "top-two-ts", "uniform")
+# Parts of the package that have no say in a learner's picks.
+_NO_SAY = ("cli", "compression", "export", "plot.py", "report", "testing", "theory")
 
-@dataclass(frozen=True, eq=False)
-class Leaderboard:
-    """What was asked, what was found, and the data.
 
-    ``records`` has one row per problem, noise, budget, method and seed; ``settings``, which says
-    what tuning chose, one per problem, noise and method.
+@dataclass(frozen=True)
+class Contest:
+    """What is compared.
+
+    Parameters
+    ----------
+    problems
+        Names of places; empty for all.
+    methods
+        Names from ``METHODS``, "auto", or your own as "package.module:name".
+    budgets
+        Numbers of exploration steps after which to deploy.
+    seeds, first_seed
+        How many repetitions, and the seed of the first. Constants of the library were chosen on
+        seeds below 100.
+    reference
+        The method that all others are compared with.
     """
 
-    contest: Contest
-    records: DataFrame
-    settings: DataFrame
-    cells: tuple[Cell, ...]
+    problems: tuple[str, ...] = ()
+    methods: tuple[str, ...] = USUAL
+    budgets: tuple[int, ...] = (100, 300, 1000, 2000)
+    seeds: int = 10
+    first_seed: int = 100
+    reference: str = "auto"
+
+    def __post_init__(self) -> None:
+        budgets = sorted({checks.whole("budgets", budget, least=1) for budget in self.budgets})
+        if not budgets:
+            raise ValueError("budgets must name at least one number of steps, got none")
+        checks.whole("seeds", self.seeds, least=1)
+        object.__setattr__(self, "budgets", tuple(budgets))
+
+    @property
+    def numbers(self) -> list[int]:
+        """The seeds."""
+        return list(range(self.first_seed, self.first_seed + self.seeds))
+
+    def entered(self) -> dict[str, Method]:
+        """Return the methods by label, the reference first; "auto" is called what it stands for."""
+        named = [_called(name) for name in (self.reference, *self.methods)]
+        return read_methods(list(dict.fromkeys(named)))
+
+    def places(self, known: Mapping[str, Place]) -> list[Place]:
+        """Return the problems to compare on."""
+        unknown = [name for name in self.problems if name not in known]
+        if unknown:
+            raise ValueError(f"problems must be among {', '.join(known)}, got {unknown[0]!r}")
+        return [known[name] for name in self.problems or known]
 
 
-def leaderboard(contest: Contest, workshop: Workshop) -> Leaderboard:
-    """Tune and compare all methods everywhere; the workshop says how and where."""
-    pandas = study_import("pandas")
-    cells = tuple(
-        cell for name in contest.problems for cell in cells_of(name, contest.noise, contest)
+def _called(name: str) -> str:
+    return read_method(name).name if name == "auto" else name
+
+
+def compare_at(place: Place, contest: Contest, **how: Any) -> DataFrame:
+    """Return the records of one problem; ``how`` is for ``execute``.
+
+    Budgets beyond the rows that a problem has to explore are left out.
+    """
+    rounds = [place.pair(contest.budgets[-1], seed) for seed in contest.numbers]
+    most = min(len(explore) for explore, _ in rounds)
+    reachable = [budget for budget in contest.budgets if budget <= most]
+    if not reachable:
+        raise ValueError(
+            f"{place.name} has {most} rows to explore; give a budget of at most that, or leave it "
+            "out of --problems"
+        )
+    told = settings_of(rounds[0][0])
+    found = compare_untouched(
+        rounds,
+        methods=contest.entered(),
+        checkpoints=reachable,
+        yardsticks=YARDSTICKS,
+        seeds=contest.numbers,
+        **({"settings": told} if told else {}),
+        **how,
     )
-    methods = read_methods(contest.methods)
-    tunings = tune_cells(cells, methods, contest, workshop, "tuning on held-out rows")
-    places = [
-        (i, label, seed)
-        for i in range(len(cells))
-        for label in methods
-        for seed in range(contest.seeds)
-    ]
-    tasks = [
-        round_task(cells[i], methods[label], tunings[i][label], contest.budgets, seed)
-        for i, label, seed in places
-    ]
-    results = execute(tasks, **workshop.how("comparing"))
-    records = [
-        {
-            "problem": cells[i].problem,
-            "noise": cells[i].noise,
-            "budget": budget,
-            "method": label,
-            "seed": seed,
-            "average_regret": result["average_regret"][place],
-            "worst_regret": result["worst_regret"][place],
-            "seconds": result["seconds"],
-        }
-        for (i, label, seed), result in zip(places, results, strict=True)
-        for place, budget in enumerate(contest.budgets)
-    ]
-    chosen = [
-        _setting(cell, label, tuning)
-        for cell, found in zip(cells, tunings, strict=True)
-        for label, tuning in found.items()
-    ]
-    return Leaderboard(contest, pandas.DataFrame(records), pandas.DataFrame(chosen), cells)
+    found = found.rename(columns={"checkpoint": "budget"})
+    found["seed"] = [contest.numbers[place] for place in found.pop("repetition")]
+    found.insert(0, "problem", place.name)
+    return found
 
 
-def tune_cells(
-    cells: tuple[Cell, ...],
-    methods: Mapping[str, Method],
-    contest: Contest,
-    workshop: Workshop,
-    phase: str,
-) -> list[dict[str, Tuning]]:
-    """Return every method's settings for every cell, by the mean regret over its hold-outs."""
-    width = PosteriorWidth(1.0)
-    grids = [thinned(Grid.of(cell.hold_outs[0][0].contexts), contest.grid) for cell in cells]
-    tasks = [
-        task
-        for cell, grid in zip(cells, grids, strict=True)
-        for seed, pair in enumerate(cell.hold_outs)
-        for task in grid_tasks(pair, methods, grid, width, seed)
-    ]
-    regret = np.array([result["regret"] for result in execute(tasks, **workshop.how(phase))])
-    sizes = (len(cells), contest.hold_outs, len(grids[0].kernels), len(methods))
-    means = regret.reshape(*sizes, -1).mean(axis=1)  # cell, kernel, method, ridge
-    return [
-        {label: best_setting(grid, table[:, i]) for i, label in enumerate(methods)}
-        for grid, table in zip(grids, means, strict=True)
-    ]
+def seconds_of_runs(records: DataFrame) -> DataFrame:
+    """Return the seconds by problem, method and seed.
 
-
-def best_setting(grid: Grid, regret: FloatArray) -> Tuning:
-    """Return the setting with the lowest regret; of equals, the one with the best neighbours.
-
-    On a few dozen rows many settings make no mistake. The first of them would lie at the corner of
-    the grid, where the kernel is narrowest and the ridge least.
+    Budgets of one run share its seconds. Where every budget is a run of its own, all count.
     """
-    from scipy.ndimage import uniform_filter
-
-    around = uniform_filter(regret, size=3, mode="nearest")
-    equal = np.isclose(regret, regret.min(), rtol=1e-9, atol=1e-12)
-    row, column = np.unravel_index(np.where(equal, around, np.inf).argmin(), regret.shape)
-    return Tuning(grid.kernels[row], grid.ridges[column], regret, grid)
+    runs = records.drop_duplicates(["problem", "method", "seed", "seconds"])
+    return runs.groupby(["problem", "method", "seed"], sort=False)["seconds"].sum().reset_index()
 
 
-def round_task(
-    cell: Cell, method: Method, tuning: Tuning, budgets: tuple[int, ...], seed: int
-) -> Task:
-    """Return the work of one run, evaluated at every budget."""
-    explore, exploit = cell.rounds[seed]
-    arguments: dict[str, Any] = {
-        "explore": explore,
-        "exploit": exploit,
-        "method": method,
-        "kernel": tuning.kernel,
-        "ridge": tuning.ridge,
-        "scale": 1.0,
-        "checkpoints": list(budgets),
-        "seed": seed,
-    }
-    return Task(run_once, arguments)
-
-
-def _setting(cell: Cell, label: str, tuning: Tuning) -> dict[str, Any]:
-    row = tuning.grid.kernels.index(tuning.kernel)
-    column = tuning.grid.ridges.index(tuning.ridge)
+def sizes(place: Place, contest: Contest) -> dict[str, Any]:
+    """Return what readers want to know about a problem, from its first repetition."""
+    explore, deploy = place.pair(contest.budgets[-1], contest.first_seed)
     return {
-        "problem": cell.problem,
-        "noise": cell.noise,
-        "method": label,
-        "spread": tuning.grid.bandwidths[row],
-        "ridge": tuning.ridge,
-        "held_out_regret": float(tuning.regret[row, column]),
-        "on_edge": any(
-            size > 1 and place in (0, size - 1)
-            for place, size in zip((row, column), tuning.regret.shape, strict=True)
-        ),
+        "problem": place.name,
+        "arms": explore.n_arms,
+        "numbers per context": explore.dimension,
+        "rows explored": len(explore),
+        "different ones": len({row.tobytes() for row in explore.contexts}),
+        "rows deployed on": len(deploy),
+        "explored; deployed on": place.rows,
     }
+
+
+def code_digest() -> str:
+    """Return a name for the code that decides what a learner picks; comments do not count.
+
+    Results are kept by it, as the package's version does not change with every change.
+    """
+    root = Path(contextgap.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root)
+        if name.parts[0] not in _NO_SAY:
+            digest.update(f"{name.as_posix()} {ast.dump(ast.parse(path.read_text()))}".encode())
+    return digest.hexdigest()[:12]

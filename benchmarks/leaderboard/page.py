@@ -2,70 +2,50 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
-from pathlib import Path
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contextgap.report.files import save
+import numpy as np
+
+from contextgap import Learner
+from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
+from contextgap.methods import METHODS, RECOMMENDED
 from contextgap.report.tables import three_digits
-from leaderboard.board import Leaderboard
-from leaderboard.contest import Contest
-from leaderboard.figures import (
-    critical_difference_diagram,
-    rank_heat_map,
-    recommender_heat_map,
-    recommender_tables,
-)
-from leaderboard.standings import HIGH_NOISE, OVERALL, Standings
+from leaderboard.board import Contest, seconds_of_runs
+from leaderboard.places import DEPLOYED, FEATURES_ARE_TOLD, VISITS
+from leaderboard.ranking import chance_alarms
+from leaderboard.standings import FEWEST, Cell, Situation, Standing
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
-
-_TESTS = ("ranks at", "block", "blocks", "Friedman's χ²", "p", "critical difference")
-
-
-def write_page(
-    found: Leaderboard,
-    standing: Standings,
-    grid: DataFrame | None,
-    page: Path,
-    figures: Path,
-    command: str,
-) -> Path:
-    """Write the page, with its figures in the folder ``images`` beside it.
-
-    The folder ``figures`` keeps them as SVG and PNG. Without a grid, recommenders are left out.
-    """
-    overall = next(
-        test for test in standing.tests if (test.ranked_at, test.block) == (OVERALL, "cell")
-    )
-    drawn = {
-        "differences": critical_difference_diagram(standing.table, overall.difference),
-        "ranks": rank_heat_map(standing.ranks),
-    }
-    if grid is not None and len(grid):
-        drawn["recommenders"] = recommender_heat_map(grid)
-    _draw(drawn, figures, page.parent / "images")
-    page.write_text(page_text(found, standing, grid, command), encoding="utf-8")
-    return page
+WORSE, BETTER = "▲", "▼"
 
 
-def page_text(found: Leaderboard, standing: Standings, grid: DataFrame | None, command: str) -> str:
-    """Return the page's text."""
-    parts = [_head(found, command), _ranks(standing), _situations(standing), _cells(standing)]
-    if grid is not None and len(grid):
-        parts.append(_recommenders(grid, found.contest))
-    return "\n\n".join([*parts, _protocol(found)]) + "\n"
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """All that the page is made of."""
+
+    contest: Contest
+    command: str
+    cells: Sequence[Cell]
+    standings: Sequence[Standing]
+    situations: Sequence[Situation]
+    sizes: Sequence[Mapping[str, Any]]
+    records: DataFrame
+    left_out: Sequence[str] = ()
+
+    @property
+    def reference(self) -> str:
+        return self.cells[0].labels[0]
 
 
-def _draw(drawn: dict[str, Figure], figures: Path, images: Path) -> None:
-    images.mkdir(parents=True, exist_ok=True)
-    for name, figure in drawn.items():
-        _, png = save(figure, figures, f"leaderboard-{name}")
-        shutil.copyfile(png, images / png.name)
+def page_text(found: Findings) -> str:
+    """Return the page."""
+    parts = [_head(found), _summary(found), _situations(found), _cells(found), _protocol(found)]
+    return "\n\n".join(parts) + "\n"
 
 
 def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -80,228 +60,233 @@ def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str
     """
     cells = [[three_digits(value).replace("|", "\\|") for value in row] for row in rows]
     numeric = [
-        all(row[place][:1] in "0123456789+−-–∞" for row in cells) for place in range(len(headers))
+        all(row[place].lstrip("*")[:1] in "0123456789+−-–∞" for row in cells)
+        for place in range(len(headers))
     ]
     rule = "|".join("---:" if number else "---" for number in numeric)
     lines = [f"| {' | '.join(headers)} |", f"|{rule}|"]
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in cells])
 
 
-def _head(found: Leaderboard, command: str) -> str:
+def with_error(mean: float, error: float, signed: bool = False) -> str:
+    """Return a mean with its standard error, to the error's second digit.
+
+    Examples
+    --------
+    >>> with_error(0.12345, 0.0123), with_error(-3.0, 12.3, signed=True), with_error(0.5, 0.0)
+    ('0.123 ± 0.012', '−3 ± 12', '0.500 ± 0')
+    """
+    if error == 0:
+        text = three_digits(mean) if mean else "0"
+        return (text.replace("-", "−") if mean <= 0 or not signed else f"+{text}") + " ± 0"
+    places = max(0, 1 - math.floor(math.log10(float(f"{error:.1e}"))))
+    sign = "+" if signed else ""
+    return f"{mean:{sign}.{places}f} ± {error:.{places}f}".replace("-", "−")
+
+
+def _head(found: Findings) -> str:
     contest = found.contest
+    problems = len({cell.problem for cell in found.cells})
+    methods = len(found.cells[0].labels) - len(YARDSTICKS)
+    missing = (
+        f"\n\nLeft out, as their data were not present: {', '.join(found.left_out)}."
+        if found.left_out
+        else ""
+    )
+    chosen_on = (
+        "; constants of the library were chosen on seeds below 100"
+        if contest.first_seed >= 100
+        else ""
+    )
     return f"""# Leaderboard
 
-{len(contest.methods)} methods on {len(contest.problems)} problems, each with
-{_listed([f"{level:g}" for level in contest.noise])} standard deviations of the rewards as noise,
-after {_listed([str(budget) for budget in contest.budgets])} exploration steps, mean of
-{_count(contest.seeds, "seed")}. Every number, table and figure on this page was written by
+{methods} methods on {problems} problems, as users use them: `cg.Learner(arms, method=...)` with no
+other setting, scales learnt from the rewards. They explore {_listed(contest.budgets)} steps and are
+then deployed, without feedback, on rows they have not met. Every number, table and figure on this
+page was written by
 
 ```
-{command}
+{found.command}
 ```
 
-Compared is the average simple regret: what the deployed rule misses, on average, on contexts it has
-not met, without feedback. How it was done stands at the [end](#how-it-was-done)."""
+from {contest.seeds} repetitions, seeds {contest.numbers[0]} to {contest.numbers[-1]}{chosen_on}.
+Compared is the average simple regret: what the deployed rule misses on average. Two yardsticks
+stand in every row. *{FULL.capitalize()}* is the same model after it was told the rewards of all
+arms at every context. *{SINGLE.capitalize()}* is the one arm that is best for the rows deployed on,
+known in hindsight; a rule above it does not yet make use of the context. The reference is
+`{found.reference}`{_role(found.reference)}.{missing}
+
+What was explored and deployed on is [at the end](#problems), and so is how to
+[enter a method of your own](#a-method-of-your-own)."""
 
 
-def _ranks(standing: Standings) -> str:
-    budgets = [name for name in standing.table.columns if str(name).startswith("at ")]
-    rows = []
-    ratios = standing.ratios
-    for place, row in enumerate(standing.table.to_dict("records")):
-        ratio = (
-            "1"
-            if place == 0
-            else (
-                f"{three_digits(float(ratios.estimate[place, 0]))} "
-                f"({three_digits(float(ratios.low[place, 0]))} to "
-                f"{three_digits(float(ratios.high[place, 0]))})"
-            )
-        )
-        interval = f"{row['low']:.1f} to {row['high']:.1f}"
-        each = [f"{row[name]:.1f}" for name in budgets]
-        rows.append([row["method"], f"{row['rank']:.1f}", interval, *each, ratio])
-    headers = ["method", "rank", "95 % interval", *(f"{name} steps" for name in budgets)]
-    tests = [
-        [
-            test.ranked_at,
-            test.block,
-            test.friedman.blocks,
-            test.friedman.statistic,
-            test.friedman.p_value,
-            test.difference,
-        ]
-        for test in standing.tests
-    ]
-    leader = standing.table["method"].iloc[0]
-    return f"""## Ranks
-
-In every cell, which is a problem at a noise level, the mean regret over seeds ranks the methods; 1
-is the lowest, equals share the mean of their ranks. The table has averages over all cells and
-budgets, and at each budget. The interval is a bootstrap in which whole problems are drawn again.
-The last column is the geometric mean, over cells and budgets, of a method's regret over that of
-`{leader}`, with such an interval; a regret of 0 counts there as half the smallest other regret of
-its cell.
-
-{markdown_table([*headers, f"regret over {leader}'s"], rows)}
-
-![Average ranks; bars join methods that are not told apart](images/leaderboard-differences.png)
-
-*Average ranks over all cells and budgets, with the bootstrap intervals. A bar on the right joins
-methods whose ranks differ by less than Nemenyi's critical difference at the 5 % level, with cells
-as blocks.*
-
-{_tests_text(standing)}
-
-{markdown_table(_TESTS, tests)}"""
+def _role(reference: str) -> str:
+    default = Learner(2).method.name
+    if reference != RECOMMENDED:
+        return ""
+    also = ", the default" if default == RECOMMENDED else f"; without `method=`, it is `{default}`"
+    return f', which is `method="auto"`{also}'
 
 
-def _tests_text(standing: Standings) -> str:
-    problems = len(standing.ranks.index.unique("problem"))
-    return (
-        "Friedman's test asks whether all methods do equally well. It takes blocks to be\n"
-        "independent. Cells of the same problem, which share their rows, are not, so p is too\n"
-        "small and the critical difference too short where cells are the blocks. The rows with\n"
-        f"problems as blocks rank each method by its mean over a problem's cells; {problems}\n"
-        "problems are few, so those rows tell little apart and the bootstrap intervals are rough.\n"
-        f"Over {OVERALL}, a block ranks methods by the mean of their ranks at each budget."
-    )
-
-
-def _situations(standing: Standings) -> str:
+def _summary(found: Findings) -> str:
+    own = [one for one in found.standings if one.rank is not None]
     rows = [
         [
-            situation.name,
-            _listed([f"{level:g}" for level in situation.noise]),
-            _listed([str(budget) for budget in situation.budgets]),
-            f"**{situation.best}**",
-            f"{situation.rank:.1f}",
-            ", ".join(situation.rivals) or "none",
+            f"*{one.method}*" if one.rank is None else one.method,
+            "1" if one.method == found.reference else _ratio(one),
+            "–" if one.rank is None else f"{one.rank:.1f}",
+            "–" if one.method == found.reference else one.better,
+            "–" if one.method == found.reference else one.worse,
         ]
-        for situation in standing.situations
+        for one in found.standings
     ]
-    headers = ["situation", "noise", "steps", "lowest rank", "its rank", "not told apart from it"]
-    return f"""## Which method in which situation
-
-The rule: in each situation, the method with the lowest average rank over its cells. Another is not
-told apart from it where the 95 % bootstrap interval of the difference of their average ranks, whole
-problems being drawn again, includes 0. Noise counts as high from {HIGH_NOISE:g} standard deviations
-of the rewards; budgets are split at the geometric mean of the smallest and the largest. The best of
-several is chosen and measured on the same cells, which flatters it.
-
-{markdown_table(headers, rows)}"""
-
-
-def _cells(standing: Standings) -> str:
-    tables = []
-    for budget in standing.means.index.unique("budget"):
-        means = standing.means.xs(budget, level="budget")
-        rows = [
-            [f"{problem}, {noise:g}", float(values.min()), *_relative(values)]
-            for (problem, noise), values in means.iterrows()
-        ]
-        headers = ["problem, noise", "lowest", *map(str, means.columns)]
-        tables.append(f"After {budget} steps:\n\n{markdown_table(headers, rows)}")
-    joined = "\n\n".join(tables)
-    return f"""## Cell by cell
-
-![Rank of every method in every cell](images/leaderboard-ranks.png)
-
-*Ranks, averaged over budgets and rounded; bright is good.*
-
-The tables have the lowest mean regret of each cell, and every method's as a multiple of it. Where
-the lowest is 0, which has no multiples, the regret itself stands behind a plus sign.
-
-{joined}"""
-
-
-def _relative(values: Any) -> list[str]:
-    best = float(values.min())
-    if best > 0:
-        return [three_digits(float(value) / best) for value in values]
-    return ["0" if value == 0 else f"+{three_digits(float(value))}" for value in values]
-
-
-def _recommenders(grid: DataFrame, contest: Contest) -> str:
-    tables = [
-        f"{problem}, noise {noise:g}:\n\n"
-        + markdown_table(
-            ["explorer", *map(str, table.columns)],
-            [
-                [name, *map(float, row)]
-                for name, row in zip(table.index, table.to_numpy(), strict=True)
-            ],
-        )
-        for (problem, noise), table in recommender_tables(grid).items()
-    ]
-    joined = "\n\n".join(tables)
-    return f"""## What a recommender does to an explorer
-
-Exploration does not depend on the rule to deploy by, so each row is one exploration of
-{contest.steps} steps deployed by every recommender: average simple regret, mean of
-{_count(contest.seeds, "seed")}. Each explorer has the settings tuned for it with the highest mean,
-which favours that column.
-
-![Mean regret by explorer and recommender](images/leaderboard-recommenders.png)
-
-*Bright is good; each panel has its own scale.*
-
-{joined}"""
-
-
-def _protocol(found: Leaderboard) -> str:
-    contest = found.contest
-    seen = {cell.problem: cell for cell in found.cells}
-    rows = []
-    for name, cell in seen.items():
-        explore, exploit = cell.rounds[0]
-        distinct = len({row.tobytes() for row in explore.contexts})
-        size = [explore.n_arms, explore.dimension, distinct, len(exploit)]
-        rows.append([name, *size, cell.unit, ", ".join(str(len(h[1])) for h in cell.hold_outs)])
-    headers = [
-        "problem",
-        "arms",
-        "numbers per context",
-        "different rows explored",
-        "rows evaluated on",
-        "standard deviation of rewards",
-        "rows evaluated on when tuning",
-    ]
-    edge = int(found.settings["on_edge"].sum())
-    seconds = found.records.groupby("method", sort=False)["seconds"].mean().sort_values()
-    times = [[name, float(value)] for name, value in seconds.items()]
-    return f"""## How it was done
-
-- **Data.** Of sinusoids and spacecraft every repetition is a new sample: {contest.steps} rows to
-  explore, then {contest.evaluate} to evaluate on, for the spacecraft in time order. The other data
-  sets exist once and may have fewer rows than steps. Half of the rows is held out for tuning, half
-  is compared on. In every repetition half of that half is for exploring, rows being drawn with
-  replacement, and the rest is evaluated on, {contest.evaluate} rows at most.
-- **Noise** is Gaussian, fresh at every visit, and only in what a learner hears; regret is measured
-  without. Its unit is the standard deviation of the problem's rewards over arms and rows.
-- **Tuning** is the same for all methods: a grid of {contest.grid} spreads × {contest.grid} ridges,
-  Gaussian kernel, prior mean 0, intervals of one standard deviation, at the same noise and the
-  largest budget, for each cell anew. The lowest mean regret over
-  {_count(contest.hold_outs, "held-out repetition")} decides, on rows, or samples, that nothing is
-  compared on; of equals, the setting whose neighbours on the grid do best. {edge} of the
-  {len(found.settings)} settings chosen lie on the grid's edge.
-- **Budgets** are points of one exploration, at the settings tuned for the largest.
-- **Repetitions** {_first_seeds(contest.seeds)} share rows and noise among methods.
+    headers = ["method", f"regret over {found.reference}'s", "mean rank", "cells better", "worse"]
+    alarms = chance_alarms(found.contest.seeds)
+    return f"""## Over all problems
 
 {markdown_table(headers, rows)}
 
-Mean seconds per run of {contest.steps} steps:
+The first number is the geometric mean, over budgets and then over problems, of a method's regret
+over that of `{found.reference}`. Behind it is a 95 % interval from drawing problems again: the
+sinusoids together, and clicks together with payments. An interval that holds 1 tells nothing apart.
+A regret of 0 counts as half the smallest other one of its cell.
 
-{markdown_table(["method", "seconds"], times)}"""
+Ranks are among the {len(own)} methods. A cell is a problem at a budget. It counts as better or
+worse where the mean difference to `{found.reference}`, seed by seed, is beyond two standard errors.
+With {found.contest.seeds} seeds chance alone does that in some {100 * alarms:.0f} % of the cells
+where nothing differs, of {len(found.cells)} cells in some {alarms * len(found.cells):.0f}; and
+cells of one problem are not independent.
+
+![Regret of every method over the reference's, by problem and budget](images/leaderboard-ratios.png)
+
+*Regret over that of `{found.reference}`, by problem and number of steps. A dot: told apart.*
+
+![Regret by budget on several problems](images/leaderboard-curves.png)
+
+*Mean regret by number of steps, with standard errors. Methods share their seeds, so two may be told
+apart where their bars overlap; the tables below say which. Full information may be too low to be
+seen.*"""
 
 
-def _first_seeds(count: int) -> str:
-    return "with seed 0" if count == 1 else f"with seeds 0 to {count - 1}"
+def _ratio(one: Standing) -> str:
+    low, high = three_digits(one.low), three_digits(one.high)
+    return f"{three_digits(one.ratio)} ({low} to {high})"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _situations(found: Findings) -> str:
+    order = [one.method for one in found.standings if one.rank is not None]
+    others = [name for name in order if name != found.reference]
+    rows = []
+    for situation in found.situations:
+        by_name = {one.method: one for one in situation.standings}
+        shown = [_short(by_name[name]) for name in others]
+        rows.append([situation.name, situation.problems, situation.cells, *shown])
+    tried = len(others) * len(rows)
+    return f"""## Which method in which situation
+
+Regret over that of `{found.reference}`, as above, in some of the cells; in brackets how many cells
+are better, and worse. Bold: the interval over problems leaves out 1, where there are at least
+{FEWEST} independent problems. Of the {tried} entries one in twenty may be bold by chance alone: a
+single one is a hint and not a finding.
+
+{markdown_table(["situation", "problems", "cells", *others], rows)}"""
 
 
-def _listed(words: Sequence[str]) -> str:
+def _short(one: Standing) -> str:
+    ratio = f"**{three_digits(one.ratio)}**" if one.told_apart else three_digits(one.ratio)
+    return f"{ratio} ({one.better}, {one.worse})"
+
+
+def _cells(found: Findings) -> str:
+    tables = []
+    for budget in found.contest.budgets:
+        part = [cell for cell in found.cells if cell.budget == budget]
+        if not part:
+            continue
+        headers = ["problem", *part[0].labels]
+        tables.append(
+            f"### After {budget} steps\n\n"
+            + markdown_table(headers, [[cell.problem, *_regrets(cell)] for cell in part])
+            + f"\n\nDifference to `{found.reference}`:\n\n"
+            + markdown_table(
+                ["problem", *part[0].labels[1:]],
+                [[cell.problem, *_differences(cell)] for cell in part],
+            )
+        )
+    return f"""## Cell by cell
+
+Mean regret ± standard error, in the units of the problem. Bold: the lowest of the methods, and all
+that are not told apart from it. Below each table are the differences to `{found.reference}`, mean
+over seeds ± standard error; {BETTER} less regret and {WORSE} more, beyond two standard errors.
+
+{(chr(10) * 2).join(tables)}"""
+
+
+def _regrets(cell: Cell) -> list[str]:
+    shown = cell.regrets
+    texts = [with_error(*pair) for pair in zip(shown.mean, shown.error, strict=True)]
+    wins = [*cell.wins, *(False for _ in YARDSTICKS)]
+    return [f"**{text}**" if win else text for text, win in zip(texts, wins, strict=True)]
+
+
+def _differences(cell: Cell) -> list[str]:
+    behind = cell.behind
+    marks = np.where(behind.mean > 0, f" {WORSE}", f" {BETTER}")
+    texts = [with_error(*pair, signed=True) for pair in zip(behind.mean, behind.error, strict=True)]
+    rows = zip(texts, behind.told_apart, marks, strict=True)
+    return [text + (str(mark) if apart else "") for text, apart, mark in rows][1:]
+
+
+def _protocol(found: Findings) -> str:
+    runs = seconds_of_runs(found.records)
+    seconds = runs.groupby("method", sort=False)["seconds"].mean()
+    times = [[str(name), float(value)] for name, value in seconds.items()]
+    told = "are told to the learner" if FEATURES_ARE_TOLD else "are not used"
+    others = [name for name in METHODS if name not in found.cells[0].labels]
+    left = f" Not entered here: {', '.join(others)}." if others else ""
+    rows = [list(size.values()) for size in found.sizes]
+    return f"""## Problems
+
+{markdown_table(list(found.sizes[0]), rows)}
+
+- **sinusoids**: the paper's 20 sines. The number is the standard deviation of Gaussian noise in
+  what is heard, in units of that of the rewards. Regret is always measured without noise.
+- **spacecraft**: rows in time order, a new flight per seed. All budgets are deployed on the same
+  {DEPLOYED} rows, those after the largest budget, so that a curve shows what was learnt and not
+  where the satellite was. After a small budget there is a gap in time before them.
+- **digits, wine, breast_cancer, iris** are in their own units. Rows are drawn with replacement, so
+  a row may be met several times, at most {VISITS} times on average; longer budgets are left out.
+- **clicks** (0 or 1, about one in five) and **payments** (clicks that pay log-normal amounts) are
+  those of `benchmarks/noisy_logs.py`: noise is several times what there is to learn.
+- **doses**: 30 arms on a line, `benchmarks/dose_arms.py`. Their features {told}.
+- **Scenarios** of the Algorithm Selection Library: the seed names the fold that is deployed on.
+  Every training instance is met once, because running a solver again teaches nothing; budgets
+  beyond their number are left out.
+
+Every seed is a new sample or split, which all methods share. Budgets are points of one exploration.
+Data sets and scenarios exist once: seeds are other splits of the same rows, so those that constants
+of the library were chosen on flatter it somewhat.
+
+Mean seconds of a run with all its budgets, over problems and seeds, on the machine that made this
+page (full information fits anew at every budget):
+
+{markdown_table(["method", "seconds"], times)}
+
+## A method of your own
+
+`--methods` takes names of methods, and explorers and methods of your own as `package.module:name`;
+see [your own parts](extending.md). With an explorer `StillPossible` in a file `mine.py` in the
+current folder,
+
+```
+python benchmarks/leaderboard/run.py --methods auto,mine:StillPossible --out out/mine
+```
+
+compares it with `auto`. Finished runs are kept in the folder `--out`, by the code of the library
+and of your method. So methods, problems and seeds can be added later, and only what is new is run.
+`--estimate` runs one seed and says how long all take.{left}"""
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    words = [str(number) for number in numbers]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

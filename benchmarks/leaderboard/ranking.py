@@ -1,39 +1,91 @@
-"""Ranks of methods over blocks, and which differences between them are more than chance.
+"""Which differences between methods are more than chance: errors of pairs, ranks, ratios.
 
-A block is one place where all methods were measured, such as a problem at a noise level; tables
-have one row per block and one column per method. J. Demšar, *Statistical Comparisons of
-Classifiers over Multiple Data Sets*, JMLR 7 (2006), has the tests and a worked example.
+A table has one column per method. Its rows are the seeds of one cell, which is a problem at a
+budget, or the cells themselves.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing
 
-from contextgap.base import checks
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray
+
+BoolArray = numpy.typing.NDArray[np.bool_]
 
 DRAWS = 10_000
+ERRORS = 2.0  # differences beyond so many standard errors are told apart
 
 
 @dataclass(frozen=True)
-class Friedman:
-    """Friedman's test of "all methods do equally well", with the correction for ties.
+class Means:
+    """Means of columns over seeds, and their standard errors."""
 
-    χ² and p are not a number with fewer than three methods.
+    mean: FloatArray
+    error: FloatArray
+
+    @property
+    def told_apart(self) -> BoolArray:
+        """Whether a mean is more than two standard errors from 0."""
+        return np.asarray(np.abs(self.mean) > ERRORS * self.error)
+
+
+def means(table: Any) -> Means:
+    """Return the mean of every column with its standard error.
+
+    Examples
+    --------
+    >>> found = means([[1.0, 5.0], [3.0, 5.0]])
+    >>> found.mean.tolist(), found.error.tolist()
+    ([2.0, 5.0], [1.0, 0.0])
     """
+    values = _table(table)
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    # Rounding in equal values is no spread; nor is it a difference.
+    error[np.ptp(values, axis=0) == 0] = 0.0
+    return Means(values.mean(axis=0), error)
 
-    statistic: float
-    p_value: float
-    blocks: int
+
+def differences(table: Any, reference: int) -> Means:
+    """Return how much higher every column is than the reference, seed by seed.
+
+    Seeds share rows and noise among methods, so what makes a seed hard for all cancels.
+    """
+    values = _table(table)
+    return means(values - values[:, [reference]])
 
 
-def ranks(scores: Any) -> FloatArray:
-    """Return the rank of every method in every block, 1 for the lowest score; ties share a mean.
+def winners(table: Any) -> BoolArray:
+    """Return which columns have the lowest mean or are not told apart from it.
+
+    Examples
+    --------
+    >>> winners([[1.0, 1.2, 3.0], [2.0, 1.9, 4.0], [1.5, 1.6, 3.6]]).tolist()
+    [True, True, False]
+    """
+    values = _table(table)
+    return ~differences(values, int(values.mean(axis=0).argmin())).told_apart
+
+
+def chance_alarms(seeds: int) -> float:
+    """Return the probability that equal methods are told apart, if differences are Gaussian.
+
+    Examples
+    --------
+    >>> round(chance_alarms(10), 3)
+    0.077
+    """
+    from scipy.stats import t  # slow to load
+
+    return float(2 * t.sf(ERRORS, seeds - 1))
+
+
+def ranks(table: Any) -> FloatArray:
+    """Return the rank of every method in every row, 1 for the lowest; ties share a mean.
 
     Examples
     --------
@@ -41,135 +93,62 @@ def ranks(scores: Any) -> FloatArray:
     array([[3. , 1.5, 1.5],
            [1. , 2. , 3. ]])
     """
-    from scipy.stats import rankdata  # slow to load
+    from scipy.stats import rankdata
 
-    return np.asarray(rankdata(_table("scores", scores), axis=1), dtype=np.float64)
-
-
-def friedman(scores: Any) -> Friedman:
-    """Return Friedman's test of scores or of ranks."""
-    from scipy.stats import friedmanchisquare
-
-    table = _table("scores", scores)
-    blocks, methods = table.shape
-    if methods < 3:
-        return Friedman(math.nan, math.nan, blocks)
-    if (table == table[:, :1]).all():  # nothing but ties, which the correction divides by
-        return Friedman(0.0, 1.0, blocks)
-    found = friedmanchisquare(*table.T)
-    return Friedman(float(found.statistic), float(found.pvalue), blocks)
+    return np.asarray(rankdata(_table(table), axis=1), dtype=np.float64)
 
 
-def critical_difference(methods: int, blocks: int, level: float = 0.05) -> float:
-    """Return Nemenyi's critical difference of two average ranks, q √(k (k + 1) / (6 N)).
+def log_ratios(table: Any, reference: int) -> FloatArray:
+    """Return the logarithm of every value over that of the reference column in the same row.
 
-    There are k methods and N blocks. The level is the probability of any difference being found
-    where there is none.
-
-    Examples
-    --------
-    >>> round(critical_difference(4, 14), 2)  # Demšar's example
-    1.25
-    """
-    from scipy.stats import studentized_range
-
-    methods = checks.whole("methods", methods, least=2)
-    blocks = checks.whole("blocks", blocks, least=1)
-    # The range of k standard normals; over √2 it is one of differences of two.
-    q = float(studentized_range.ppf(1 - level, methods, np.inf)) / math.sqrt(2)
-    return q * math.sqrt(methods * (methods + 1) / (6 * blocks))
-
-
-def cliques(average_ranks: Any, difference: float) -> list[tuple[int, ...]]:
-    """Return the largest sets of neighbours in rank that lie within a difference of each other.
-
-    Examples
-    --------
-    >>> cliques([1.0, 3.5, 2.0, 3.0], 1.25)
-    [(0, 2), (2, 3), (3, 1)]
-    """
-    values = np.asarray(average_ranks, dtype=np.float64)
-    order = np.argsort(values, kind="stable")
-    found: list[tuple[int, ...]] = []
-    end = 0
-    for start in range(len(order)):
-        reach = int(np.searchsorted(values[order], values[order[start]] + difference, "right"))
-        if reach > end and reach - start > 1:
-            found.append(tuple(order[start:reach].tolist()))
-        end = max(end, reach)
-    return found
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """Estimates, and quantiles of them over data drawn again, arrays of one shape."""
-
-    estimate: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-
-def bootstrap_means(values: Any, groups: Sequence[Any]) -> Intervals:
-    """Return column means with 95 % bootstrap intervals, whole groups of rows being drawn again.
-
-    Rows of one group, such as the noise levels of one problem, are not independent of each other;
-    groups are taken to be.
-    """
-    table = _table("values", values)
-    sums, sizes = _by_group(table, groups)
-    shares = np.full(len(sizes), 1 / len(sizes))
-    counts = np.random.default_rng(0).multinomial(len(sizes), shares, DRAWS)
-    means = (counts @ sums) / (counts @ sizes)[:, None]
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    return Intervals(table.mean(axis=0), low, high)
-
-
-def log_ratios(scores: Any, reference: int) -> FloatArray:
-    """Return the logarithm of every score over that of a reference column in the same block.
-
-    A score of zero, which has no logarithm, counts as half the smallest positive one of its block;
-    where all are zero, all are equal.
+    A zero, which has no logarithm, counts as half the smallest positive value of its row; where all
+    are zero, all are equal.
 
     Examples
     --------
     >>> np.exp(log_ratios([[0.2, 0.1], [0.0, 0.4]], 1)).round(3).tolist()
     [[2.0, 1.0], [0.5, 1.0]]
     """
-    table = _table("scores", scores)
-    if (table < 0).any():
-        raise ValueError(f"scores must not be negative, got {float(table.min())}")
-    positive = np.where(table > 0, table, np.inf).min(axis=1, keepdims=True)
+    values = _table(table)
+    if (values < 0).any():
+        raise ValueError(f"values must not be negative, got {float(values.min())}")
+    positive = np.where(values > 0, values, np.inf).min(axis=1, keepdims=True)
     floor = np.where(np.isfinite(positive), positive / 2, 1.0)
-    logs = np.log(np.where(table > 0, table, floor))
+    logs = np.log(np.where(values > 0, values, floor))
     return np.asarray(logs - logs[:, [reference]])
 
 
-def pairwise_ratios(scores: Any, groups: Sequence[Any]) -> Intervals:
-    """Return the geometric mean of score ratios of all pairs, shape (methods, methods).
+@dataclass(frozen=True)
+class Intervals:
+    """Means of columns, and 95 % intervals of them."""
 
-    Entry (i, j) is method i's scores over method j's; intervals as in ``bootstrap_means``.
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def bootstrap_means(table: Any, groups: Sequence[Any]) -> Intervals:
+    """Return column means with 95 % bootstrap intervals, whole groups of rows being drawn again.
+
+    Rows of one group, such as the noise levels of one problem, are not independent of each other;
+    groups are taken to be.
     """
-    columns = range(_table("scores", scores).shape[1])
-    found = [bootstrap_means(log_ratios(scores, j), groups) for j in columns]
-    parts = ("estimate", "low", "high")
-    return Intervals(
-        *(np.exp(np.stack([getattr(one, part) for one in found], axis=1)) for part in parts)
-    )
-
-
-def _table(name: str, values: Any) -> FloatArray:
-    table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2 or 0 in table.shape:
-        raise ValueError(f"{name} must have the shape (blocks, methods), got {table.shape}")
-    if not np.isfinite(table).all():
-        raise ValueError(f"{name} must be finite, got {table[~np.isfinite(table)][0]}")
-    return table
-
-
-def _by_group(table: FloatArray, groups: Sequence[Any]) -> tuple[FloatArray, IntArray]:
-    """Return the sum and the number of rows of each group."""
+    values = _table(table)
     labels = list(dict.fromkeys(groups))
-    if len(groups) != len(table):
-        raise ValueError(f"groups must name the {len(table)} rows' groups, got {len(groups)}")
+    if len(groups) != len(values):
+        raise ValueError(f"groups must name the {len(values)} rows' groups, got {len(groups)}")
     member = np.array([[group == label for group in groups] for label in labels], dtype=np.float64)
-    return member @ table, member.sum(axis=1).astype(np.intp)
+    shares = np.full(len(labels), 1 / len(labels))
+    counts = np.random.default_rng(0).multinomial(len(labels), shares, DRAWS)
+    drawn = (counts @ (member @ values)) / (counts @ member.sum(axis=1))[:, None]
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    return Intervals(values.mean(axis=0), low, high)
+
+
+def _table(given: Any) -> FloatArray:
+    values = np.asarray(given, dtype=np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"a table must have the shape (rows, methods), got {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"a table must be finite, got {values[~np.isfinite(values)][0]}")
+    return values

@@ -1,175 +1,168 @@
-"""From the leaderboard's records to ranks, tests, and which method suits which situation."""
+"""From records to cells, to a summary of all of them, and to situations."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.problems.extras import study_import
+from contextgap.base.arrays import FloatArray
+from contextgap.experiments.untouched import YARDSTICKS
 from leaderboard.ranking import (
-    Friedman,
+    BoolArray,
     Intervals,
+    Means,
     bootstrap_means,
-    critical_difference,
-    friedman,
-    pairwise_ratios,
+    differences,
+    log_ratios,
+    means,
     ranks,
+    winners,
 )
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-OVERALL = "all budgets"
-HIGH_NOISE = 0.25  # in units of the standard deviation of the rewards
+MANY_ARMS = 6
+LONG = 1000  # steps
+FEWEST = 5  # independent problems that an interval is made of; fewer often agree by chance
 
 
 @dataclass(frozen=True, eq=False)
-class RankTest:
-    """Friedman's test and Nemenyi's critical difference (5 % level) for one set of blocks.
+class Cell:
+    """One problem at one budget: regret by seed (rows) and by method or yardstick (columns).
 
-    Ranks are at one budget or over all; a block is a "cell" (problem and noise) or a "problem".
+    The reference is the first column, the yardsticks are the last ones.
     """
 
-    ranked_at: str
-    block: str
-    friedman: Friedman
-    difference: float
+    problem: str
+    budget: int
+    regret: DataFrame
+
+    @property
+    def labels(self) -> list[str]:
+        return [str(name) for name in self.regret.columns]
+
+    @property
+    def regrets(self) -> Means:
+        return means(self.regret)
+
+    @property
+    def behind(self) -> Means:
+        """How much more every column misses than the reference, seed by seed."""
+        return differences(self.regret, 0)
+
+    @property
+    def wins(self) -> BoolArray:
+        """Which methods miss least, or are not told apart from the one that does."""
+        return winners(self.regret.drop(columns=list(YARDSTICKS)))
 
 
-@dataclass(frozen=True, eq=False)
-class Situation:
-    """The method with the lowest average rank at some noise levels and budgets.
-
-    ``rivals`` are the methods not told apart from it, best first.
-    """
-
-    name: str
-    noise: tuple[float, ...]
-    budgets: tuple[int, ...]
-    best: str
-    rank: float
-    rivals: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Standings:
-    """What follows from the records.
-
-    ``means`` are regrets over seeds: a row per problem, noise and budget, a column per method, best
-    overall first. ``ranks`` are the methods' in each of these rows; ``table`` has their averages,
-    overall with an interval, and at each budget. Entry (i, j) of ``ratios`` is method i's regret
-    over method j's, in the order of ``table``: geometric mean over all rows, with intervals.
-    """
-
-    means: DataFrame
-    ranks: DataFrame
-    table: DataFrame
-    tests: tuple[RankTest, ...]
-    ratios: Intervals
-    situations: tuple[Situation, ...]
-
-
-def standings(records: DataFrame) -> Standings:
-    """Rank methods by their mean regret over seeds in every cell."""
-    pandas = study_import("pandas")
-    keys = ["problem", "noise", "budget"]
-    rows = records.drop_duplicates(keys)[keys]
-    means = records.pivot_table("average_regret", keys, "method", "mean")
-    means = means.loc[pandas.MultiIndex.from_frame(rows)]
-    table = _ranked(means)
-    order = table.mean().sort_values(kind="stable").index
-    means, table = means[order], table[order]
-    return Standings(
-        means,
-        table,
-        _table(table),
-        tuple(_tests(table)),
-        pairwise_ratios(means.to_numpy(), means.index.get_level_values("problem")),
-        tuple(_situations(table)),
-    )
-
-
-def _ranked(means: DataFrame) -> DataFrame:
-    frame = study_import("pandas").DataFrame
-    return frame(ranks(means.to_numpy()), index=means.index, columns=means.columns)
-
-
-def over_budgets(table: DataFrame) -> DataFrame:
-    """Return the mean over budgets in every cell (problem and noise)."""
-    return table.groupby(level=["problem", "noise"], sort=False).mean()
-
-
-def _table(table: DataFrame) -> DataFrame:
-    overall = _interval(over_budgets(table))
-    columns = {"method": table.columns, "rank": overall.estimate, "low": overall.low}
-    by_budget = table.groupby(level="budget").mean()
-    return study_import("pandas").DataFrame(
-        {
-            **columns,
-            "high": overall.high,
-            **{f"at {budget}": by_budget.loc[budget].to_numpy() for budget in by_budget.index},
-        }
-    )
-
-
-def _interval(table: DataFrame) -> Intervals:
-    return bootstrap_means(table.to_numpy(), table.index.get_level_values("problem"))
-
-
-def _tests(table: DataFrame) -> list[RankTest]:
-    """Test at each budget and over all, with cells and, more cautiously, problems as blocks."""
-    parts: dict[str, DataFrame] = {
-        f"{budget} steps": rows for budget, rows in table.groupby(level="budget")
-    }
-    parts[OVERALL] = over_budgets(table)
-    found = []
-    for name, rows in parts.items():
-        problems = rows.groupby(level="problem").mean()
-        for block, blocks in (("cell", rows), ("problem", problems)):
-            difference = critical_difference(blocks.shape[1], len(blocks))
-            found.append(RankTest(name, block, friedman(blocks.to_numpy()), difference))
-    return found
-
-
-def _situations(table: DataFrame) -> list[Situation]:
-    levels = sorted(table.index.unique("noise"))
-    budgets = sorted(table.index.unique("budget"))
-    middle = math.sqrt(budgets[0] * budgets[-1])
-    noises = {
-        f"noise below {HIGH_NOISE:g}": [level for level in levels if level < HIGH_NOISE],
-        f"noise from {HIGH_NOISE:g}": [level for level in levels if level >= HIGH_NOISE],
-    }
-    lengths = {
-        f"up to {middle:.0f} steps": [budget for budget in budgets if budget < middle],
-        f"more than {middle:.0f} steps": [budget for budget in budgets if budget >= middle],
-    }
-    everywhere = _situation("everywhere", table, levels, budgets)
-    return [everywhere] + [
-        _situation(f"{noise}, {length}", table, some_levels, some_budgets)
-        for noise, some_levels in noises.items()
-        for length, some_budgets in lengths.items()
-        if some_levels and some_budgets
+def cells_of(records: DataFrame, reference: str) -> list[Cell]:
+    """Return every problem at every budget, in the order of the records."""
+    own = [str(name) for name in records["method"].unique() if name not in YARDSTICKS]
+    order = [reference, *(name for name in own if name != reference), *YARDSTICKS]
+    return [
+        Cell(str(problem), int(budget), part.pivot(**_BY_SEED)[order])
+        for (problem, budget), part in records.groupby(["problem", "budget"], sort=False)
     ]
 
 
-def _situation(name: str, table: DataFrame, levels: list[Any], budgets: list[Any]) -> Situation:
-    index = table.index
-    inside = index.get_level_values("noise").isin(levels)
-    rows = table[inside & index.get_level_values("budget").isin(budgets)]
-    average = rows.mean().sort_values(kind="stable")
-    ordered = rows[average.index]
-    behind = ordered.sub(ordered.iloc[:, 0], axis=0)
-    # Ranks behind the best, problems being drawn again: not told apart where that may be nothing.
-    low = _interval(behind).low
-    rivals = [str(name) for name, bound in zip(average.index, low, strict=True) if bound <= 0]
-    return Situation(
-        name,
-        tuple(float(level) for level in levels),
-        tuple(int(budget) for budget in budgets),
-        str(average.index[0]),
-        float(np.asarray(average)[0]),
-        tuple(rivals[1:]),
-    )
+_BY_SEED = {"index": "seed", "columns": "method", "values": "average_regret"}
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What situations are made of; problems of one family count as one when drawn again."""
+
+    family: str
+    arms: int
+    noisy: bool
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method, or yardstick, over some cells, beside the reference.
+
+    ``ratio`` is the geometric mean of its regret over the reference's, all problems counting alike,
+    with a 95 % interval over problems, 0 to ∞ where these are too few. ``better`` and ``worse`` are
+    numbers of cells in which it is told apart from the reference. ``rank`` is its mean rank among
+    methods; None for yardsticks.
+    """
+
+    method: str
+    ratio: float
+    low: float
+    high: float
+    rank: float | None
+    better: int
+    worse: int
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the interval leaves out 1, by more than rounding."""
+        return self.high < 1 - 1e-9 or self.low > 1 + 1e-9
+
+
+def standings(cells: Sequence[Cell], traits: Mapping[str, Traits]) -> list[Standing]:
+    """Return every method, lowest ratio first, then the yardsticks."""
+    problems = list(dict.fromkeys(cell.problem for cell in cells))
+    member = np.array([[cell.problem == name for cell in cells] for name in problems], dtype=float)
+    member /= member.sum(axis=1, keepdims=True)  # the mean over a problem's budgets
+    regret = np.array([cell.regrets.mean for cell in cells])
+    labels = cells[0].labels
+    own = len(labels) - len(YARDSTICKS)
+    ratios = _intervals(member @ log_ratios(regret, 0), [traits[name].family for name in problems])
+    ranked = (member @ ranks(regret[:, :own])).mean(axis=0)
+    apart = np.array([cell.behind.told_apart * np.sign(cell.behind.mean) for cell in cells])
+    found = [
+        Standing(
+            label,
+            *(float(np.exp(x[place])) for x in (ratios.estimate, ratios.low, ratios.high)),
+            float(ranked[place]) if place < own else None,
+            int((apart[:, place] < 0).sum()),
+            int((apart[:, place] > 0).sum()),
+        )
+        for place, label in enumerate(labels)
+    ]
+    return [*sorted(found[:own], key=lambda one: one.ratio), *found[own:]]
+
+
+def _intervals(logs: FloatArray, families: Sequence[str]) -> Intervals:
+    found = bootstrap_means(logs, families)
+    if len(set(families)) >= FEWEST:
+        return found
+    nothing = np.full(logs.shape[1], np.inf)
+    return Intervals(found.estimate, -nothing, nothing)
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Some of the cells, and how methods stand there."""
+
+    name: str
+    problems: int
+    cells: int
+    standings: tuple[Standing, ...]
+
+
+def situations(cells: Sequence[Cell], traits: Mapping[str, Traits]) -> list[Situation]:
+    """Return how methods stand by budget, by noise and by number of arms."""
+    tests: dict[str, Callable[[Cell], bool]] = {
+        f"fewer than {LONG} steps": lambda cell: cell.budget < LONG,
+        f"{LONG} steps or more": lambda cell: cell.budget >= LONG,
+        "little or no noise": lambda cell: not traits[cell.problem].noisy,
+        "much noise": lambda cell: traits[cell.problem].noisy,
+        f"fewer than {MANY_ARMS} arms": lambda cell: traits[cell.problem].arms < MANY_ARMS,
+        f"{MANY_ARMS} arms or more": lambda cell: traits[cell.problem].arms >= MANY_ARMS,
+    }
+    parts = {name: [cell for cell in cells if test(cell)] for name, test in tests.items()}
+    return [
+        Situation(
+            name, len({cell.problem for cell in part}), len(part), tuple(standings(part, traits))
+        )
+        for name, part in parts.items()
+        if part
+    ]

@@ -67,8 +67,8 @@ def conduct_untouched(
     -------
     results
         ``records`` with one row per method or yardstick, repetition and checkpoint: ``method``,
-        ``repetition``, ``checkpoint``, ``average_regret``, ``worst_regret``; and the ``picks`` and
-        ``timings`` of the methods.
+        ``repetition``, ``checkpoint``, ``average_regret``, ``worst_regret``, and the ``seconds`` of
+        the whole run; and the ``picks`` and ``timings`` of the methods.
     """
     entries = _entries(
         read_methods(methods),
@@ -125,7 +125,11 @@ def _tabulate(labelled: Sequence[tuple[dict[str, Any], Result]]) -> Results:
     explored = [(label, result) for label, result in labelled if "picks" in result]
     return Results(
         pandas.DataFrame(
-            [{**label, **reached} for label, result in labelled for reached in result["reached"]]
+            [
+                {**label, **reached, "seconds": result["seconds"]}
+                for label, result in labelled
+                for reached in result["reached"]
+            ]
         ),
         pandas.DataFrame(
             [

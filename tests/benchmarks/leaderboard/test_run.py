@@ -1,23 +1,31 @@
-"""The leaderboard as it is started, small."""
+"""The leaderboard as it is started, small; its page and its figures."""
 
-import json
+import re
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from leaderboard import page as leaderboard_page
-from leaderboard.contest import Contest
-from leaderboard.run import app, command_line
+from contextgap.experiments import untouched
+from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
+from leaderboard import board
+from leaderboard.board import Contest, code_digest, compare_at, seconds_of_runs
+from leaderboard.figures import curves, ratio_heat_map
+from leaderboard.page import markdown_table
+from leaderboard.places import places
+from leaderboard.run import app, command_line, compare_all
+from leaderboard.standings import cells_of
 from tests.cli.test_policies import call
 
 SCRIPT = "python benchmarks/leaderboard/run.py"
+OWN = "tests.experiments.test_untouched_oracles:AlwaysTheLast"
 TINY = [
-    "--quick",
-    *("--problems", "sinusoids,iris"),
-    *("--methods", "contextual-gap,kernel-ucb,uniform"),
-    *("--budgets", "30,60"),
-    *("--seeds", "1"),
-    *("--grid", "2"),
+    *("--problems", "wine,iris"),
+    *("--methods", f"auto,uniform,{OWN}"),
+    *("--budgets", "40,20"),
+    *("--seeds", "2"),
     *("--jobs", "1"),
 ]
 
@@ -29,54 +37,206 @@ def made(tmp_path_factory):
     return folder, page, call(*TINY, "--out", folder, "--page", page, app=app)
 
 
-def test_it_prints_ranks_and_writes_page_and_records(made):
-    folder, page, shown = made
-    assert shown.stderr == ""  # no progress bars where there is no terminal
-    for words in ("average ranks", "lowest average rank", "not told apart", "posterior"):
-        assert words in shown.stdout
-    assert max(len(line) for line in shown.stdout.splitlines() if "┃" in line) <= 80
-    records = pd.read_parquet(folder / "records.parquet")
-    assert len(records) == 2 * 2 * 2 * 3  # problems, noise levels, budgets, methods
-    assert len(pd.read_parquet(folder / "recommenders.parquet")) == 2 * 3 * 5
-    assert "--budgets 30,60 --seeds 1 --grid 2 --page" in page.read_text()
-    assert (page.parent / "images" / "leaderboard-recommenders.png").exists()
+@pytest.fixture(scope="module")
+def records(made):
+    return pd.read_parquet(made[0] / "records.parquet")
 
 
-def test_again_as_json_without_work(made, monkeypatch):
+def tables(text):
+    """Return every table as rows of cells, its heading first."""
+    blocks = re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE)
+    return [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
+        for block in blocks
+    ]
+
+
+def test_there_is_a_record_per_problem_method_seed_and_budget(made, records):
+    keys = ["problem", "method", "seed", "budget"]
+    assert records.groupby(keys).size().eq(1).all()
+    assert len(records) == 2 * (3 + 2) * 2 * 2
+    assert sorted(records["seed"].unique()) == [100, 101]
+    assert set(records["method"]) == {"knowledge-gradient", "uniform", OWN, *YARDSTICKS}
+    assert "regret over that of knowledge-gradient" in made[2].stdout
+    assert made[2].stderr == ""
+
+
+def test_records_are_those_of_single_runs(records):
+    place = places()["wine"]
+    explore, deploy = place.pair(40, 101)
+    method = Contest().entered()["uniform"]
+    expected = untouched.explore_once(explore, deploy, method, [20, 40], 101)["reached"]
+    chosen = records.query("problem == 'wine' and method == 'uniform' and seed == 101")
+    assert chosen.set_index("budget")["average_regret"].to_dict() == {
+        one["checkpoint"]: one["average_regret"] for one in expected
+    }
+
+
+def test_the_pages_numbers_are_those_found(made, records):
+    text = made[1].read_text()
+    assert all(len({len(row) for row in table}) == 1 for table in tables(text))
+    summary, situations, at_20, behind_20, at_40, _, sizes, seconds = tables(text)
+    assert [row[0] for row in summary[-2:]] == [f"*{FULL}*", f"*{SINGLE}*"]
+    assert len(summary) == len(seconds) == 2 + 3 + 2
+    assert [row[0] for row in situations[2:]] == [
+        "fewer than 1000 steps",
+        "little or no noise",
+        "fewer than 6 arms",
+    ]
+    assert [row[0] for row in at_20[2:]] == [row[0] for row in sizes[2:]] == ["wine", "iris"]
+    part = records.query("problem == 'iris' and budget == 20")
+    by_seed = part.pivot(index="seed", columns="method", values="average_regret")
+    shown = dict(zip(at_20[0], at_20[3], strict=True))
+    mean, error = map(float, shown["uniform"].strip("*").split(" ± "))
+    assert mean == pytest.approx(by_seed["uniform"].mean(), abs=error / 10 + 1e-3)
+    assert error == pytest.approx(by_seed["uniform"].sem(), rel=0.06)
+    gap = by_seed["uniform"] - by_seed["knowledge-gradient"]
+    told = dict(zip(behind_20[0], behind_20[3], strict=True))["uniform"]
+    assert ("▲" in told or "▼" in told) == (abs(gap.mean()) > 2 * gap.sem())
+    assert float(told.split(" ±")[0].replace("−", "-")) == pytest.approx(gap.mean(), abs=0.01)
+    lowest = part.groupby("method")["average_regret"].mean().drop(list(YARDSTICKS)).idxmin()
+    assert shown[lowest].startswith("**")
+    assert "±" in dict(zip(at_40[0], at_40[2], strict=True))[FULL]
+
+
+def test_the_page_names_its_command_and_shows_its_figures(made):
+    _, page, _ = made
+    text = page.read_text()
+    assert f"{SCRIPT} --problems wine,iris --methods auto,uniform,{OWN} --budgets 20,40" in text
+    named = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
+    assert named == ["images/leaderboard-ratios.png", "images/leaderboard-curves.png"]
+    for name in named:
+        assert (page.parent / name).read_bytes().startswith(b"\x89PNG")
+    assert "chosen on seeds below 100" in text
+
+
+def test_it_goes_on_where_it_stopped(made, monkeypatch, tmp_path):
     folder, _, _ = made
-    parts = {path: path.stat().st_mtime_ns for path in (folder / "parts").rglob("*.json")}
-    monkeypatch.setattr(leaderboard_page, "_draw", lambda *_: None)  # drawn once is enough
-    found = json.loads(call(*TINY, "--out", folder, "--json", app=app).stdout)
-    assert {path: path.stat().st_mtime_ns for path in (folder / "parts").rglob("*.json")} == parts
-    records = pd.read_parquet(folder / "records.parquet")
-    cells = {(c["problem"], c["noise"], c["budget"], c["method"]): c for c in found["cells"]}
-    assert len(cells) == len(records)  # one seed
-    for row in records.itertuples():
-        cell = cells[row.problem, row.noise, row.budget, row.method]
-        assert cell["average_regret"] == pytest.approx(row.average_regret)
-    assert len(found["regret_ratios"]) == 3 * 2
-    assert found["situations"][0]["best"] == found["ranks"][0]["method"]
-    assert len(found["recommenders"]) == 2 * 3 * 5
-    assert found["page"] == str(folder / "leaderboard.md")
+    runs = []
+    original = untouched.Learner
+    monkeypatch.setattr(untouched, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
+    contest = Contest(methods=("auto", "uniform", "max-variance"), budgets=(20, 40), seeds=2)
+    found = compare_all([places()["iris"]], contest, 1, folder)
+    assert len(runs) == 2  # the method that is new
+    assert len(found) == (3 + 2) * 2 * 2
+    monkeypatch.setattr("leaderboard.run.code_digest", lambda: "other code")
+    runs.clear()
+    compare_all([places()["iris"]], Contest(methods=("auto",), budgets=(20,), seeds=1), 1, folder)
+    assert len(runs) == 1 + 1  # nothing of other code is used; full information fits once
+
+
+def test_an_estimate_runs_one_seed(made, tmp_path):
+    small = ["--problems", "iris", "--methods", "uniform", "--reference", "uniform"]
+    once = ["--budgets", "20", "--seeds", "5", "--estimate"]
+    shown = call(*TINY, *small, *once, "--out", tmp_path, app=app)
+    assert "core-minutes of 5 seeds" in shown.stdout
+    assert "core-minutes in all" in shown.stdout
+    assert len(list(tmp_path.rglob("*.json"))) == 1 + 2
+
+
+def test_seconds_of_a_run_count_once():
+    rows = [("a", "ours", 1, 10, 3.0), ("a", "ours", 1, 20, 3.0)]  # one run, two budgets
+    rows += [("a", FULL, 1, 10, 1.0), ("a", FULL, 1, 20, 5.0)]  # a fit for each
+    columns = ["problem", "method", "seed", "budget", "seconds"]
+    found = seconds_of_runs(pd.DataFrame(rows, columns=columns))
+    assert found.set_index("method")["seconds"].to_dict() == {"ours": 3.0, FULL: 6.0}
+
+
+def test_budgets_beyond_what_there_is_to_explore_are_left_out():
+    few = places()["iris"]
+    short = type(few)("short", lambda steps, seed: few.pair(min(steps, 25), seed), few.rows)
+    contest = Contest(methods=("uniform",), reference="uniform", budgets=(20, 40), seeds=1)
+    assert set(compare_at(short, contest)["budget"]) == {20}
+    with pytest.raises(ValueError, match="short has 25 rows to explore"):
+        compare_at(short, Contest(methods=("uniform",), budgets=(40,), seeds=1))
+
+
+def test_auto_and_what_it_stands_for_are_entered_once():
+    contest = Contest(methods=("uniform", "knowledge-gradient", "auto"))
+    assert list(contest.entered()) == ["knowledge-gradient", "uniform"]
+    assert next(iter(Contest(methods=("auto",), reference="uniform").entered())) == "uniform"
+
+
+def test_the_digest_is_of_code_and_not_of_comments(tmp_path, monkeypatch):
+    package = tmp_path / "contextgap"
+    (package / "models").mkdir(parents=True)
+    (package / "report").mkdir()
+    code, figure = package / "models" / "dense.py", package / "report" / "curves.py"
+    monkeypatch.setattr(board.contextgap, "__file__", str(package / "__init__.py"))
+    digests = []
+    for text, drawn in (("x = 1", "a"), ("x = 1  # why", "b"), ("x = 2", "b")):
+        code.write_text(text)
+        figure.write_text(drawn)
+        digests.append(code_digest())
+    assert digests[0] == digests[1] != digests[2]
 
 
 def test_the_command_says_what_is_not_usual():
-    assert command_line(Contest(), False, True, None) == SCRIPT
-    contest = Contest(problems=("iris",), noise=(0.0, 0.25), seeds=7)
-    assert command_line(contest, False, False, None) == (
-        f"{SCRIPT} --problems iris --noise 0,0.25 --seeds 7 --no-recommenders"
+    assert command_line(Contest(), None) == SCRIPT
+    contest = Contest(problems=("iris",), seeds=7, first_seed=200, reference="uniform")
+    assert command_line(contest, None) == (
+        f"{SCRIPT} --problems iris --seeds 7 --first-seed 200 --reference uniform"
     )
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--problems", "sines"], "problems must be among sinusoids"),
+        (["--problems", "sines"], "problems must be among sinusoids-0"),
         (["--methods", "magic,uniform"], "method must be one of"),
         (["--budgets", "10,many"], "--budgets must be whole numbers such as 100,1000"),
-        (["--noise", "loud"], "--noise must be numbers such as 0,0.5"),
     ],
 )
 def test_bad_options_are_named(tmp_path, options, words):
     shown = call(*options, "--jobs", "1", "--out", tmp_path, code=2, app=app)
     assert words in shown.stderr.replace("\n", " ")
+
+
+def ink_at_the_edge(figure):
+    """Whether anything is drawn on the outermost two pixels."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[..., :3]
+    edges = (pixels[:2], pixels[-2:], pixels[:, :2], pixels[:, -2:])
+    return any((edge != 255).any() for edge in edges)
+
+
+def many_cells():
+    rng = np.random.default_rng(3)
+    rows = [
+        (problem, method, seed, budget, rng.uniform(0, 1))
+        for problem in places()
+        for method in (*Contest().entered(), *YARDSTICKS)
+        for seed in range(3)
+        for budget in (100, 300, 1000, 2000)
+    ]
+    columns = ["problem", "method", "seed", "budget", "average_regret"]
+    return cells_of(pd.DataFrame(rows, columns=columns), "knowledge-gradient")
+
+
+@pytest.mark.parametrize("draw", [ratio_heat_map, curves])
+def test_figures_stay_on_their_paper(draw):
+    assert not ink_at_the_edge(draw(many_cells()))
+
+
+def test_figures_of_perfect_methods_can_be_drawn():
+    nothing_but = {SINGLE: 1.0}
+    cells = [
+        replace(cell, regret=(0 * cell.regret).assign(**nothing_but)) for cell in many_cells()[:8]
+    ]
+    assert ratio_heat_map(cells).axes[0].images[0].get_array()[0, 0] == 0
+    assert len(curves(cells).axes) == 2
+
+
+def test_the_heat_map_has_the_ratios():
+    cells = many_cells()
+    figure = ratio_heat_map(cells)
+    titles = [ax.get_title() for ax in figure.axes]
+    panel = figure.axes[titles.index("uniform")].images[0].get_array()
+    regret = cells[5].regret.mean()
+    expected = np.log(regret["uniform"] / regret["knowledge-gradient"])
+    assert panel[1, 1] == pytest.approx(np.clip(expected, -np.log(4), np.log(4)))
+
+
+def test_a_pipe_in_a_cell_stays_in_it():
+    assert markdown_table(["a"], [["x|y"]]).splitlines()[2] == "| x\\|y |"
