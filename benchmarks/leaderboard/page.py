@@ -14,7 +14,7 @@ from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
 from contextgap.methods import METHODS, RECOMMENDED
 from contextgap.report.tables import three_digits
 from leaderboard.board import Contest, seconds_of_runs
-from leaderboard.places import DEPLOYED, FEATURES_ARE_TOLD, VISITS
+from leaderboard.places import DEPLOYED, VISITS
 from leaderboard.ranking import chance_alarms
 from leaderboard.standings import FEWEST, Cell, Situation, Standing
 
@@ -241,7 +241,6 @@ def _protocol(found: Findings) -> str:
     runs = seconds_of_runs(found.records)
     seconds = runs.groupby("method", sort=False)["seconds"].mean()
     times = [[str(name), float(value)] for name, value in seconds.items()]
-    told = "are told to the learner" if FEATURES_ARE_TOLD else "are not used"
     others = [name for name in METHODS if name not in found.cells[0].labels]
     left = f" Not entered here: {', '.join(others)}." if others else ""
     rows = [list(size.values()) for size in found.sizes]
@@ -258,7 +257,7 @@ def _protocol(found: Findings) -> str:
   a row may be met several times, at most {VISITS} times on average; longer budgets are left out.
 - **clicks** (0 or 1, about one in five) and **payments** (clicks that pay log-normal amounts) are
   those of `benchmarks/noisy_logs.py`: noise is several times what there is to learn.
-- **doses**: 30 arms on a line, `benchmarks/dose_arms.py`. Their features {told}.
+- **doses**: 30 arms on a line, `benchmarks/dose_arms.py`. Their features are told to the learner.
 - **Scenarios** of the Algorithm Selection Library: the seed names the fold that is deployed on.
   Every training instance is met once, because running a solver again teaches nothing; budgets
   beyond their number are left out.

@@ -29,7 +29,6 @@ from contextgap.problems.algorithm_selection import folds
 SCENARIOS = ("BNSL-2016", "ASP-POTASSCO", "CSP-2010")
 VISITS = 4  # of a row of a data set, on average and at most
 DEPLOYED = 1000  # rows to deploy on, where there are so many
-FEATURES_ARE_TOLD = False  # True gives the learner the arms' features: Learner(features=...)
 ASLIB = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "aslib"
 
 
@@ -58,7 +57,7 @@ class Place:
 def settings_of(problem: Problem) -> dict[str, Any]:
     """Return what the learner is told about a problem: nothing, or the features of its arms."""
     features = getattr(problem, "arm_features", None)
-    if features is None or not FEATURES_ARE_TOLD:
+    if features is None:
         return {}
     return {"features": dict(enumerate(features))}
 

@@ -54,7 +54,11 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The sizes of the exported tables; ``sizes`` holds the number of observations of each arm."""
+    """The sizes of the exported tables.
+
+    ``sizes`` holds the number of observations of each arm. Arms that share all have the same ones;
+    ``columns`` is then the number of arms observed, else 0.
+    """
 
     form: Form
     real: Real
@@ -62,6 +66,7 @@ class Layout:
     sizes: tuple[int, ...]
     kernel_constants: int
     text_bytes: int
+    columns: int = 0
 
     @classmethod
     def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
@@ -79,11 +84,12 @@ class Layout:
             text_bytes=sum(
                 len(word.encode("utf-8", "backslashreplace")) + 1 + _POINTER for word in words
             ),
+            columns=policy._model.n_arms if policy._model.shares else 0,
         )
 
     def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:
         """Return the layout of the same policy with another rule and other observations."""
-        return replace(self, form=Form.of(recommender), sizes=tuple(sizes))
+        return replace(self, form=Form.of(recommender), sizes=tuple(sizes), columns=0)
 
     @property
     def arms(self) -> int:
@@ -93,29 +99,33 @@ class Layout:
     @property
     def points(self) -> int:
         """Observations of all arms."""
-        return sum(self.sizes)
+        return self.sizes[0] if self.columns else sum(self.sizes)
 
     @property
     def factor_entries(self) -> int:
         """Numbers in all factors."""
-        return sum(size * (size + 1) // 2 for size in self.sizes)
+        factors = self.sizes[:1] if self.columns else self.sizes
+        return sum(size * (size + 1) // 2 for size in factors)
 
     @property
     def solved_entries(self) -> int:
-        """Entries of v = L⁻¹k that are kept at once; C has no empty arrays."""
+        """Entries of v = L⁻¹k that are kept at once, of each arm if arms share."""
         return max(1, self.points if self.form is Form.LOOK_BACK else max(self.sizes))
 
     @property
     def index_type(self) -> tuple[str, int]:
         """The smallest C type that holds every arm's index, and its bytes."""
-        if self.arms <= 2**7:
+        most = max(self.arms, self.columns)
+        if most <= 2**7:
             return "signed char", 1
-        return ("short", 2) if self.arms <= 2**15 else ("int", 4)
+        return ("short", 2) if most <= 2**15 else ("int", 4)
 
     @property
     def number_bytes(self) -> int:
         """Bytes of the tables' real numbers."""
         # C has no empty arrays, so every table has at least one entry.
+        if self.columns:
+            return self.real.bytes * self._shared_numbers
         count = max(1, self.points * self.dimension) + max(1, self.points) + self.kernel_constants
         if self.form.has_widths:
             count += max(1, self.factor_entries) + self.arms
@@ -124,8 +134,19 @@ class Layout:
         return self.real.bytes * count
 
     @property
+    def _shared_numbers(self) -> int:
+        count = max(1, self.points * self.dimension) + self.kernel_constants
+        count += max(1, self.points * (self.arms if self.form.mean_from_weights else 1))
+        if self.form.has_widths:
+            count += max(1, self.factor_entries) + 1 + self.arms * (self.columns + self.arms)
+        return count
+
+    @property
     def rom_bytes(self) -> int:
         """Bytes of all constants: numbers, labels, names and indices."""
+        if self.columns:
+            whose = max(1, self.points) * self.index_type[1] if self.form.has_widths else 0
+            return self.number_bytes + self.text_bytes + _POINTER + whose
         total = self.number_bytes + self.text_bytes + _POINTER * self.arms
         if self.form is Form.LOOK_BACK:
             total += _POINTER * self.arms + max(1, self.points) * self.index_type[1]
@@ -136,7 +157,11 @@ class Layout:
         """Bytes of all arrays on the stack while a decision is made."""
         padding = 2 * _POINTER
         if not self.form.has_widths:
-            return self.arms * self.real.bytes + padding
+            tables = 2 if self.columns else 1
+            return tables * self.arms * self.real.bytes + padding
+        if self.columns:
+            numbers = 7 * self.arms + 1 + self.arms * self.solved_entries
+            return numbers * self.real.bytes + padding
         numbers = 3 * self.arms + 1 + self.solved_entries
         if self.form is Form.LOOK_BACK:
             numbers += 4 * self.arms + 1
@@ -227,6 +252,8 @@ def recommend_cost(
 ) -> Operations:
     """Return what ``contextgap_recommend`` computes, given the cost of k(x, y) and of k(x, x)."""
     arms, points = layout.arms, layout.points
+    if layout.columns:
+        return _shared_cost(layout, kernel, diagonal)
     if layout.form.mean_from_weights:
         return points * (kernel + Operations(1, 1)) + arms * Operations(additions=1)
     solving = sum((_solved_row(i) for size in layout.sizes for i in range(size)), Operations())
@@ -239,6 +266,25 @@ def recommend_cost(
     doubled = arms * Operations(multiplications=1)
     return (
         points * kernel + solving + diagonal + intervals * interval + states * comparison + doubled
+    )
+
+
+def _shared_cost(layout: Layout, kernel: Operations, diagonal: Operations) -> Operations:
+    """The same for arms that share: every point counts once, for all arms."""
+    arms, points = layout.arms, layout.points
+    if layout.form.mean_from_weights:
+        return points * (kernel + arms * Operations(1, 1)) + arms * Operations(additions=1)
+    scaled = Operations(multiplications=1)
+    solving = sum((_solved_row(i) + scaled for i in range(points)), Operations())
+    interval = Operations(additions=2, multiplications=1, sqrt=1)
+    # A difference of two arms: its sum of squares, its variance and half width, both leads.
+    pair = points * Operations(2, 1) + Operations(additions=4, multiplications=2, sqrt=1)
+    uppers_and_widths = Operations(additions=1, multiplications=1)
+    return (
+        points * kernel
+        + diagonal
+        + arms * (solving + interval + uppers_and_widths)
+        + (arms * (arms - 1) // 2) * pair
     )
 
 

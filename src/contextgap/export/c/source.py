@@ -20,7 +20,7 @@ from contextgap.export.c.literals import (
     rows,
     string,
 )
-from contextgap.export.rule import DecisionRule
+from contextgap.export.rule import DecisionRule, SharedTable
 from contextgap.recommenders import HighestMean, HighestUpper
 
 # Replaced by the export's id, which depends on the text around it.
@@ -29,7 +29,7 @@ EXPORT_ID = "@EXPORT_ID@"
 _FIELDS = """\
     /* Full widths of the intervals: upper = mean + width / 2. */
     contextgap_real width[CONTEXTGAP_ARMS];
-    /* Highest upper of the other arms minus own lower. */
+    /* {gaps} */
     contextgap_real gap[CONTEXTGAP_ARMS];
     /* The arm's regret is at most this where intervals hold: max(0, {gap}).
      * {promise} */
@@ -68,6 +68,8 @@ def source(rule: DecisionRule, layout: Layout, kernel: str) -> str:
 
 def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
     """The definitions of all constant arrays of real numbers."""
+    if rule.shared is not None:
+        return _shared_numbers(rule.shared, layout)
     arms, form = rule.arms, layout.form
     vectors = [("support", [arm.support for arm in arms], "observed contexts, arm after arm")]
     if form.mean_from_weights:
@@ -88,8 +90,33 @@ def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
     ]
 
 
+def _shared_numbers(table: SharedTable, layout: Layout) -> list[str]:
+    """The same for arms that share."""
+    vectors = [("support", table.support, "observed contexts")]
+    if layout.form.mean_from_weights:
+        vectors.append(("weights", table.weights, "mean = prior + weights . k, arm after arm"))
+    else:
+        vectors.append(("innovations", table.innovations, "mean = prior + innovations . v"))
+    if layout.form.has_widths:
+        vectors += [
+            ("factor", table.factor, "lower triangle of the factor, by rows"),
+            ("reach", np.array([table.reach]), "half width over standard deviation"),
+            ("alike", table.alike, "correlations of arms with those observed"),
+            ("unlike", 2 - 2 * table.among, "of two arms: variance of their difference over k"),
+        ]
+    return [array(layout.real, name, values.ravel(), comment) for name, values, comment in vectors]
+
+
 def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
     """The definitions of all constant arrays of whole numbers."""
+    if rule.shared is not None:
+        found = [integers("sizes", "size_t", layout.sizes[:1], "observations")]
+        if layout.form.has_widths:
+            whose = rule.shared.whose.tolist()
+            kind = layout.index_type[0]
+            found.append(integers("whose", kind, whose, "the column of alike of each point"))
+            found.append(f"#define COLUMNS {layout.columns}\n")
+        return found
     if layout.form is not Form.LOOK_BACK:
         return [integers("sizes", "size_t", layout.sizes, "observations of each arm")]
     points, entries = (
@@ -109,24 +136,33 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
 def _rule(rule: DecisionRule, layout: Layout) -> str:
     form, solved = layout.form, layout.solved_entries
     prior = layout.real.literal(rule.prior, "the prior mean")
+    means = "means.c" if rule.shared is None else "shared_means.c"
     if form is Form.MEANS:
-        return fill("highest.c") + fill("means.c", prior=prior) + fill("decide_means.c")
+        return fill("highest.c") + fill(means, prior=prior) + fill("decide_means.c")
     by_decision = fill("recommend_by_decision.c")
     if form is Form.LOOK_BACK:
         look_back = fill("look_back.c", solved_entries=solved)
-        return fill("lowest.c") + fill("gaps.c", prior=prior) + look_back + by_decision
+        gaps = fill("gaps.c", prior=prior) + fill("interval_gaps.c")
+        return fill("lowest.c") + gaps + look_back + by_decision
     picking, pick = "lowest.c", "lowest(decision->gap)"
     if isinstance(rule.recommender, HighestMean):
         picking, pick = "highest.c", "highest(decision->mean)"
     elif isinstance(rule.recommender, HighestUpper):
         picking, pick = "highest.c", "highest(upper)"
     explained = form is Form.MEANS_EXPLAINED
-    mean_term = "weights[point] * k" if explained else "v[i] * innovations[point]"
+    if rule.shared is None:
+        mean_term = "weights[point] * k" if explained else "v[i] * innovations[point]"
+        steps = fill("interval_gaps.c") + fill(
+            "last_step.c", solved_entries=solved, mean_term=mean_term, pick=pick
+        )
+    else:
+        mean_term = "weights[arm * sizes[0] + i] * k" if explained else "v[arm][i] * innovations[i]"
+        steps = fill("shared_step.c", solved_entries=solved, mean_term=mean_term, pick=pick)
     return (
         fill(picking)
-        + (fill("means.c", prior=prior) if explained else "")
+        + (fill(means, prior=prior) if explained else "")
         + fill("gaps.c", prior=prior)
-        + fill("last_step.c", solved_entries=solved, mean_term=mean_term, pick=pick)
+        + steps
         + ("" if explained else by_decision)
     )
 
@@ -165,7 +201,10 @@ def _fields(rule: DecisionRule, form: Form) -> str:
     promise = "Heuristic: the width promises nothing."
     if rule.probability is not None:
         promise = f"All hold at once with probability {rule.probability:g}."
-    return _FIELDS.format(gap=gap, promise=promise)
+    gaps = "Highest upper of the other arms minus own lower."
+    if rule.shared is not None:
+        gaps = "Highest upper bound of another arm's lead over this one."
+    return _FIELDS.format(gaps=gaps, gap=gap, promise=promise)
 
 
 def _wrapped(text: str) -> str:

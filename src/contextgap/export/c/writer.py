@@ -138,7 +138,7 @@ def _precision(rule: DecisionRule, layout: Layout, expected: Answers) -> tuple[f
     """
     real, contexts = layout.real, expected.contexts[:_MOST]
     mean, half = np.zeros((2, len(contexts), layout.arms))
-    for i, arm in enumerate(rule.arms):
+    for i, arm in enumerate(_tables(rule)):
         shift, variance = _emulated(rule, arm, layout, contexts)
         mean[:, i] = rule.prior + shift
         half[:, i] = arm.reach[-1] * np.sqrt(np.maximum(variance, 0))
@@ -160,6 +160,24 @@ def _precision(rule: DecisionRule, layout: Layout, expected: Answers) -> tuple[f
         f"{len(contexts)} contexts of the self-test, emulated; two arms whose scores differ by "
         f"less than {tolerance:.1e} are a near tie."
     )
+
+
+def _tables(rule: DecisionRule) -> list[ArmTable]:
+    """The arms' tables; of arms that share, each arm's own with the factor scaled by s."""
+    shared = rule.shared
+    if shared is None:
+        return list(rule.arms)
+    rows = np.repeat(np.arange(len(shared.whose)), np.arange(1, len(shared.whose) + 1))
+    return [
+        ArmTable(
+            support=shared.support,
+            weights=weights,
+            factor=shared.factor / alike[shared.whose][rows],
+            innovations=shared.innovations,
+            reach=np.array([shared.reach]),
+        )
+        for weights, alike in zip(shared.weights, shared.alike, strict=True)
+    ]
 
 
 def _emulated(
