@@ -1,10 +1,15 @@
-"""The expected regret of picks, where beliefs about arms are independent normal distributions."""
+"""The expected regret of picks, where beliefs about arms are normal distributions.
+
+Arms are taken as independent but for what all of them share: a part of their rewards that is the
+same for all has no influence on which is best, and is left out.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.belief import Belief
 
 _REACH = np.arange(-8.0, 9.0)  # standard deviations; what is beyond does not count in a float
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
@@ -18,6 +23,21 @@ def expected_regret(mean: FloatArray, std: FloatArray, picks: IntArray) -> Float
         if np.isfinite(relative).all() and np.isfinite(std[row]).all():
             regrets[row] = max(_expected_highest(relative, std[row]), relative.max(), 0.0)
     return regrets
+
+
+def own_std(belief: Belief) -> FloatArray:
+    """Return the standard deviations of what arms do not share.
+
+    The common variance is the average covariance of two arms: then the average variance of a
+    difference is right.
+    """
+    arms = belief.mean.shape[-1]
+    if belief.covariance is None or arms == 1:
+        return belief.std
+    variance = np.square(belief.std)
+    pairs = belief.covariance.sum(axis=(-2, -1)) - variance.sum(axis=-1)
+    common = np.minimum(pairs / (arms * (arms - 1)), variance.min(axis=-1))
+    return np.asarray(np.sqrt(np.maximum(variance - common[:, None], 0.0)))
 
 
 def _expected_highest(mean: FloatArray, std: FloatArray) -> float:

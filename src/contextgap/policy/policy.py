@@ -20,7 +20,7 @@ from contextgap.methods import Method
 from contextgap.models import Model
 from contextgap.policy import shortcut
 from contextgap.policy.card import Card
-from contextgap.policy.expected import expected_regret
+from contextgap.policy.expected import expected_regret, own_std
 from contextgap.policy.scoring import score
 from contextgap.policy.state import (
     Rules,
@@ -223,8 +223,8 @@ class Policy:
 
         It is the expected reward of the best arm, whichever that turns out to be, minus that of the
         recommended one. Both are expectations under the posterior, in which arms are taken as
-        independent. As good as the model is, it is what recommendations miss on average;
-        ``certificate`` says what one may miss.
+        independent but for what all of them share. As good as the model is, it is what
+        recommendations miss on average; ``certificate`` says what one may miss.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class Policy:
         """
         rows, _ = self._read(contexts)
         parts = [
-            expected_regret(evidence.belief.mean, evidence.belief.std, choice.arm)
+            expected_regret(evidence.belief.mean, own_std(evidence.belief), choice.arm)
             for _, choice, evidence in self._decisions(rows)
         ]
         return frozen(np.concatenate([*parts, np.empty(0)]))

@@ -42,13 +42,21 @@ class TheoremWidth(Width):
     seen with the new number of arms. It holds for any ridge; intervals are narrowest where the two
     terms are about equal, at a ridge of 10 to 30 times (noise/norm)², where ``tight`` helps most.
 
+    Where arms share what they learn (``sharing`` or ``features`` given beforehand), all arms are
+    one function f(x, a) in the space of the kernel k(x, x')·B[a, a'], and ``norm`` bounds its norm
+    there: ‖f − m‖² is the sum over arms of B⁻¹[a, b]·⟨f_a − m, f_b − m⟩. There is one regression,
+    so A is 1 and K the kernel matrix of all observations. The intervals then hold for all arms, and
+    so do those of differences, with the standard deviation of f_b − f_a in place of std: it is they
+    that gaps and certificates are made of.
+
     Parameters
     ----------
     noise
         Sub-Gaussian scale of the rewards' noise, the paper's ρ: the standard deviation of Gaussian
         noise; half the range of bounded noise.
     norm
-        Bound on every arm's norm in the kernel's space.
+        Bound on every arm's norm in the kernel's space; on that of all arms together, as above,
+        where arms share.
     failure_probability
         The probability that any interval ever fails; above 0 and below 1.
     tight
@@ -76,6 +84,12 @@ class TheoremWidth(Width):
 
     and by Cauchy and Schwarz (f − mean)²(x) is at most std²(x)/ridge times the left side. Since
     √(a² + b²) ≤ a + b this implies Theorem 4.1.
+
+    Nothing in this depends on what x is, so it holds for pairs of a context and an arm, with the
+    kernel k·B. And it holds for any linear functional ℓ that is bounded on the kernel's space, not
+    only for the value at a point: the left side is a squared norm, in which ℓ has the squared norm
+    (posterior variance of ℓ)/ridge. With ℓ(f) = f(x, b) − f(x, a) that is the statement about
+    differences.
 
     Examples
     --------
