@@ -77,6 +77,17 @@ def against_a_memory_read(rounds: int) -> None:
     print(row("  time of one read of the factors (numpy's sum)", ratio, "x", "<= 2", ratio <= 2))
 
 
+def arms_that_share(rounds: int, observations: int) -> None:
+    """Print the time of a step over that of reading L once, its triangle of n²/2 numbers."""
+    ours = cg.Learner(3, kernel=cg.Gaussian(BANDWIDTH), ridge=RIDGE, sharing=0.5, seed=0)
+    ours.fit(*logged(3, observations // 3))
+    triangle = np.ones(observations * (observations + 1) // 2)
+    times = medians(rounds, ours=step_of(ours), read=triangle.sum)
+    ratio = times["ours"] / times["read"]
+    print(f"ask + tell, 3 arms that share, {observations} points: {times['ours'] * 1e3:.2f} ms")
+    print(row("  time of one read of the factor (numpy's sum)", ratio, "x", "<= 6", ratio <= 6))
+
+
 def look_back(rounds: int) -> None:
     rng = np.random.default_rng(2)
     policies = {}
@@ -144,6 +155,8 @@ if __name__ == "__main__":
         against_explicit_inverse(3, 1000, rounds=40, target=10)
         against_refits(rounds=3)
         against_a_memory_read(rounds=20)
+        arms_that_share(rounds=20, observations=2000)
+        arms_that_share(rounds=20, observations=4000)
         look_back(rounds=6)
     peak_memory()
     import_time()

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 # Some 150 core-minutes with all problems and ten seeds. Of the rest, max-variance is much like
 # elimination; --methods names any of them, and your own.
-USUAL = ("auto", "contextual-gap", "elimination", "kernel-ucb-mod", "top-two-ts", "uniform")
+USUAL = (
+    "auto",
+    "contextual-gap",
+    "knowledge-gradient",
+    "elimination",
+    "top-two-ts",
+    "uniform",
+)
 # Parts of the package that have no say in a learner's picks.
 _NO_SAY = ("cli", "compression", "export", "plot.py", "report", "testing", "theory")
 

@@ -42,7 +42,7 @@ def learn_command(
     ] = None,
     method: Annotated[
         str, typer.Option(help=f"Its deployment rule is used: {', '.join(METHODS)}.")
-    ] = "contextual-gap",
+    ] = "auto",
     bandwidth: Annotated[
         float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
     ] = None,

@@ -31,12 +31,13 @@ from contextgap.experiments.compare import read_methods
 from contextgap.experiments.reproduce import thinned
 from contextgap.experiments.tune import tune_all
 from contextgap.kernels import Gaussian
+from contextgap.methods import RECOMMENDED
 from contextgap.widths import PosteriorWidth
 
 
 def tune_command(
     problem: ProblemName = "sinusoids",
-    method: Annotated[str, typer.Option(help="Which method to tune.")] = "contextual-gap",
+    method: Annotated[str, typer.Option(help="Which method to tune.")] = RECOMMENDED,
     context: Context = None,
     rewards: Rewards = None,
     noise: Noise = None,

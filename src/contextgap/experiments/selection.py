@@ -20,7 +20,7 @@ from contextgap.base.labels import Label
 from contextgap.experiments.compare import read_methods
 from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
 from contextgap.learner import Learner
-from contextgap.methods import Method
+from contextgap.methods import RECOMMENDED, Method
 from contextgap.policy import Policy
 from contextgap.problems import Scenario
 from contextgap.problems.algorithm_selection import (
@@ -34,7 +34,7 @@ from contextgap.problems.extras import study_import
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SELECTION_METHODS = ("contextual-gap", "knowledge-gradient", "elimination", "uniform")
+SELECTION_METHODS = (RECOMMENDED, "contextual-gap", "knowledge-gradient", "uniform")
 BUDGET_HINT = "1 for one run per training instance, 0.25 for one on every fourth"
 CANDIDATES = 100
 """Instances to choose from per step; a knowledge gradient's time grows with their square."""

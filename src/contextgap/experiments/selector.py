@@ -152,7 +152,7 @@ def prepared_columns(preparation: Preparation) -> tuple[str, ...]:
 def learn_selector(
     scenario: Scenario,
     *,
-    method: str | Method | Explorer = "contextual-gap",
+    method: str | Method | Explorer = "auto",
     budget: float = 1,
     seed: int = 0,
     choose: bool = False,

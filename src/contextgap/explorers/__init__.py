@@ -17,6 +17,7 @@ from contextgap.explorers.kernel_ts import KernelTS
 from contextgap.explorers.kernel_ucb import KernelUCB
 from contextgap.explorers.knowledge_gradient import KnowledgeGradient
 from contextgap.explorers.max_variance import MaxVariance
+from contextgap.explorers.sparing_gap import SparingGap
 from contextgap.explorers.top_two_ts import TopTwoTS
 from contextgap.explorers.uniform import Uniform
 from contextgap.models import LookAhead
@@ -33,6 +34,7 @@ __all__ = [
     "MaxVariance",
     "Moment",
     "Pool",
+    "SparingGap",
     "TopTwoTS",
     "Uniform",
     "any_context",

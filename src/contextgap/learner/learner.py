@@ -59,8 +59,8 @@ class Learner:
         Regularisation: the variance of the noise. With a given kernel, 0.05 by default.
     method
         A name from ``METHODS``, a ``Method``, an explorer alone (deployed by the highest mean), or
-        one of your own as ``"package.module:name"``; ``"auto"`` for the one that did best on the
-        leaderboard, which is the knowledge gradient.
+        one of your own as ``"package.module:name"``; ``"auto"`` for the best that we know, which is
+        ``"sparing-gap"``.
     width
         How standard deviations become confidence intervals. By default the half width is one
         standard deviation with a given kernel, as in the paper, and two with a learnt one.
@@ -104,7 +104,7 @@ class Learner:
         *,
         kernel: Kernel | None = None,
         ridge: float | None = None,
-        method: str | Method | Explorer = "contextual-gap",
+        method: str | Method | Explorer = "auto",
         width: Width | None = None,
         burn_in: int = 1,
         prior_mean: float | str | None = None,
