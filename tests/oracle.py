@@ -26,7 +26,9 @@ class DenseLearner:
     def moment(self, context):
         table = self.belief(context)
         one = Belief.__new__(Belief)
-        one.__dict__ = {name: values[0] for name, values in vars(table).items()}
+        one.__dict__ = {
+            name: None if values is None else values[0] for name, values in vars(table).items()
+        }
         pulls = np.bincount([arm for _, arm, _ in self.told], minlength=self.n_arms)
         return Moment(
             believe=lambda: one,

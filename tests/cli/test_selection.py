@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from contextgap.experiments import learn_selector, select_algorithms, summarise_selection
+from contextgap.methods import RECOMMENDED
 from contextgap.policy import Policy
 from contextgap.problems import AlgorithmSelection
 from tests.cli.test_policies import call
@@ -152,7 +153,7 @@ def test_other_commands_know_the_selector(folder, new, tmp_path):
 def test_a_selector_without_any_instance(folder, tmp_path, option):
     target = [] if option == "--selector" else [tmp_path / "exported"]
     shown = call("select", folder, option, *target, "--out", tmp_path / "out").stdout
-    assert shown.startswith(f"TOY: 3 solvers, {ROWS} runs, contextual-gap\n")
+    assert shown.startswith(f"TOY: 3 solvers, {ROWS} runs, {RECOMMENDED}\n")
     assert Policy.load(tmp_path / "out" / "selector.cgap").arms == ("a", "b", "c")
     assert all(path.exists() for path in target)
     assert not (tmp_path / "out" / "parts").exists()

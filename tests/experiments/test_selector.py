@@ -9,7 +9,7 @@ import pytest
 from contextgap.base.files import FileFormatError
 from contextgap.experiments import Selector, learn_selector
 from contextgap.experiments.selection import explore
-from contextgap.methods import METHODS
+from contextgap.methods import METHODS, RECOMMENDED
 from contextgap.problems import AlgorithmSelection, Scenario
 from tests.problems.algorithm_selection.writing import write_larger
 
@@ -33,7 +33,7 @@ def new(tmp_path):
 
 
 def test_all_instances_by_the_learner_of_the_study(scenario, selector):
-    ((policy, runs),) = explore(scenario, METHODS["contextual-gap"], [2.0], 0, False)
+    ((policy, runs),) = explore(scenario, METHODS[RECOMMENDED], [2.0], 0, False)
     assert sum(selector.policy.counts.values()) == runs
     assert selector.policy.arms == scenario.arms == ("a", "b", "c")
     x = scenario.contexts

@@ -78,7 +78,7 @@ def _most_each(counts: Sequence[int], operations: float, power: int = 3) -> int:
     ordered = np.sort(np.asarray(counts, dtype=np.float64))
     below = np.concatenate([[0.0], np.cumsum(ordered**power)[:-1]])
     left = np.arange(len(ordered), 0, -1)
-    allowed = (np.maximum(operations - below, 0.0) / left) ** (1 / power)
+    allowed = (np.maximum(operations - below, 0.0) / left) ** (1 / power) + 1e-9
     fits = np.flatnonzero(allowed < ordered)
     return int(allowed[fits[0]]) if len(fits) else int(ordered[-1])
 

@@ -82,10 +82,8 @@ def test_neighbouring_doses_pay_nearly_the_same_and_the_best_depends_on_the_pati
     assert problem.take(slice(3)).arm_features == problem.arm_features
 
 
-def test_features_are_told_only_if_switched_on(monkeypatch):
+def test_features_are_told_where_arms_have_them():
     explore, _ = PLACES["doses"].pair(20, 5)
-    assert settings_of(explore) == {}
-    monkeypatch.setattr(module, "FEATURES_ARE_TOLD", True)
     told = settings_of(explore)["features"]
     assert list(told) == list(range(30))
     assert told[29] == (1.0,)
