@@ -13,7 +13,7 @@ from contextgap.explorers import Elimination, KnowledgeGradient, MaxVariance, To
 from contextgap.problems import Problem, Sinusoids
 
 METHODS = {
-    "contextual-gap": cg.METHODS["contextual-gap"],
+    **{name: cg.METHODS[name] for name in ("sparing-gap", "contextual-gap")},
     **{
         name: cg.Method(explorer=explorer, recommender=cg.HighestMean())
         for name, explorer in {
@@ -50,7 +50,7 @@ def learnt(explore: Problem, exploit: Problem, method: cg.Method, seed: int) -> 
     return float(exploit.regret(picks).mean())
 
 
-def regrets(seeds: range) -> None:
+def regrets(seeds: range, names: list[str]) -> None:
     print(f"average regret after 2000 steps, 20 noise-free sines, seeds {seeds[0]} to {seeds[-1]}:")
     print("mean ± its standard error (highest)")
     best = np.inf
@@ -59,8 +59,8 @@ def regrets(seeds: range) -> None:
         "no setting: scales learnt from the rewards": learnt,
     }.items():
         print(title)
-        for name, method in METHODS.items():
-            ends = []
+        for name in names:
+            method, ends = METHODS[name], []
             for seed in seeds:
                 explore, exploit = Sinusoids().sample(3000, seed=seed).split(2000, 1000)
                 ends.append(way(explore, exploit, method, seed))
@@ -106,9 +106,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated")
     options = parser.parse_args()
     ask_time(100)
-    regrets(range(options.first_seed, options.first_seed + options.seeds))
+    regrets(
+        range(options.first_seed, options.first_seed + options.seeds), options.methods.split(",")
+    )
 
 
 if __name__ == "__main__":

@@ -102,8 +102,11 @@ class JointModel(Model, KeepsHistory):
     def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
         """Take in many rewards, in chunks."""
         self.assume(NOTHING_PENDING)
-        for first in range(0, len(arms), _CHUNK):
-            chunk = slice(first, first + _CHUNK)
+        end = 0
+        while end < len(arms):
+            most = 4 * _BLOCK // (self.n_arms * max(1, len(self)))
+            chunk = slice(end, end + max(16, min(_CHUNK, most)))
+            end = chunk.stop
             rows = self._append(contexts[chunk], arms[chunk])
             n, new = len(self), len(rows)
             lower = rows[:, n:]
