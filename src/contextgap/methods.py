@@ -87,9 +87,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 
 
-# What "auto" stands for, the default of learners and commands: Contextual-Gap, which no other is
-# told apart from as better on the leaderboard (docs/leaderboard.md), without its one weakness.
-RECOMMENDED = "sparing-gap"
+# What "auto" stands for, the default of learners and commands. On the leaderboard
+# (docs/leaderboard.md) no other method is told apart from it as better.
+RECOMMENDED = "contextual-gap"
 
 
 def read_method(method: Any) -> Method:

@@ -34,7 +34,7 @@ from contextgap.problems.extras import study_import
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-SELECTION_METHODS = (RECOMMENDED, "contextual-gap", "knowledge-gradient", "uniform")
+SELECTION_METHODS = (RECOMMENDED, "knowledge-gradient", "elimination", "uniform")
 BUDGET_HINT = "1 for one run per training instance, 0.25 for one on every fourth"
 CANDIDATES = 100
 """Instances to choose from per step; a knowledge gradient's time grows with their square."""

@@ -15,7 +15,8 @@ class SparingGap(ContextualGap):
 
     Where the leader's gap is not above 0 no arm's upper bound reaches above its lower bound, so
     that a reward of leader or challenger settles nothing. One of any arm helps to learn that arm
-    elsewhere, and finds out where intervals are wrong.
+    elsewhere, and finds out where intervals are wrong. It pays where there is no noise and
+    exploring goes on long after decisions seem settled; before that it costs a little.
     """
 
     reason: ClassVar[str] = "the wider of leader and challenger, or any arm where one is settled"
