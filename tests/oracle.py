@@ -42,7 +42,7 @@ class DenseLearner:
     def look_ahead(self, context, places):
         seen = np.array([x for x, _, _ in self.told]).reshape(-1, len(context))[places]
         kernel, ridge, n_arms, _ = self.settings
-        prior = self.model._prior()
+        prior = self.model.prior()
         return dense.look_ahead(kernel, ridge, prior, self.told, [], n_arms, context, seen)
 
     def ask(self, context):

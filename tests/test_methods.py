@@ -15,7 +15,7 @@ def test_no_method_on_the_leaderboard_is_told_apart_from_auto_as_better():
     table = text[text.index("| method |") :].split("\n\n")[0]
     rows = re.findall(r"^\| ([\w-]+) \|.* \(([\d.]+) to ([\d.]+)\)", table, re.MULTILINE)
     found = {name: float(high) for name, _, high in rows}
-    assert len(found) >= 5
+    assert len(found) >= 3
     assert set(found) < set(cg.METHODS)
     assert all(high >= 1 for high in found.values())
 

@@ -17,7 +17,7 @@ import contextgap as cg
 from contextgap.explorers import ContextualGap, EpsilonGreedy, KernelTS, KnowledgeGradient, Uniform
 from tests.oracle import DenseLearner
 
-RANDOM = ("kernel-ts", "epsilon-greedy", "top-two-ts")
+RANDOM = ("kernel-ts", "epsilon-greedy", "top-two-ts", "sparing-gap")
 DETERMINISTIC = [name for name in cg.METHODS if name not in RANDOM]
 
 
