@@ -86,7 +86,7 @@ class CompressionReport:
 
     def __str__(self) -> str:
         return (
-            f"{self.bytes_before} bytes to {self.bytes} ({sum(self.points_before)} points to "
+            f"{self.bytes_before} bytes to {self.bytes} ({self.curve[-1].points} points to "
             f"{sum(self.points)}, deployed by {self.recommender}): {self.agreement:.2%} of "
             f"decisions unchanged, average regret added {self.added_regret:.3g}, "
             f"at most {self.added_regret_bound:.3g} where the original's intervals hold"

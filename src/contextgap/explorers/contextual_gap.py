@@ -17,7 +17,7 @@ class ContextualGap(Explorer):
     Where arms share what they learn: whichever shrinks the variance of their difference more.
     """
 
-    reason: ClassVar[str] = "the wider of leader and challenger"
+    reason: ClassVar[str] = "the leader or its challenger, whichever tells more"
 
     def pick(self, moment: Moment) -> int:
         """Return argmax of width over {leader, challenger}."""

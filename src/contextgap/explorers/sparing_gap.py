@@ -19,7 +19,7 @@ class SparingGap(ContextualGap):
     exploring goes on long after decisions seem settled; before that it costs a little.
     """
 
-    reason: ClassVar[str] = "the wider of leader and challenger, or any arm where one is settled"
+    reason: ClassVar[str] = "leader or challenger, or any arm where the leader is certain"
 
     def pick(self, moment: Moment) -> int:
         """Return Contextual-Gap's pick, or a random arm where the smallest gap is not above 0."""
