@@ -65,7 +65,7 @@ def _role(decision: Decision, place: int) -> tuple[str, str]:
     if decision.arms[place] == decision.leader:
         return "leader (smallest gap)", _LEADER
     if decision.arms[place] == decision.challenger:
-        return "challenger (highest upper of the rest)", _CHALLENGER
+        return "challenger", _CHALLENGER
     return "other arms", _PLAIN
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
+from contextgap.base.files import FileFormatError
 from contextgap.models import JointModel
 
 
@@ -310,3 +311,12 @@ def test_bounds_on_differences_keep_their_promise(rng):
                 ever |= bool((regret > policy.certificate(points).bound + 1e-9).any())
         failed += ever
     assert failed <= failure * runs
+
+
+def test_a_file_whose_features_disagree_is_refused(tmp_path):
+    learner = cg.Learner(3, kernel=cg.Gaussian(1.0), features=[[0.0], [1.0], [2.0]])
+    learner.tell([0.5], 1, 1.0)
+    learner._features[0] = 9.0
+    learner.save(tmp_path / "l.cgap")
+    with pytest.raises(FileFormatError, match="features of the arms are not those"):
+        cg.Learner.load(tmp_path / "l.cgap")

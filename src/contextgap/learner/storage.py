@@ -69,6 +69,9 @@ def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
         # Files of release 0.1 know nothing about arms that share.
         learner._alone = read_truth("alone", header.get("alone", learner._kernel_given))
         learner._features = read_features(header.get("features"), labels)
+        told = model.settings().get("features", header.get("features"))
+        if told != header.get("features"):
+            raise ValueError("the features of the arms are not those that the model has")
         tuning = header.get("tuning")  # files of release 0.1 have none
         learner._tuning = None if tuning is None else Tuning.restored(tuning)
         waiting = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
