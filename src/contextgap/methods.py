@@ -18,7 +18,7 @@ from contextgap.explorers import (
     KernelUCB,
     KnowledgeGradient,
     MaxVariance,
-    SparingGap,
+    NoiseAwareGap,
     TopTwoTS,
     Uniform,
 )
@@ -82,14 +82,14 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "elimination": Method(explorer=Elimination(), recommender=HighestMean()),
         "top-two-ts": Method(explorer=TopTwoTS(), recommender=HighestMean()),
         "knowledge-gradient": Method(explorer=KnowledgeGradient(), recommender=HighestMean()),
-        "sparing-gap": Method(explorer=SparingGap(), recommender=SmallestGap()),
+        "noise-aware-gap": Method(explorer=NoiseAwareGap(), recommender=SmallestGap()),
     }
 )
 
 
 # What "auto" stands for, the default of learners and commands. On the leaderboard
 # (docs/leaderboard.md) no other method is told apart from it as better.
-RECOMMENDED = "contextual-gap"
+RECOMMENDED = "noise-aware-gap"
 
 
 def read_method(method: Any) -> Method:

@@ -17,7 +17,7 @@ import contextgap as cg
 from contextgap.explorers import ContextualGap, EpsilonGreedy, KernelTS, KnowledgeGradient, Uniform
 from tests.oracle import DenseLearner
 
-RANDOM = ("kernel-ts", "epsilon-greedy", "top-two-ts", "sparing-gap")
+RANDOM = ("kernel-ts", "epsilon-greedy", "top-two-ts")
 DETERMINISTIC = [name for name in cg.METHODS if name not in RANDOM]
 
 

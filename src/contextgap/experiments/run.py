@@ -188,6 +188,8 @@ def run(
                 rng=rng,
                 seen=step,
                 look_ahead=scout.look_ahead,
+                ridge=ridge,
+                variance=float(gram.diagonal[step]),
             )
             arms[step], _ = pick_arm(moment, method.explorer, burn_in)
             model.observe(int(arms[step]), float(explore.observations[step, arms[step]]))

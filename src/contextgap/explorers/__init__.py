@@ -17,7 +17,7 @@ from contextgap.explorers.kernel_ts import KernelTS
 from contextgap.explorers.kernel_ucb import KernelUCB
 from contextgap.explorers.knowledge_gradient import KnowledgeGradient
 from contextgap.explorers.max_variance import MaxVariance
-from contextgap.explorers.sparing_gap import SparingGap
+from contextgap.explorers.noise_aware_gap import NoiseAwareGap
 from contextgap.explorers.top_two_ts import TopTwoTS
 from contextgap.explorers.uniform import Uniform
 from contextgap.models import LookAhead
@@ -33,8 +33,8 @@ __all__ = [
     "LookAhead",
     "MaxVariance",
     "Moment",
+    "NoiseAwareGap",
     "Pool",
-    "SparingGap",
     "TopTwoTS",
     "Uniform",
     "any_context",

@@ -49,7 +49,9 @@ class Moment:
         Looks ahead to reference contexts: places among the contexts of the rewards told, or
         contexts, shape (m, d).
     ridge
-        The regularisation.
+        The regularisation: the variance of the noise.
+    variance
+        The variance of an arm's expected reward at the context before any reward was told.
     """
 
     believe: Callable[[], Belief]
@@ -59,6 +61,7 @@ class Moment:
     seen: int = 0
     look_ahead: Callable[[IntArray | FloatArray], LookAhead] = _cannot_look_ahead
     ridge: float = 0.0
+    variance: float = 0.0
 
     @cached_property
     def belief(self) -> Belief:
@@ -83,7 +86,9 @@ class Pool:
     means
         Given reference contexts, returns all arms' means there.
     ridge
-        The regularisation.
+        The regularisation: the variance of the noise.
+    variance
+        The variance of an arm's expected reward at every context before any reward was told.
     rng
         The one source of randomness.
     """
@@ -93,6 +98,7 @@ class Pool:
     moves: Callable[[int, FloatArray], FloatArray]
     means: Callable[[FloatArray], FloatArray]
     ridge: float
+    variance: FloatArray
     rng: np.random.Generator
 
     def __len__(self) -> int:

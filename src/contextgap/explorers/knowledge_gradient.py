@@ -154,29 +154,25 @@ def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
     from scipy.special import ndtr
 
     mean, slope = np.broadcast_arrays(mean, slope)
-    order = np.lexsort((mean, slope), axis=-1)  # the lowest slope, and of those the highest
-    mean, slope = np.take_along_axis(mean, order, -1), np.take_along_axis(slope, order, -1)
-    first = (slope == slope[..., :1]).sum(axis=-1, keepdims=True) - 1
-    a, b = np.take_along_axis(mean, first, -1), np.take_along_axis(slope, first, -1)
-    start = np.full(a.shape, -np.inf)
-    total = np.zeros(a.shape[:-1])
-    for _ in range(mean.shape[-1]):
-        steeper = slope > b
+    shape, best = mean.shape[:-1], mean.max(axis=-1)
+    mean, slope = mean.reshape(-1, mean.shape[-1]), slope.reshape(-1, mean.shape[-1])
+    going = np.arange(len(mean))  # the rows whose highest line changes once more
+    b = slope.min(axis=-1)
+    a = np.where(slope == b[:, None], mean, -np.inf).max(axis=-1)
+    start, total = np.full(len(mean), -np.inf), np.zeros(len(mean))
+    while len(going):
         crossing = np.full(mean.shape, np.inf)
-        np.divide(a - mean, slope - b, out=crossing, where=steeper)
-        end = crossing.min(axis=-1, keepdims=True)
-        # Of lines that cross at the same place, the steepest, which comes last, is the highest.
-        reached = crossing <= end
-        place = mean.shape[-1] - 1 - reached[..., ::-1].argmax(axis=-1)[..., None]
+        np.divide(a[:, None] - mean, slope - b[:, None], out=crossing, where=slope > b[:, None])
+        end = crossing.min(axis=-1)
         density = _SCALE * (np.exp(-0.5 * start**2) - np.exp(-0.5 * end**2))
-        total += (a * (ndtr(end) - ndtr(start)) + b * density)[..., 0]
-        going = np.isfinite(end)
-        a = np.where(going, np.take_along_axis(mean, place, -1), a)
-        b = np.where(going, np.take_along_axis(slope, place, -1), b)
-        start = end
-        if not going.any():
-            break
-    return np.asarray(np.maximum(total - mean.max(axis=-1), 0.0))
+        total[going] += a * (ndtr(end) - ndtr(start)) + b * density
+        more = np.isfinite(end)
+        going, mean, slope, start = going[more], mean[more], slope[more], end[more]
+        # Of lines that cross at the same place, the steepest is the highest from there on.
+        steepest = np.where(crossing[more] <= start[:, None], slope, -np.inf).argmax(axis=-1)
+        rows = np.arange(len(going))
+        a, b = mean[rows, steepest], slope[rows, steepest]
+    return np.asarray(np.maximum(total.reshape(shape) - best, 0.0))
 
 
 def gain(distance: FloatArray, move: FloatArray) -> FloatArray:

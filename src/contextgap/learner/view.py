@@ -44,6 +44,7 @@ class View:
             seen=len(self.model),
             look_ahead=lambda reference: self._look_ahead(context, reference),
             ridge=self.model.ridge,
+            variance=float(self.model.kernel.diagonal(context[None])[0]),
         )
 
     def pool(self, contexts: FloatArray) -> Pool:
@@ -55,6 +56,7 @@ class View:
             moves=lambda arm, points: self._moves(contexts, arm, points),
             means=lambda points: model.posterior(points, active, waiting).mean,
             ridge=model.ridge,
+            variance=model.kernel.diagonal(contexts),
             rng=self.rng,
         )
 
