@@ -94,9 +94,8 @@ def _head(found: Findings) -> str:
         else ""
     )
     chosen_on = (
-        "; constants of the library were chosen on seeds below 100, but which method is the\n"
-        "default was decided by this page, which flatters that method"
-        if contest.first_seed >= 100
+        "; constants of the library, and which method is the default, were chosen on seeds below 200"
+        if contest.first_seed >= 200
         else ""
     )
     return f"""# Leaderboard

@@ -89,7 +89,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 
 # What "auto" stands for, the default of learners and commands. On the leaderboard
 # (docs/leaderboard.md) no other method is told apart from it as better.
-RECOMMENDED = "noise-aware-gap"
+RECOMMENDED = "contextual-gap"
 
 
 def read_method(method: Any) -> Method:

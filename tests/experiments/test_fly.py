@@ -63,3 +63,10 @@ def test_a_flight_may_begin_without_feedback():
 def test_a_flight_that_always_knows_the_truth_is_refused():
     with pytest.raises(ValueError, match="nothing is ever deployed"):
         fly(phased(known=np.ones(240, dtype=bool)))
+
+
+def test_without_settings_the_learner_learns_its_scales():
+    problem = phased()
+    problem.contexts = 1000 * problem.contexts  # any unit
+    trace = fly(problem)
+    assert trace.average_regret[-1] < 0.1 * trace.best_single[-1]

@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.kernels import Gaussian, Kernel
+from contextgap.explorers import Explorer
 from contextgap.learner import Learner
 from contextgap.methods import Method
-from contextgap.widths import PosteriorWidth, Width
 
 
 class PhasedProblem(Protocol):
@@ -66,14 +65,10 @@ class FlightTrace:
 
 def fly(
     problem: PhasedProblem,
-    method: str | Method = "contextual-gap",
+    method: str | Method | Explorer = "auto",
     *,
-    kernel: Kernel = Gaussian(1.0),  # noqa: B008  # immutable
-    ridge: float = 0.05,
-    width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
-    burn_in: int = 1,
-    prior_mean: float | str = 0.0,
     seed: int | None = 0,
+    **settings: Any,
 ) -> FlightTrace:
     """Fly through windows with and without feedback, in time order.
 
@@ -82,30 +77,13 @@ def fly(
     problem
         A problem whose ``known`` says where the truth is known, such as ``problems.Flight``.
     method
-        A name from ``METHODS``, or a ``Method``.
-    kernel
-        Similarity of contexts.
-    ridge
-        Regularisation.
-    width
-        How standard deviations become intervals.
-    burn_in
-        Pulls of every arm, in turn, before the method takes over.
-    prior_mean
-        A number, or ``"auto"``.
+        A name from ``METHODS``, a ``Method``, or an explorer.
     seed
         Makes everything random repeatable.
+    settings
+        For the ``Learner``, such as ``kernel`` and ``ridge``; without any it learns its scales.
     """
-    learner = Learner(
-        len(problem.arms),
-        kernel=kernel,
-        ridge=ridge,
-        method=method,
-        width=width,
-        burn_in=burn_in,
-        prior_mean=prior_mean,
-        seed=seed,
-    )
+    learner = Learner(len(problem.arms), method=method, seed=seed, **settings)
     known = np.asarray(problem.known, dtype=bool)
     arms = np.empty(len(known), dtype=np.intp)
     for first, end in _windows(known):

@@ -1,0 +1,62 @@
+"""What untouched exploring gains on the spacecraft: ``python benchmarks/flights.py``.
+
+On every flight the learner without settings explores in time order by its default method and, once
+more, uniformly. Printed is what the rows after it miss, of the first over the second; then the same
+for a phased flight, in which windows with and without feedback alternate and all windows without
+feedback but those of the first two orbits count. ``--first-seed`` and ``--seeds`` choose flights.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from contextgap.experiments import fly
+from contextgap.experiments.untouched import explore_once
+from contextgap.methods import read_method
+from contextgap.problems import Spacecraft
+
+METHODS = ("auto", "uniform")
+STEPS = (1000, 2000)
+DEPLOYED = 1000
+PHASED, SKIPPED = 3600, 2  # rows of 10 s, about six orbits; orbits that do not count
+
+
+def after(steps: int, seed: int) -> list[float]:
+    """Return the regret of both methods on the rows after those explored."""
+    explore, deploy = Spacecraft().sample(steps + DEPLOYED, seed=seed).split(steps, DEPLOYED)
+    runs = [explore_once(explore, deploy, read_method(name), [steps], seed) for name in METHODS]
+    return [run["reached"][0]["average_regret"] for run in runs]
+
+
+def phased(seed: int) -> list[float]:
+    """Return the regret of both methods in the windows without feedback."""
+    flight = Spacecraft().sample(PHASED, seed=seed)
+    counted = ~flight.known & (flight.orbit_number >= flight.orbit_number.min() + SKIPPED)
+    return [float(fly(flight, name, seed=seed).regret[counted].mean()) for name in METHODS]
+
+
+def show(name: str, pairs: list[list[float]]) -> None:
+    """Print both means, and their ratio with the standard error of the difference."""
+    default, uniform = np.array(pairs).T
+    error = (default - uniform).std(ddof=1) / np.sqrt(len(pairs)) / uniform.mean()
+    ratio = default.mean() / uniform.mean()
+    print(f"{name:14}{default.mean():9.4f}{uniform.mean():9.4f}{ratio:8.3f} ± {error:.3f}")
+
+
+def main(first: int, count: int) -> None:
+    seeds = range(first, first + count)
+    print(f"seeds {first} to {first + count - 1}; default: {read_method('auto').name}")
+    print(f"{'':14}{'default':>9}{'uniform':>9}{'ratio':>8}")
+    for steps in STEPS:
+        show(f"{steps} steps", [after(steps, seed) for seed in seeds])
+    show("phased flight", [phased(seed) for seed in seeds])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--first-seed", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=10)
+    asked = parser.parse_args()
+    main(asked.first_seed, asked.seeds)
