@@ -37,6 +37,8 @@ class DenseLearner:
             rng=np.random.default_rng(0),
             seen=len(self.told),
             look_ahead=lambda places: self.look_ahead(context, places),
+            ridge=self.settings[1],
+            variance=float(self.settings[0].diagonal(context[None])[0]),
         )
 
     def look_ahead(self, context, places):

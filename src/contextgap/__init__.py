@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 from contextgap import explorers, kernels
+from contextgap.base.columns import Category, Columns, Cyclic, Date, Number
 from contextgap.base.files import FileFormatError
 from contextgap.belief import Decision
 from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
@@ -25,7 +26,11 @@ __version__ = "0.2.0.dev0"
 __all__ = [
     "METHODS",
     "Card",
+    "Category",
     "Certificate",
+    "Columns",
+    "Cyclic",
+    "Date",
     "Decision",
     "FileFormatError",
     "Gaussian",
@@ -35,6 +40,7 @@ __all__ = [
     "Linear",
     "Matern",
     "Method",
+    "Number",
     "Periodic",
     "Policy",
     "Polynomial",

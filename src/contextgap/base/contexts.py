@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import Columns, Layout, Number, TableSchema
+from contextgap.base.columns.raw import raw_cells
 
 
 class Intake(NamedTuple):
@@ -24,19 +26,47 @@ class Intake(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextSchema:
-    """How many numbers a context has (None before the first) and, if they had names, the names."""
+    """How many numbers a context has (None before the first) and, if they had names, the names.
+
+    ``table`` says how columns that are not all numbers become numbers.
+    """
 
     dimension: int | None = None
     columns: tuple[str, ...] | None = None
+    table: TableSchema | None = None
 
-    def read(self, contexts: Any, called: str = "contexts") -> Intake:
+    @classmethod
+    def of(cls, table: TableSchema) -> ContextSchema:
+        """Return the schema of a table with columns of several kinds."""
+        return cls(table.dimension, table.columns, table)
+
+    @property
+    def kinds(self) -> Columns | None:
+        """What each column holds; None if columns have no names."""
+        if self.table is not None:
+            return self.table.kinds
+        return None if self.columns is None else Columns(dict.fromkeys(self.columns, Number()))
+
+    @property
+    def layout(self) -> Layout | None:
+        """How the numbers of a context belong together; None if each stands for itself."""
+        return None if self.table is None else self.table.layout
+
+    def read(self, contexts: Any, called: str = "contexts", *, learning: bool = False) -> Intake:
         """Return ``contexts`` as a float array, or raise an error that names what is wrong.
 
         One context is 1-D, a mapping or a pandas Series; a table is 2-D, or a pandas or polars
         DataFrame. Columns are matched by name, so their order does not matter and surplus ones are
-        ignored. Errors call the argument ``called``.
+        ignored. Errors call the argument ``called``. If ``learning``, a first table may have
+        columns that are no numbers, and the schema after it knows all levels of categories.
         """
         try:
+            if self.table is not None:
+                return self._read_table(contexts, self.table, learning)
+            if learning and self.dimension is None and type(contexts) is not np.ndarray:
+                found = _inferred(contexts, self.columns)
+                if found is not None:
+                    return ContextSchema.of(found)._read_table(contexts, found, learning)
             return self._read(contexts)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{called} {error}") from None
@@ -53,6 +83,17 @@ class ContextSchema:
         known = self.dimension is not None and (names is None or self.columns is not None)
         schema = self if known else ContextSchema(rows.shape[1], self.columns or names)
         return Intake(rows, single, schema)
+
+    def _read_table(self, contexts: Any, table: TableSchema, learning: bool) -> Intake:
+        raw = raw_cells(contexts)
+        cells = raw.picked(self._wanted(raw.names) if raw.names is not None else ())
+        if raw.single:
+            rows, after = table.encode_row(cells, learning)
+        else:
+            first = table.learnt(cells) if learning and table.is_new else table
+            rows, after = first.encode(cells, learning)
+        schema = self if after is table else ContextSchema.of(after)
+        return Intake(rows, raw.single, schema)
 
     def _by_name(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
         if type(contexts) is np.ndarray:  # the usual case in a live loop, recognised first
@@ -104,6 +145,28 @@ class ContextSchema:
         raise ValueError(
             f"must have {self.dimension} numbers each, as before, got {dimension}{hint}"
         )
+
+
+def read_columns(columns: Any) -> ContextSchema:
+    """Return the schema of contexts whose columns users described; of any, if they did not."""
+    if columns is None:
+        return ContextSchema()
+    if not isinstance(columns, Mapping):
+        raise TypeError(f"columns must be Columns(...) or a mapping, got {columns!r}")
+    return ContextSchema.of(TableSchema.of(Columns(columns)))
+
+
+def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | None:
+    """Return the schema of a first table with names; None if it is numbers throughout."""
+    named = isinstance(contexts, Mapping) or hasattr(contexts, "to_numpy")
+    raw = raw_cells(contexts) if named else None
+    if raw is None or raw.names is None:
+        return None
+    _check_distinct(raw.names)
+    names = raw.names if wanted is None else list(wanted)
+    if not set(names) <= set(raw.names):
+        return None  # what is missing is said later
+    return TableSchema.inferred(names, [raw.by_column[raw.names.index(each)] for each in names])
 
 
 def row_of(table: Any, row: int) -> Any:
@@ -160,7 +223,10 @@ def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool)
     if not finite.all():
         row, column = (int(i) for i in np.argwhere(~finite)[0])
         where = _place((column,) if single else (row, column), names)
-        raise ValueError(f"must be finite, got {rows[row, column]}{where}")
+        hint = ""
+        if names and np.isnan(rows[row, column]):
+            hint = f"; to allow gaps, give columns with {names[column]!r}: Number(gaps=True)"
+        raise ValueError(f"must be finite, got {rows[row, column]}{where}{hint}")
 
 
 def _place(place: tuple[int, ...], names: tuple[str, ...] | None) -> str:

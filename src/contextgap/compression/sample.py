@@ -23,7 +23,10 @@ def read_sample(
     They come from a table of contexts, by default the observed ones and jittered copies of them.
     """
     if contexts is None:
-        rows = _jittered(policy._model.observed.contexts, rng)
+        layout = policy._schema.layout
+        rows = _jittered(
+            policy._model.observed.contexts, rng, 0 if layout is None else layout.categories
+        )
     else:
         rows, single = policy._read(contexts)
         if single or len(rows) < _FEWEST:
@@ -39,16 +42,19 @@ def read_sample(
     return fitted, rows[held_out]
 
 
-def _jittered(observed: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 0) -> FloatArray:
     """Return observed contexts and copies, each moved by a tenth of the way between two others.
 
     So that constants stay constant, and what varies together is moved together. There are at
-    least as many copies as contexts, and enough in all to hold some out.
+    least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
+    last numbers of a context, stay as they are.
     """
     copies = -(-_FEWEST // len(observed)) if len(observed) < _FEWEST else 1
     start = np.tile(observed, (copies, 1))
     one, two = rng.integers(len(observed), size=(2, len(start)))
     moved = start + _JITTER * (observed[one] - observed[two])
+    numbers = observed.shape[1] - categories
+    moved[:, numbers:] = start[:, numbers:]
     return np.vstack([observed, moved])
 
 
@@ -83,9 +89,7 @@ class Decided(NamedTuple):
 
 def deployed_arms(policy: Policy, contexts: FloatArray) -> IntArray:
     """Return the indices of the arms that a policy deploys."""
-    index = {label: i for i, label in enumerate(policy.arms)}
-    labels = policy.recommend(contexts)
-    return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
+    return policy._pick(contexts)
 
 
 def targets(decided: Decided, fitted: str) -> FloatArray:

@@ -22,7 +22,7 @@ _HARDLY_ANY = 1e-3
 class NoiseAwareGap(Explorer):
     """Do as Contextual-Gap, or as the knowledge gradient where rewards have hardly any noise.
 
-    That is the case where the ridge is at most a thousandth of an arm's variance before any reward.
+    That is the case where the ridge is below a thousandth of an arm's variance before any reward.
     """
 
     reason: ClassVar[str] = "leader or challenger, or the highest gain where there is no noise"
@@ -37,4 +37,4 @@ class NoiseAwareGap(Explorer):
 
 
 def _suited(ridge: float, variance: float) -> Explorer:
-    return KnowledgeGradient() if ridge <= _HARDLY_ANY * variance else ContextualGap()
+    return KnowledgeGradient() if ridge < _HARDLY_ANY * variance else ContextualGap()

@@ -11,10 +11,11 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels.base import Kernel, check_count, per_dimension
+from contextgap.kernels.categories import Categorical, unlike, weights
 
 
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(Categorical):
     """The linear kernel Σ_j (x_j − centre_j)(y_j − centre_j) / unit_j²: rewards linear in x.
 
     There is no constant term; add ``Constant()`` for one.
@@ -24,7 +25,10 @@ class Linear(Kernel):
     unit
         Divides each number of a context: one number, or one per dimension.
     centre
-        Is subtracted first: one number, or one per dimension.
+        Is subtracted first: one number, or one per dimension; not from codes of categories.
+    categories
+        How many numbers at the end of a context are codes of categories. Each adds 1/(2 unit²)
+        where two codes are the same, so that every level has an effect of its own.
 
     Examples
     --------
@@ -37,31 +41,44 @@ class Linear(Kernel):
     centre: float | Sequence[float] = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         unit = per_dimension("unit", self.unit, "about the standard deviation of the column")
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "centre", _finite_per_dimension("centre", self.centre))
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        return self.standardised(left) @ self.standardised(right).T
+        values = self.standardised(left) @ self.standardised(right).T
+        if self.categories:
+            codes = slice(-self.categories, None)
+            half = 0.5 * weights(self.unit, self.categories)
+            values += half.sum() - unlike(left[:, codes], right[:, codes], half)
+        return values
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         rows = self.standardised(contexts)
-        return np.asarray(np.einsum("ij,ij->i", rows, rows))
+        level = 0.5 * weights(self.unit, self.categories).sum() if self.categories else 0.0
+        return np.asarray(np.einsum("ij,ij->i", rows, rows)) + level
 
     def check_dimension(self, dimension: int) -> None:
+        super().check_dimension(dimension)
         check_count("unit", self.unit, dimension)
         check_count("centre", self.centre, dimension)
 
     @property
     def plain(self) -> bool:
-        """Whether the kernel is x·y, without unit and centre."""
-        return self.unit == 1.0 and self.centre == 0.0
+        """Whether the kernel is x·y, without unit, centre and codes."""
+        return self.unit == 1.0 and self.centre == 0.0 and not self.categories
 
     def standardised(self, contexts: FloatArray) -> FloatArray:
-        """Return (contexts − centre) / unit."""
+        """Return (contexts − centre) / unit, without codes of categories."""
         if self.plain:
             return contexts
-        return np.asarray((contexts - np.asarray(self.centre)) / np.asarray(self.unit))
+        centre, unit = np.asarray(self.centre), np.asarray(self.unit)
+        if self.categories:
+            numbers = slice(None, -self.categories)
+            contexts = contexts[:, numbers]
+            centre, unit = (each[numbers] if each.ndim else each for each in (centre, unit))
+        return np.asarray((contexts - centre) / unit)
 
 
 @dataclass(frozen=True)

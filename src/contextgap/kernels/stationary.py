@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.contexts import ContextSchema
 from contextgap.kernels.base import Kernel, check_count, per_dimension
+from contextgap.kernels.categories import Categorical, unlike, weights
+from contextgap.kernels.columns import Spread, deviations
 
 _HINT = "about the distance over which rewards change"
 _TINY = 1e-20
@@ -49,6 +50,27 @@ def _scipy_cdist() -> Callable[..., FloatArray]:
     return cdist
 
 
+def _squared_distance(
+    left: FloatArray, right: FloatArray, bandwidth: Any, times: float
+) -> FloatArray:
+    """Times · |left − right|² in units of the bandwidth, of numbers."""
+    if not left.shape[1]:
+        return np.zeros((len(left), len(right)))
+    if isinstance(bandwidth, float):
+        squared = _cdist(left, right)
+        if bandwidth > _TINY:
+            squared *= times * bandwidth**-2
+            return squared
+        with np.errstate(over="ignore"):  # infinitely far apart is fine
+            squared /= bandwidth
+            squared /= bandwidth  # twice: the square of so little is zero
+    else:
+        scale = np.asarray(bandwidth)
+        squared = _cdist(left / scale, right / scale)
+    squared *= times
+    return squared
+
+
 def _exponential(exponent: FloatArray) -> FloatArray:
     """exp(exponent), overwriting it."""
     np.maximum(exponent, _LOWEST, out=exponent)
@@ -56,21 +78,24 @@ def _exponential(exponent: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Stationary(Kernel):
+class Stationary(Categorical):
     """A kernel of the distance between two contexts in units of the bandwidth.
 
-    The bandwidth is one number, or one per dimension.
+    The bandwidth is one number, or one per dimension. Codes of categories that differ are at
+    distance 1.
     """
 
     bandwidth: float | Sequence[float]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "bandwidth", per_dimension("bandwidth", self.bandwidth, _HINT))
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return _ones(len(contexts))
 
     def check_dimension(self, dimension: int) -> None:
+        super().check_dimension(dimension)
         check_count("bandwidth", self.bandwidth, dimension)
 
     @abstractmethod
@@ -84,19 +109,24 @@ class Stationary(Kernel):
         self, left: FloatArray, right: FloatArray, times: float = 1.0
     ) -> FloatArray:
         """Times · |left − right|² in units of the bandwidth."""
-        if isinstance(self.bandwidth, float):
-            squared = _cdist(left, right)
-            if self.bandwidth > _TINY:
-                squared *= times * self.bandwidth**-2
-                return squared
-            with np.errstate(over="ignore"):  # infinitely far apart is fine
-                squared /= self.bandwidth
-                squared /= self.bandwidth  # twice: the square of so little is zero
-        else:
-            scale = np.asarray(self.bandwidth)
-            squared = _cdist(left / scale, right / scale)
-        squared *= times
+        if not self.categories:
+            return _squared_distance(left, right, self.bandwidth, times)
+        numbers = left.shape[1] - self.categories
+        squared = _squared_distance(
+            left[:, :numbers], right[:, :numbers], self._bandwidth_of(numbers), times
+        )
+        squared += times * self._unlike(left, right)
         return squared
+
+    def _bandwidth_of(self, numbers: int) -> Any:
+        """Return the bandwidth of the numbers before the codes."""
+        return self.bandwidth if isinstance(self.bandwidth, float) else self.bandwidth[:numbers]
+
+    def _unlike(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Return the squared distances between codes, in units of the bandwidth."""
+        codes = slice(-self.categories, None)
+        weight = weights(self.bandwidth, self.categories)
+        return unlike(left[:, codes], right[:, codes], weight)
 
 
 @dataclass(frozen=True)
@@ -107,6 +137,9 @@ class Gaussian(Stationary):
     ----------
     bandwidth
         One number, or one per dimension.
+    categories
+        How many numbers at the end of a context are codes of categories. Two codes that differ are
+        at distance 1, in units of their bandwidth.
 
     Examples
     --------
@@ -121,7 +154,8 @@ class Gaussian(Stationary):
 
         Each bandwidth is spread · √d · (standard deviation of its column): two contexts drawn from
         the sample then have a correlation of about exp(−1/spread²), whatever d and the units are. A
-        constant column counts as having standard deviation 1.
+        constant column counts as having standard deviation 1. For tables with categories the
+        kernel knows which numbers are codes.
 
         Parameters
         ----------
@@ -131,14 +165,15 @@ class Gaussian(Stationary):
             Larger for smoother functions.
         """
         spread = checks.positive("spread", spread, "1 suits most problems")
-        rows = ContextSchema().read(sample, called="sample").rows
+        intake = ContextSchema().read(sample, called="sample", learning=True)
+        rows = intake.rows
         if len(rows) < 2:
             raise ValueError(f"sample must hold at least 2 contexts, got {len(rows)}")
-        deviation = rows.std(axis=0)
-        # Rounding leaves a constant column with a deviation of some ulps of its value.
-        constant = deviation <= 1e-12 * np.abs(rows).max(axis=0)
-        deviation[constant] = 1.0
-        return cls(tuple((spread * math.sqrt(rows.shape[1]) * deviation).tolist()))
+        columns = Spread.of([rows], intake.schema.layout)
+        bandwidth = spread * deviations(columns.columns(rows), columns.tied)
+        if columns.tied is not None:
+            bandwidth = bandwidth[np.asarray(columns.tied)]
+        return columns.of_codes(cls(tuple(bandwidth.tolist())))
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
         exponent = self._exponent_by_product(left, right)
@@ -155,6 +190,13 @@ class Gaussian(Stationary):
         """
         if len(left) * len(right) < _MANY:
             return None
+        if self.categories:
+            numbers = left.shape[1] - self.categories
+            if not numbers:
+                return None
+            plain = Gaussian(self._bandwidth_of(numbers))
+            exponent = plain._exponent_by_product(left[:, :numbers], right[:, :numbers])
+            return None if exponent is None else exponent - 0.5 * self._unlike(left, right)
         scale, centre = np.asarray(self.bandwidth), right.mean(axis=0)
         x, y = (left - centre) / scale, (right - centre) / scale
         x_squared, y_squared = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
@@ -183,6 +225,8 @@ class Matern(Stationary):
         One number, or one per dimension.
     smoothness
         0.5, 1.5 or 2.5; functions are differentiable fewer times than that.
+    categories
+        How many numbers at the end of a context are codes of categories, as for ``Gaussian``.
     """
 
     smoothness: float = 2.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import Any, Self
@@ -14,13 +14,15 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.contexts import ContextSchema, Intake, row_of
+from contextgap.base.columns import Columns
+from contextgap.base.contexts import Intake, read_columns, row_of
 from contextgap.base.labels import Label, check_label, label_array, read_labels
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.base.turns import in_turn
 from contextgap.belief import Decision
 from contextgap.explorers import Explorer, Moment, any_context, choose_context, explore
 from contextgap.kernels import Kernel
+from contextgap.kernels.categories import check_categories
 from contextgap.learner.features import read_features, read_row
 from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes
@@ -86,6 +88,9 @@ class Learner:
         rows, a DataFrame indexed by arm, or rows in the order of ``arms``. Arms with similar
         features then share what they learn, ``sharing`` being the correlation of arms with the
         same features (0.9 by default where a kernel is given).
+    columns
+        What the columns of contexts hold, as ``Columns`` or a mapping; by default told from the
+        first table. Columns that are not named are left out of contexts.
 
     Examples
     --------
@@ -112,6 +117,7 @@ class Learner:
         retune: str | None = None,
         sharing: float | None = None,
         features: Any = None,
+        columns: Columns | Mapping[str, Any] | None = None,
     ) -> None:
         labels = read_labels(arms)
         self._features = read_features(features, labels)
@@ -130,7 +136,7 @@ class Learner:
         self._labels = labels
         self._active = tuple(range(len(labels)))
         self._places = {label: i for i, label in enumerate(labels)}
-        self._schema = ContextSchema()
+        self._schema = read_columns(columns)
         self._pending = Pending()
         self._rng, self._policy_seed = random_sources(seed)
         self._watches: WeakKeyDictionary[StoppingRule, ReferenceWatch] = WeakKeyDictionary()
@@ -201,6 +207,11 @@ class Learner:
         """½ ln det(I + K/ridge) of each arm: how much has been learnt about it."""
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
+
+    @property
+    def columns(self) -> Columns | None:
+        """What each column of a context holds; None before the first, and for arrays."""
+        return self._schema.kinds
 
     @property
     def tuning(self) -> Tuning | None:
@@ -335,6 +346,7 @@ class Learner:
             criterion,
             alone=self._alone,
             features=self._features,
+            layout=self._schema.layout,
         )
         self._model = refitted_model(
             self._model, found.kernel, found.ridge, found.prior_mean, found.alike
@@ -421,7 +433,9 @@ class Learner:
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         reference = self._read(rule.contexts_for(self._schema)).rows
         watch = self._watches.get(rule)
-        if watch is None or watch.model is not self._model:
+        # Levels of categories that were unknown when the rule was first asked for may be known now.
+        same = watch is not None and np.array_equal(watch.contexts, reference)
+        if watch is None or watch.model is not self._model or not same:
             watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
             self._watches[rule] = watch
         burn_in_end = self._rules.burn_in * len(self._active)
@@ -540,9 +554,11 @@ class Learner:
         self._followed = None
 
     def _read(self, contexts: Any, called: str = "contexts") -> Intake:
-        intake = self._schema.read(contexts, called)
+        intake = self._schema.read(contexts, called, learning=True)
         if intake.schema is not self._schema:
             self.kernel.check_dimension(intake.rows.shape[1])
+            if self._kernel_given and intake.schema.layout is not None:
+                check_categories(self.kernel, intake.schema.layout.categories)
         return intake
 
     def _place(self, label: Any) -> int:

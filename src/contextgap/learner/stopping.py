@@ -46,16 +46,19 @@ class StoppingRule:
             raise ValueError(f"share must be at most 1, got {self.share!r}")
         if self.reference is None:
             raise TypeError("reference must be contexts to certify, got None")
-        intake = ContextSchema().read(self.reference, called="reference")
+        intake = ContextSchema().read(self.reference, called="reference", learning=True)
         if intake.single or not len(intake.rows):
             raise ValueError("reference must be a table of contexts (2-D) with at least one row")
         object.__setattr__(self, "tolerance", tolerance)
         object.__setattr__(self, "share", share)
-        object.__setattr__(self, "reference", intake.rows)
+        if intake.schema.table is None:
+            object.__setattr__(self, "reference", intake.rows)
         object.__setattr__(self, "columns", intake.schema.columns)
 
-    def contexts_for(self, schema: ContextSchema) -> FloatArray:
-        """Return the reference contexts with their columns in a learner's order."""
+    def contexts_for(self, schema: ContextSchema) -> Any:
+        """Return the reference contexts with their columns in a learner's order, or as given."""
+        if schema.table is not None or not isinstance(self.reference, np.ndarray):
+            return self.reference
         names: tuple[str, ...] | None = getattr(self, "columns", None)
         if names is None or schema.columns is None:
             return np.asarray(self.reference)

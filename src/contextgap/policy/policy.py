@@ -12,6 +12,7 @@ import numpy as np
 
 from contextgap.base import files
 from contextgap.base.arrays import FloatArray, IntArray, frozen
+from contextgap.base.columns import Columns
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.labels import Label, label_array
 from contextgap.belief import Decision
@@ -158,8 +159,13 @@ class Policy:
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the context's numbers, if they came with names."""
+        """Names of the context's columns, if they came with names."""
         return self._schema.columns
+
+    @property
+    def kinds(self) -> Columns | None:
+        """What each column of a context holds; None if columns have no names."""
+        return self._schema.kinds
 
     @property
     def compression(self) -> CompressionReport | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextgap.base import checks, components
+from contextgap.base.columns import TableSchema
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.labels import Label, decode_label, encode_label, read_labels
 from contextgap.kernels import Kernel
@@ -74,7 +75,7 @@ def describe_state(
         "arms": [encode_label(label) for label in labels],
         "active": list(active),
         "dimension": schema.dimension,
-        "columns": None if schema.columns is None else list(schema.columns),
+        "columns": _described_columns(schema),
     }
 
 
@@ -117,9 +118,21 @@ def _restore_arms(arms: Any, active: Any) -> tuple[tuple[Label, ...], tuple[int,
     return labels, places
 
 
+def _described_columns(schema: ContextSchema) -> list[Any] | None:
+    """Return names if columns hold numbers, and else what each holds too."""
+    if schema.table is not None:
+        return schema.table.describe()
+    return None if schema.columns is None else list(schema.columns)
+
+
 def _restore_schema(dimension: Any, columns: Any) -> ContextSchema:
     if dimension is not None:
         checks.whole("dimension", dimension, least=1)
+    if isinstance(columns, list) and columns and isinstance(columns[0], dict):
+        schema = ContextSchema.of(TableSchema.restored(columns))
+        if schema.dimension != dimension:
+            raise ValueError("columns do not make up a context")
+        return schema
     if columns is None:
         return ContextSchema(dimension)
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):

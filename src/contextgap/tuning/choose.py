@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import Layout
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
+from contextgap.kernels.columns import Spread, deviations
 from contextgap.tuning.criteria import CRITERIA
 from contextgap.tuning.report import Candidate, Tuning
 from contextgap.tuning.sample import MOST_OPERATIONS, Data, part_of
@@ -44,6 +46,7 @@ def learn(
     *,
     alone: bool = False,
     features: FloatArray | None = None,
+    layout: Layout | None = None,
 ) -> tuple[Scales, Tuning]:
     """Return the scales that explain the observations best, and a report of the search.
 
@@ -60,14 +63,22 @@ def learn(
         Whether to take for granted that arms have nothing in common.
     features
         Of all arms, shape (arms, p).
+    layout
+        Which numbers of a context share a bandwidth, and how many are codes of categories.
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
     heard = [arm for arm, own in enumerate(rewards) if len(own)]
-    everything = [contexts[arm] for arm in heard], [rewards[arm] for arm in heard]
-    fit = _Fit(part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH), criterion)
+    spread = Spread.of([contexts[arm] for arm in heard], layout)
+    columns = [spread.columns(contexts[arm]) for arm in heard]
+    everything = columns, [rewards[arm] for arm in heard]
+    fit = _Fit(part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH), criterion, spread)
     found = {"constant": fit.best(Terms(Constant()))}
-    found |= _contextual(fit) if kernel is None else {"given": fit.best(Terms.of(kernel))}
+    found |= (
+        _contextual(fit)
+        if kernel is None
+        else {"given": fit.best(Terms.of(spread.of_columns(kernel), spread.tied))}
+    )
     scales = {name: each.search.scales(each.theta) for name, each in found.items()}
     looked = fit.data[1]
     count, used = (sum(map(len, each)) for each in (rewards, looked))
@@ -94,9 +105,8 @@ def learn(
             scales["shared"] = _of_all_arms(joint.scales, features)
             if _clearly_shared(candidates, _SHARED_MARGIN if features is None else 0.0):
                 chosen, reason = "shared", _why_shared(base, scales["shared"], joint.gain)
-    return scales[chosen], Tuning(
-        criterion, count, used, tuple(candidates.values()), chosen, reason
-    )
+    found_best = replace(scales[chosen], kernel=spread.of_codes(scales[chosen].kernel))
+    return found_best, Tuning(criterion, count, used, tuple(candidates.values()), chosen, reason)
 
 
 def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
@@ -134,6 +144,7 @@ class _Fit:
     data: Data
     rough: Data
     criterion: str
+    spread: Spread
 
     def best(self, terms: Terms) -> _Found:
         """Return a kernel's best scales, searched for from several starting points."""
@@ -151,6 +162,13 @@ class _Fit:
         loss, theta = search.descend(start, _STEPS)
         return _Found(search, theta, loss)
 
+    @property
+    def unit(self) -> tuple[float, ...]:
+        """What each column is usually divided by: the bandwidths of the prior."""
+        tied = self.spread.tied
+        found = deviations(np.vstack(self.data[0]), tied)
+        return tuple((found if tied is None else found[np.asarray(tied)]).tolist())
+
     def search(self, terms: Terms) -> Search:
         """Return the search for a kernel's scales."""
         return Search(terms, *self.data, self.criterion)
@@ -159,15 +177,15 @@ class _Fit:
 def _contextual(fit: _Fit) -> dict[str, _Found]:
     """Return the best linear, Gaussian and Matérn models, the last two with a trend if it helps."""
     sample = np.vstack(fit.data[0])
-    spread = Gaussian.from_contexts(sample).bandwidth
-    trend = Linear(unit=spread, centre=tuple(sample.mean(axis=0).tolist()))
+    unit, tied = fit.unit, fit.spread.tied
+    trend = Linear(unit=unit, centre=tuple(fit.spread.centre(sample).tolist()))
     linear = fit.best(Terms(trend, offset=1.0))
-    gaussian = fit.best(Terms(Gaussian(spread), trend, offset=1.0))
+    gaussian = fit.best(Terms(Gaussian(unit), trend, offset=1.0, tied=tied))
     simpler = replace(gaussian.search.terms, trend=None)
     start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last
     if fit.search(simpler).loss_and_slope(start)[0] < gaussian.loss + _MARGIN:
         gaussian = fit.follow(simpler, start)
-    rougher = replace(gaussian.search.terms, main=Matern(spread, 2.5))
+    rougher = replace(gaussian.search.terms, main=Matern(unit, 2.5))
     matern = fit.follow(rougher, gaussian.theta)
     return {"linear": linear, "gaussian": gaussian, "matern": matern}
 
@@ -178,8 +196,7 @@ def _cautious(fit: _Fit) -> Scales:
     More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     as much as before; at the end of the scan hardly anything but the levels is left.
     """
-    spread = Gaussian.from_contexts(np.vstack(fit.data[0])).bandwidth
-    search = fit.search(Terms(Gaussian(spread), offset=1.0))
+    search = fit.search(Terms(Gaussian(fit.unit), offset=1.0, tied=fit.spread.tied))
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
     tried = [search.scales(theta) for theta in thetas]
     return max(tried, key=lambda scales: explained(scales.errors, fit.data[1]))

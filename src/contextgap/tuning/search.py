@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.kernels import Gaussian
 from contextgap.kernels.base import Kernel
+from contextgap.kernels.columns import deviations
 from contextgap.kernels.stationary import Stationary
 from contextgap.models import Alike
 from contextgap.tuning.beliefs import SLOPE, TRUST, bandwidth_beliefs, weight_beliefs
@@ -91,13 +91,15 @@ class Search:
             contexts, rewards = [everything], [heard]
         self.terms, self.rewards = terms, list(rewards)
         self.criterion = CRITERIA[criterion]
-        self.reference = _reference(everything, len(terms.bandwidths))
+        self.reference = _reference(everything, terms)
+        self.bandwidth_of = terms.column_of(everything.shape[1])
         self.shortest = _SHORTEST
         if len(self.reference):
             # In units of the reference and centred: differences of squares then lose nothing where
             # contexts are far from zero.
             centre = everything.mean(axis=0)
-            self.contexts = [(x - centre) / self.reference for x in contexts]
+            unit = self.reference[self.bandwidth_of]
+            self.contexts = [(x - centre) / unit for x in contexts]
             # With bandwidths so short that an observation says nothing about its neighbours, a
             # kernel only describes noise, which is what the ridge is for.
             near = 0.5 * nearest_distance(np.vstack(self.contexts))
@@ -211,9 +213,8 @@ class Search:
     ) -> FloatArray:
         """Σ weights_ik (x_ij − x_kj)² / bandwidth_j², without the differences."""
         squares = 2 * (weights.sum(axis=1) @ x**2 - np.einsum("ij,ij->j", x, weights @ x))
-        count = len(self.reference)
-        scaled = squares * np.exp(-2 * theta[:count])
-        return scaled if count == x.shape[1] else np.array([scaled.sum()])
+        scaled = squares * np.exp(-2 * theta)[self.bandwidth_of]
+        return np.bincount(self.bandwidth_of, scaled).astype(np.float64)
 
     def _beliefs(self, theta: FloatArray) -> tuple[float, FloatArray]:
         count, slope = len(self.reference), np.zeros(len(theta))
@@ -257,9 +258,10 @@ class Search:
         return [*bounds, *[_WEIGHTS] * weights, *alike, _RATIOS]
 
 
-def _reference(contexts: FloatArray, bandwidths: int) -> FloatArray:
+def _reference(contexts: FloatArray, terms: Terms) -> FloatArray:
     """√d · (standard deviation of each column), or their geometric mean for a single bandwidth."""
-    spread = np.asarray(Gaussian.from_contexts(contexts).bandwidth)
-    if bandwidths == len(spread):
+    spread = deviations(contexts, terms.tied)
+    count = len(terms.bandwidths)
+    if count == len(spread):
         return spread
-    return np.full(bandwidths, np.exp(np.log(spread).mean()))  # of none, nothing
+    return np.full(count, np.exp(np.log(spread).mean()))  # of none, nothing

@@ -1,0 +1,189 @@
+"""How a column's cells become numbers that kernels understand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import cells
+from contextgap.base.columns.cells import Level
+from contextgap.base.columns.kinds import CYCLES, Category, Cyclic, Date, Kind, Number
+
+MOST_LEVELS = 300
+"""Levels of a category that are told apart; all others of its column are one level, "rare"."""
+
+
+class Read(NamedTuple):
+    """A column as one number per cell, and the coding that knows all levels in it."""
+
+    values: FloatArray
+    coding: Coding
+
+
+@dataclass(frozen=True)
+class Coding:
+    """A column's name and kind, and what was learnt about it from the first table.
+
+    ``levels`` are a category's, in the order of their codes: the frequent ones of the first table
+    first, then others as they come. ``filling`` is the number that stands in place of a gap.
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[Level, ...] = ()
+    filling: float | None = None
+
+    @classmethod
+    def of(cls, name: str, kind: Kind, column: Sequence[Any]) -> Coding:
+        """Return the coding of a column from the first cells of it."""
+        found = cls(name, kind)
+        if isinstance(kind, Category):
+            counts = Counter(found._read(cells.level, column))  # as they come, where they tie
+            return replace(found, levels=tuple(each for each, _ in counts.most_common(MOST_LEVELS)))
+        if kind.gaps and not isinstance(kind, Cyclic):
+            known = found._numbers(column)
+            known = known[~np.isnan(known)]
+            return replace(found, filling=float(np.median(known)) if len(known) else None)
+        return found
+
+    @cached_property
+    def width(self) -> int:
+        """How many numbers a cell becomes."""
+        return len(self.tied)
+
+    @cached_property
+    def tied(self) -> tuple[int, ...]:
+        """Which of the numbers a cell becomes have a bandwidth in common, counted from 0."""
+        if isinstance(self.kind, Category):
+            return (0,)
+        tied = [0, 0] if isinstance(self.kind, Cyclic) else [0]
+        if isinstance(self.kind, Date):
+            for cycle in range(1, len(self.kind.cycles) + 1):
+                tied += [cycle, cycle]
+        return (*tied, tied[-1] + 1) if self.kind.gaps else tuple(tied)
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        # By their representation: 1, True and "1" are different levels.
+        return {repr(each): code for code, each in enumerate(self.levels)}
+
+    @cached_property
+    def _takes_numbers(self) -> bool:
+        """Whether nothing is left to learn from a number."""
+        return type(self.kind) is Number and (self.filling is not None or not self.kind.gaps)
+
+    def read_cell(self, value: Any, learning: bool) -> tuple[float, Coding]:
+        """Do as ``read`` for one cell, fast for usual ones."""
+        if type(value) is str and isinstance(self.kind, Category):
+            code = self._codes.get(repr(value))
+            if code is not None:
+                return float(code), self
+        elif self._takes_numbers and type(value) in (float, int) and math.isfinite(value):
+            return float(value), self
+        values, coding = self.read([value], learning)
+        return float(values[0]), coding
+
+    def read(self, column: Sequence[Any], learning: bool) -> Read:
+        """Return one number per cell: a number, days since 1970 or a code; NaN for a gap.
+
+        A gap in a category has a code. Unless it is learning, a level that was never met is −1,
+        like no other.
+        """
+        if isinstance(self.kind, Category):
+            found = self._read(cells.level, column)
+            grown = self._grown(found) if learning else self
+            unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
+            codes = [grown._codes.get(repr(each), unknown) for each in found]
+            return Read(np.array(codes, dtype=np.float64), grown)
+        return Read(self._numbers(column), self._filled_by(column))
+
+    def spread_cell(self, value: float) -> Sequence[float]:
+        """Do as ``spread`` for one number, fast for usual ones."""
+        if isinstance(self.kind, Category) or not (self.kind.gaps or self.width > 1):
+            return (value,)
+        if type(self.kind) is Number and value == value:  # not a gap
+            return (value, 0.0)
+        row: list[float] = self.spread(np.array([value]))[0].tolist()
+        return row
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Return what ``read`` returned as kernels see it, shape (rows, width).
+
+        Circles are two numbers; where there may be gaps, a number says whether there is one.
+        """
+        if isinstance(self.kind, Category):
+            return values[:, None]
+        gap = np.isnan(values)
+        if isinstance(self.kind, Cyclic):
+            columns = [*_circle(values, self.kind.period)]
+        else:
+            columns = [np.where(gap, self.filling or 0.0, values) if self.kind.gaps else values]
+        if isinstance(self.kind, Date):
+            for cycle in self.kind.cycles:
+                columns += _circle(values, CYCLES[cycle])
+        return np.column_stack([*columns, gap] if self.kind.gaps else columns)
+
+    def _filled_by(self, column: Sequence[Any]) -> Coding:
+        """Return the coding with a filling, if it needs one and has none yet: the first number."""
+        if self.filling is not None or not self.kind.gaps or isinstance(self.kind, Cyclic):
+            return self
+        known = [each for each in self._numbers(column).tolist() if not math.isnan(each)]
+        return replace(self, filling=known[0] if known else 0.0)
+
+    def _grown(self, found: Iterable[Level]) -> Coding:
+        new = [each for each in dict.fromkeys(found) if repr(each) not in self._codes]
+        room = MOST_LEVELS - len(self.levels)
+        return replace(self, levels=(*self.levels, *new[:room])) if new and room > 0 else self
+
+    def _numbers(self, column: Sequence[Any]) -> FloatArray:
+        """Return a column of numbers or dates as floats, NaN for gaps."""
+        dtype = getattr(column, "dtype", None)
+        if isinstance(self.kind, Date):
+            values = np.array(self._read(cells.day, column), dtype=np.float64)
+        elif isinstance(column, np.ndarray) and dtype is not None and dtype.kind in "fiub":
+            values = column.astype(np.float64)
+            self._check_gaps(np.isnan(values))
+        else:
+            values = np.array(self._read(cells.number, column), dtype=np.float64)
+        if np.isinf(values).any():
+            row = int(np.flatnonzero(np.isinf(values))[0])
+            raise ValueError(f"must be finite, got {values[row]}{self._place(row, len(values))}")
+        return values
+
+    def _read(self, reader: Any, column: Sequence[Any]) -> list[Any]:
+        found = []
+        for row, value in enumerate(column):
+            try:
+                found.append(reader(value))
+            except TypeError:
+                raise TypeError(
+                    f"must have {self.kind.noun}{self._place(row, len(column))}, got {value!r}"
+                ) from None
+        if not self.kind.gaps:
+            self._check_gaps(np.array([each is None or each != each for each in found]))
+        return found
+
+    def _check_gaps(self, gaps: Any) -> None:
+        if self.kind.gaps or not gaps.any():
+            return
+        kind = type(self.kind).__name__
+        start = f"{kind}({self.kind.period:g}, " if isinstance(self.kind, Cyclic) else f"{kind}("
+        raise ValueError(
+            f"must have no gap{self._place(int(np.flatnonzero(gaps)[0]), len(gaps))}; to allow "
+            f"gaps, give columns with Columns({{{self.name!r}: {start}gaps=True), ...}})"
+        )
+
+    def _place(self, row: int, count: int) -> str:
+        return f" in column {self.name!r}" + (f", row {row}" if count > 1 else "")
+
+
+def _circle(values: FloatArray, period: float) -> tuple[FloatArray, FloatArray]:
+    angle = 2 * np.pi * (values / period)
+    return np.nan_to_num(np.cos(angle)), np.nan_to_num(np.sin(angle))

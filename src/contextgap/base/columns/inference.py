@@ -1,0 +1,54 @@
+"""Guesses what the columns of a first table hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from contextgap.base.columns import cells
+from contextgap.base.columns.kinds import Category, Date, Kind, Number
+
+
+def all_numbers(column: Sequence[Any]) -> bool:
+    """Whether a column holds numbers and truth values alone, none of them missing."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
+        return not np.isnan(column).any() if column.dtype.kind == "f" else True
+    return all(isinstance(each, Real | Decimal | np.bool_) and each == each for each in column)
+
+
+def guess_kind(name: str, column: Sequence[Any]) -> Kind:
+    """Return what a column seems to hold; text that reads as dates throughout is dates."""
+    known = [each for each in column if not cells.is_gap(each)]
+    gaps = len(known) < len(column)
+    if not known:
+        raise ValueError(
+            f"have nothing but gaps in the column {name!r}, so that its kind cannot be told; "
+            "leave it out, or give columns with Columns(...)"
+        )
+    if all(isinstance(each, Real | Decimal) and not isinstance(each, bool) for each in known):
+        return Number(gaps=gaps)
+    if all(isinstance(each, date | np.datetime64) for each in known) or _are_dates(known):
+        return Date(gaps=gaps)
+    for each in known:
+        if not isinstance(each, str | bool | np.bool_ | Real | Enum):
+            raise TypeError(
+                f"must be numbers, text, truth values or dates, got {each!r} in column {name!r}"
+            )
+    return Category(gaps=gaps)
+
+
+def _are_dates(known: Sequence[Any]) -> bool:
+    """Whether all cells are text with a year, a month and a day."""
+    try:
+        return all(
+            isinstance(each, str) and "-" in each and not np.isnan(cells.day(each))
+            for each in known
+        )
+    except TypeError:
+        return False

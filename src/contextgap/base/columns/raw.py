@@ -1,0 +1,55 @@
+"""The cells of what users pass as contexts, by column, before they are understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Raw(NamedTuple):
+    """Cells by column, or the cells of one row, and the names of the columns if there are any."""
+
+    names: list[str] | None
+    single: bool
+    cells: Sequence[Any]
+
+    def picked(self, wanted: Sequence[str]) -> Sequence[Any]:
+        """Return the cells of these columns, in this order; without names, all as they come."""
+        if self.names is None:
+            return self.cells
+        return [self.cells[self.names.index(name)] for name in wanted]
+
+    @property
+    def by_column(self) -> list[Sequence[Any]]:
+        """The columns of a table, or of a table of one row."""
+        return [[cell] for cell in self.cells] if self.single else list(self.cells)
+
+
+def raw_cells(contexts: Any) -> Raw:
+    """Return the cells of a DataFrame, a mapping, a Series, an array or rows of cells."""
+    if isinstance(contexts, Mapping):
+        return Raw([str(name) for name in contexts], True, list(contexts.values()))
+    if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
+        names = [str(name) for name in contexts.columns]
+        return Raw(names, False, [np.asarray(contexts[name]) for name in contexts.columns])
+    index = getattr(contexts, "index", None)
+    if index is not None and hasattr(index, "tolist") and hasattr(contexts, "to_numpy"):
+        labels = index.tolist()
+        named = all(isinstance(label, str) for label in labels)
+        return Raw(labels if named else None, True, contexts.tolist())
+    if isinstance(contexts, np.ndarray) and contexts.ndim == 2:
+        return Raw(None, False, list(contexts.T))
+    if isinstance(contexts, str) or not isinstance(contexts, Sequence | np.ndarray):
+        raise TypeError(f"must be a table, a row or a mapping, got {contexts!r}")
+    rows = [row for row in contexts if isinstance(row, Sequence | np.ndarray) and not _is_cell(row)]
+    if not rows:
+        return Raw(None, True, list(contexts))
+    if len(rows) < len(contexts) or len({len(row) for row in rows}) > 1:
+        raise ValueError("must have rows of equal length, got different lengths")
+    return Raw(None, False, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _is_cell(value: Any) -> bool:
+    return isinstance(value, str) or np.ndim(value) == 0

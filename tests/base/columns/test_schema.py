@@ -1,0 +1,259 @@
+"""Tables as they are become numbers: distances are what the kinds of columns promise."""
+
+import enum
+import math
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import contextgap as cg
+from contextgap.base.columns import TableSchema
+from contextgap.base.columns.coding import MOST_LEVELS
+from contextgap.base.contexts import ContextSchema
+
+FRAME = pandas.DataFrame(
+    {
+        "country": ["DE", "FR", "DE", None],
+        "age": [1.0, np.nan, 3.0, 5.0],
+        "new": [True, False, True, True],
+        "day": pandas.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03", "2024-03-01"]),
+        "count": [1, 2, 3, 4],
+    }
+)
+
+
+def read(table, schema=None):
+    return (schema or ContextSchema()).read(table, learning=True)
+
+
+def given_columns(**kinds):
+    return ContextSchema.of(TableSchema.of(cg.Columns(**kinds)))
+
+
+def test_the_first_table_says_what_columns_hold():
+    kinds = read(FRAME).schema.kinds
+    assert dict(kinds) == {
+        "country": cg.Category(gaps=True),
+        "age": cg.Number(gaps=True),
+        "new": cg.Category(),
+        "day": cg.Date(),
+        "count": cg.Number(),
+    }
+
+
+def test_numbers_come_first_then_codes_by_frequency():
+    rows = read(FRAME).rows
+    days = (FRAME["day"] - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)
+    np.testing.assert_array_equal(rows[:, 0], [1, 3, 3, 5])  # the median where there is a gap
+    np.testing.assert_array_equal(rows[:, 1], [0, 1, 0, 0])
+    np.testing.assert_allclose(rows[:, 2], days)
+    np.testing.assert_array_equal(rows[:, 3], FRAME["count"])
+    np.testing.assert_array_equal(rows[:, 4], [0, 1, 0, 2])  # a gap is a level
+    np.testing.assert_array_equal(rows[:, 5], [0, 1, 0, 0])
+
+
+def test_numbers_alone_are_read_as_before():
+    plain = FRAME[["count"]].assign(new=FRAME["new"])
+    intake = read(plain)
+    assert intake.schema.table is None
+    np.testing.assert_array_equal(intake.rows, plain.to_numpy(dtype=float))
+    assert dict(intake.schema.kinds) == {"count": cg.Number(), "new": cg.Number()}
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        lambda frame: frame.assign(country=frame["country"].astype("category")),
+        lambda frame: frame.assign(country=frame["country"].astype("string")),
+        lambda frame: frame[["count", "day", "new", "age", "country"]],
+        lambda frame: frame.assign(surplus="x"),
+        lambda frame: frame.assign(count=frame["count"].astype("Int64")),
+        lambda frame: polars.from_pandas(frame),
+        lambda frame: polars.from_pandas(frame).with_columns(
+            polars.col("country").cast(polars.Enum(["FR", "DE"]))
+        ),
+        lambda frame: [tuple(row) for row in frame.itertuples(index=False)],
+        lambda frame: frame.to_numpy(dtype=object),
+    ],
+)
+def test_every_way_to_write_a_table_gives_the_same_numbers(same):
+    first = read(FRAME)
+    np.testing.assert_array_equal(first.schema.read(same(FRAME)).rows, first.rows)
+
+
+def test_rows_are_read_as_their_table_is():
+    first = read(FRAME)
+    for place in range(len(FRAME)):
+        by_name = FRAME.iloc[place].to_dict()
+        for row in (by_name, FRAME.iloc[place], list(by_name.values())):
+            intake = first.schema.read(row)
+            assert intake.single
+            np.testing.assert_array_equal(intake.rows[0], first.rows[place])
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+def test_levels_of_different_types_are_different():
+    schema = given_columns(x="category")
+    values = ["1", 1, True, 1.5, "True", Colour.RED, 2]
+    intake = read({"x": "0"}, schema)
+    codes = []
+    for value in values:
+        intake = read({"x": value}, intake.schema)
+        codes.append(intake.rows[0, 0])
+    assert codes == [1, 2, 3, 4, 5, 6, 7]
+    assert read({"x": "red"}, intake.schema).rows[0, 0] == 6
+    assert read({"x": 2.0}, intake.schema).rows[0, 0] == 7  # as tables with gaps hold it
+
+
+def test_unknown_levels_are_like_no_other_and_are_kept_while_learning():
+    schema = read(FRAME).schema
+    row = {**FRAME.iloc[0].to_dict(), "country": "IT"}
+    assert schema.read(row).rows[0, 4] == -1
+    assert schema.read(row).schema is schema
+    grown = read(row, schema)
+    assert grown.rows[0, 4] == 3
+    assert grown.schema.read(row).rows[0, 4] == 3
+    again = grown.schema.read(FRAME)
+    np.testing.assert_array_equal(again.rows, read(FRAME).rows)
+
+
+def test_rare_levels_are_one_level_where_there_are_hundreds():
+    often = [f"often {place}" for place in range(MOST_LEVELS)]
+    table = pandas.DataFrame({"x": [*often, *often, "rare", "rarer"]})
+    intake = read(table)
+    np.testing.assert_array_equal(intake.rows[-2:, 0], MOST_LEVELS)
+    assert len(np.unique(intake.rows)) == MOST_LEVELS + 1
+    assert intake.schema.read({"x": "never"}).rows[0, 0] == MOST_LEVELS
+
+
+@given(st.floats(-1e4, 1e4), st.floats(-1e4, 1e4), st.integers(-3, 3))
+def test_cycles_come_back_to_where_they_began(left, right, turns):
+    schema = given_columns(hour=cg.Cyclic(24))
+    rows = read([[left], [right], [left + 24 * turns]], schema).rows
+    chord = 2 * abs(math.sin(math.pi * (left - right) / 24))
+    assert np.linalg.norm(rows[0] - rows[1]) == pytest.approx(chord, abs=1e-9)
+    np.testing.assert_allclose(rows[2], rows[0], atol=1e-9)
+
+
+def test_a_gap_in_a_cycle_is_as_far_from_all_of_it():
+    schema = given_columns(hour=cg.Cyclic(24, gaps=True))
+    rows = read([[0.0], [5.0], [12.0], [None]], schema).rows
+    np.testing.assert_allclose(np.linalg.norm(rows[:3, :2] - rows[3, :2], axis=1), 1.0)
+    np.testing.assert_array_equal(rows[:, 2], [0, 0, 0, 1])
+
+
+def test_dates_are_days_with_the_cycles_asked_for():
+    schema = given_columns(day=cg.Date(("day", "week")))
+    noon = datetime(2024, 5, 1, 12)
+    utc = noon.replace(tzinfo=UTC)
+    elsewhere = utc.astimezone(timezone(timedelta(hours=5)))
+    ways = [noon, utc, elsewhere, "2024-05-01T12:00", np.datetime64(noon), pandas.Timestamp(noon)]
+    rows = read([[each] for each in ways], schema).rows
+    np.testing.assert_allclose(rows, np.tile(rows[0], (len(rows), 1)), atol=1e-9)
+    assert rows.shape[1] == 5
+    np.testing.assert_allclose(rows[0, 1:3], [-1, 0], atol=1e-9)  # half a day
+    later = read([[noon + timedelta(weeks=3)]], schema).rows[0]
+    assert later[0] - rows[0, 0] == pytest.approx(21)
+    np.testing.assert_allclose(later[1:], rows[0, 1:], atol=1e-9)
+    assert read([[date(1970, 1, 2)]], schema).rows[0, 0] == 1
+
+
+def test_numbers_that_share_a_bandwidth_are_tied():
+    schema = given_columns(
+        arm="category", hour=cg.Cyclic(24, gaps=True), x="number", day=cg.Date("year")
+    )
+    assert schema.layout.tied == (0, 0, 1, 2, 3, 4, 4, 5)
+    assert schema.layout.categories == 1
+    assert schema.dimension == 8
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(st.none(), st.sampled_from(["a", "b", "c"])),
+            st.one_of(st.none(), st.floats(-5, 5)),
+            st.one_of(st.none(), st.floats(0, 24)),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_schemas_survive_files_and_rows_equal_tables(rows):
+    kinds = {"a": cg.Category(gaps=True), "b": cg.Number(gaps=True), "c": cg.Cyclic(24, gaps=True)}
+    first = read(rows, given_columns(**kinds))
+    restored = ContextSchema.of(TableSchema.restored(first.schema.table.describe()))
+    assert restored == first.schema
+    np.testing.assert_array_equal(restored.read(rows).rows, first.rows)
+    for row, wanted in zip(rows, first.rows, strict=True):
+        np.testing.assert_array_equal(restored.read(list(row)).rows[0], wanted)
+
+
+BASE = FRAME.iloc[0].to_dict()
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind", "text"),
+    [
+        ({**BASE, "age": "old"}, TypeError, "must have a number in column 'age', got 'old'"),
+        ({**BASE, "age": math.inf}, ValueError, "must be finite, got inf in column 'age'"),
+        ({**BASE, "count": None}, ValueError, "must have no gap in column 'count'; to allow gaps"),
+        ({**BASE, "new": None}, ValueError, "'new': Category(gaps=True)"),
+        ({**BASE, "country": 1j}, TypeError, "in column 'country', got 1j"),
+        ({**BASE, "day": "soon"}, TypeError, "must have a date in column 'day', got 'soon'"),
+        ({"country": "DE"}, ValueError, "lack the column 'age'"),
+        (["DE", 1.0], ValueError, "must have 5 cells each"),
+        ([["DE", 1.0], ["FR"]], ValueError, "equal length"),
+        ("DE", TypeError, "must be a table, a row or a mapping, got 'DE'"),
+    ],
+)
+def test_what_does_not_fit_is_named(bad, kind, text):
+    schema = read(FRAME).schema
+    with pytest.raises(kind) as error:
+        schema.read(bad)
+    assert text in str(error.value)
+
+
+def test_rows_are_named_in_tables():
+    schema = read(FRAME).schema
+    with pytest.raises(ValueError, match="in column 'count', row 2"):
+        schema.read(FRAME.assign(count=[1, 2, None, 4]))
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "text"),
+    [
+        (pandas.DataFrame({"x": ["a"], "y": [None]}), ValueError, "nothing but gaps in the column"),
+        (pandas.DataFrame({"x": ["a", []]}), TypeError, "got [] in column 'x'"),
+        ({"x": "a", "y": None}, ValueError, "nothing but gaps in the column 'y'"),
+    ],
+)
+def test_tables_whose_kinds_cannot_be_told_are_refused(table, kind, text):
+    with pytest.raises(kind) as error:
+        read(table)
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: cg.Columns(), ValueError, "at least one column"),
+        (lambda: cg.Columns(x="numeric"), ValueError, "column 'x' must be one of"),
+        (lambda: cg.Columns({1: "number"}), TypeError, "names that are text"),
+        (lambda: cg.Cyclic(0), ValueError, "period must be positive"),
+        (lambda: cg.Date("month"), ValueError, "cycles must be among"),
+        (lambda: cg.Number(gaps=1), TypeError, "gaps must be True or False"),
+        (lambda: cg.Learner(2, columns=["x"]), TypeError, "columns must be Columns"),
+    ],
+)
+def test_columns_that_make_no_sense_are_refused(make, kind, text):
+    with pytest.raises(kind) as error:
+        make()
+    assert text in str(error.value)

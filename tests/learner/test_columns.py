@@ -1,0 +1,168 @@
+"""Learners of tables as they are: categories, gaps, cycles and dates."""
+
+import numpy as np
+import pandas
+import pytest
+
+import contextgap as cg
+from contextgap.kernels import Constant
+from contextgap.kernels.columns import Spread
+
+LEVELS = {"country": 4, "device": 3}
+
+
+def log(count, seed, gaps=0.1):
+    """A log of two arms; which is better depends on the country, the hour, and on gaps in x."""
+    rng = np.random.default_rng(seed)
+    country, device = (rng.integers(n, size=count) for n in LEVELS.values())
+    hour, x = rng.uniform(0, 24, count), rng.normal(size=count)
+    missing = rng.random(count) < gaps
+    better = np.where(country % 2 == 0, 1.0, -1.0) * np.cos(2 * np.pi * hour / 24) + missing
+    rewards = np.column_stack([better, -better]) + 0.1 * rng.normal(size=(count, 2))
+    table = pandas.DataFrame(
+        {
+            "country": [f"c{each}" for each in country],
+            "device": [f"d{each}" for each in device],
+            "hour": hour,
+            "x": np.where(missing, np.nan, x),
+        }
+    )
+    return table, rewards, np.column_stack([better, -better])
+
+
+COLUMNS = cg.Columns(
+    country="category", device="category", hour=cg.Cyclic(24), x=cg.Number(gaps=True)
+)
+
+
+def fitted(count=300, seed=0, **settings):
+    table, rewards, _ = log(count, seed)
+    arms = np.random.default_rng(seed).integers(2, size=count)
+    learner = cg.Learner(["a", "b"], columns=COLUMNS, seed=0, **settings)
+    return learner.fit(table, np.array(["a", "b"])[arms], rewards[np.arange(count), arms])
+
+
+def regret(rule, seed=9):
+    table, _, expected = log(1000, seed)
+    places = (rule.recommend(table) == "b").astype(int)
+    return float((expected.max(axis=1) - expected[np.arange(1000), places]).mean())
+
+
+def test_a_log_is_learnt_from_as_it_is():
+    learner = fitted()
+    table, _, expected = log(1000, 9)
+    single = expected.max(axis=1).mean() - expected.mean(axis=0).max()
+    assert regret(learner) < 0.1 * single
+    assert list(learner.columns) == list(table.columns)
+    assert learner.columns["hour"] == cg.Cyclic(24)
+    policy = learner.freeze()
+    assert policy.kinds == learner.columns
+    assert policy.columns == tuple(table.columns)
+
+
+def test_a_loop_meets_levels_one_by_one():
+    table, rewards, _ = log(240, 1)
+    learner = cg.Learner(["a", "b"], columns=COLUMNS, seed=1)
+    for place in range(len(table)):
+        row = table.iloc[place].to_dict()
+        arm = learner.ask(row)
+        learner.tell(row, arm, rewards[place, "ab".index(arm)])
+    _, _, expected = log(1000, 9)
+    assert regret(learner) < 0.1 * (expected.max(axis=1).mean() - expected.mean(axis=0).max())
+
+
+def test_the_posterior_is_that_of_columns_of_levels():
+    table, rewards, _ = log(80, 2)
+    typed = cg.Learner(
+        2,
+        kernel=cg.Gaussian.from_contexts(table) + 0.5 * Constant(),
+        ridge=0.1,
+        columns=cg.Columns(
+            dict.fromkeys(LEVELS, "category"), hour="number", x=cg.Number(gaps=True)
+        ),
+    )
+    assert typed.kernel.left.categories == 2
+    arms = np.arange(80) % 2
+    typed.fit(table, arms, rewards[np.arange(80), arms])
+    spread = Spread.of([typed._read(table).rows], typed._schema.layout)
+    plain = cg.Learner(2, kernel=spread.of_columns(typed.kernel), ridge=0.1)
+    plain.fit(spread.columns(typed._read(table).rows), arms, rewards[np.arange(80), arms])
+    fresh, _, _ = log(30, 3)
+    rows = spread.columns(typed._read(fresh).rows)
+    for place in range(30):
+        left, right = typed.decide(fresh.iloc[place]), plain.decide(rows[place])
+        np.testing.assert_allclose(left.mean, right.mean, atol=1e-10)
+        np.testing.assert_allclose(left.std, right.std, atol=1e-10)
+
+
+def test_widths_grow_at_levels_never_met():
+    learner = fitted()
+    table, _, _ = log(200, 4, gaps=0.0)
+    policy = learner.freeze()
+    usual = np.mean([policy.decide(row).std for _, row in table.iterrows()])
+    unseen = [policy.decide({**row, "country": "never"}).std for _, row in table.iterrows()]
+    assert np.min(unseen) > usual
+    both = [policy.decide({**table.iloc[0], "country": name}) for name in ("never", "nor this")]
+    np.testing.assert_array_equal(both[0].mean, both[1].mean)
+
+
+@pytest.mark.parametrize("told", [0, 1, 60])
+def test_files_keep_columns_and_the_learner_goes_on_as_it_would(tmp_path, told):
+    table, rewards, _ = log(90, 5)
+    learner = cg.Learner(["a", "b"], columns=COLUMNS, seed=3)
+    for place in range(told):
+        row = table.iloc[place].to_dict()
+        learner.tell(row, "ab"[place % 2], rewards[place, place % 2])
+    learner.save(tmp_path / "l.cgap")
+    again = cg.Learner.load(tmp_path / "l.cgap")
+    assert again.columns == learner.columns
+    for place in range(told, 90):
+        row = table.iloc[place].to_dict()
+        arm = learner.ask(row)
+        assert again.ask(row) == arm
+        for each in (learner, again):
+            each.tell(row, arm, rewards[place, "ab".index(arm)])
+    learner.freeze().save(tmp_path / "p.cgap")
+    policy = cg.Policy.load(tmp_path / "p.cgap")
+    np.testing.assert_array_equal(policy.recommend(table), learner.recommend(table))
+    assert policy.kinds == learner.columns
+
+
+def test_compressed_policies_know_the_columns():
+    policy = fitted().freeze()
+    table, _, _ = log(300, 6)
+    smaller = policy.compress(points=40, contexts=table)
+    assert smaller.kinds == policy.kinds
+    assert np.mean(smaller.recommend(table) == policy.recommend(table)) > 0.9
+    assert smaller.recommend({**table.iloc[0], "country": "never"}) in ("a", "b")
+
+
+def test_stopping_rules_take_tables():
+    table, rewards, _ = log(120, 7)
+    rule = cg.StoppingRule(0.5, reference=table)
+    learner = cg.Learner(["a", "b"], columns=COLUMNS, seed=0)
+    settled = []
+    for place in range(120):
+        row = table.iloc[place].to_dict()
+        learner.tell(row, "ab"[place % 2], rewards[place, place % 2])
+        if place in (40, 119):
+            settled.append(learner.settled(rule))
+            assert learner.settled(cg.StoppingRule(0.5, reference=table)) == settled[-1]
+    assert settled[-1] > 0.5
+
+
+def test_a_kernel_that_takes_codes_for_numbers_is_refused():
+    learner = cg.Learner(["a", "b"], columns=COLUMNS, kernel=cg.Gaussian(1.0) + cg.Linear())
+    with pytest.raises(
+        ValueError, match="kernel must see the last 2 numbers of a context as codes"
+    ):
+        learner.ask(log(1, 0)[0])
+
+
+def test_a_pool_of_rows_gives_back_a_row_as_it_is():
+    learner = fitted(60)
+    table, _, _ = log(20, 8)
+    row, arm = learner.ask(pool=table)
+    assert arm in ("a", "b")
+    assert row["country"].startswith("c")
+    learner.tell(row, arm, 1.0)
