@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from contextgap.base.columns import Category
 from contextgap.problems.sheet import read_names, read_sheet
 
 
@@ -119,7 +120,7 @@ def test_an_empty_parquet_table_is_named(tmp_path):
 def test_paths_that_are_no_tables(tmp_path, write):
     with pytest.raises(FileNotFoundError, match=r"gone\.csv: there is no such file"):
         read_sheet(tmp_path / "gone.csv")
-    with pytest.raises(ValueError, match=r"'\.xlsx' is unknown; known are \.csv, \.parquet, \.pq"):
+    with pytest.raises(ValueError, match=r"'\.xlsx' is unknown; known are \.csv, \.tsv, "):
         read_sheet(write("", "log.xlsx"))
     (tmp_path / "dir.csv").mkdir()
     with pytest.raises(ValueError, match="this is a directory"):
@@ -127,10 +128,37 @@ def test_paths_that_are_no_tables(tmp_path, write):
 
 
 def test_a_nameless_column_is_not_taken_by_default(write):
-    sheet = read_sheet(write(",a,b\n0,1,2\n"))
-    np.testing.assert_array_equal(sheet.numbers(["a"]), [[1]])
-    with pytest.raises(ValueError, match=r"column 1 has no name \(a saved index\?\)"):
+    sheet = read_sheet(write("a,,b\n0,1,2\n"))
+    np.testing.assert_array_equal(sheet.numbers(["a"]), [[0]])
+    with pytest.raises(ValueError, match=r"column 2 has no name"):
         sheet.others(["b"])
+
+
+def test_a_saved_index_is_left_out(write):
+    assert read_sheet(write(",a,b\n4,1,2\n5,1,2\n")).others(["b"]) == ("a",)
+    with pytest.raises(ValueError, match=r"column 1 has no name"):
+        read_sheet(write(",a,b\n4,1,2\n7,1,2\n")).others(["b"])
+
+
+def test_cells_become_numbers_text_and_gaps(write):
+    text = "n,word,mixed,gap\n1, a ,1,NA\n2.5,,x,\n-3,c,3,7\n"
+    sheet = read_sheet(write(text))
+    table = sheet.table(["n", "word", "gap"])
+    assert table["n"].tolist() == [1, 2.5, -3]
+    assert table["word"].isna().tolist() == [False, True, False]
+    assert table["word"].tolist()[::2] == ["a", "c"]
+    np.testing.assert_array_equal(table["gap"], [np.nan, np.nan, 7])
+    with pytest.raises(ValueError, match=r"line 3, column 'mixed': .*'x'; is it a category"):
+        sheet.table(["mixed"])
+    known = sheet.table(["mixed", "n"], {"mixed": Category(), "n": Category()})
+    assert known["mixed"].tolist() == ["1", "x", "3"]
+    assert known["n"].tolist() == ["1", "2.5", "-3"]
+
+
+def test_separators(write):
+    for name, separator, between in (("t.tsv", None, "\t"), ("t.csv", ";", ";")):
+        sheet = read_sheet(write(f"a{between}b\n1{between}2\n", name), separator)
+        np.testing.assert_array_equal(sheet.numbers(["a", "b"]), [[1, 2]])
 
 
 @pytest.mark.parametrize(

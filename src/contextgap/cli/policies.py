@@ -5,23 +5,31 @@ from __future__ import annotations
 import csv
 import re
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 import numpy as np
 import typer
 
-from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import Category, Columns, Cyclic, Kind, TableSchema
 from contextgap.base.components import Component
 from contextgap.base.saving import whole_file
 from contextgap.cli.problems import read_trials, split
-from contextgap.cli.terminal import complaints, out, print_json, print_table, say_warning
+from contextgap.cli.terminal import (
+    complaints,
+    noting_warnings,
+    out,
+    print_json,
+    print_table,
+    say_warning,
+)
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.methods import METHODS
 from contextgap.policy import Card, Policy
-from contextgap.problems.extras import study_import
-from contextgap.problems.sheet import Sheet, read_sheet
+from contextgap.problems.sheet import Sheet, read_sheet, to_number
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
 
@@ -29,17 +37,30 @@ PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run
 ContextFile = Annotated[
     Path | None, typer.Option(help="A .csv or .parquet file of contexts that will be met.")
 ]
+Separator = Annotated[
+    str | None, typer.Option(help="Between the cells of a text file; a comma, in .tsv a tab.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def learn_command(
-    log: Annotated[Path, typer.Argument(help="A .csv or .parquet file, one trial per row.")],
+    log: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file, one trial per row.")],
     arm: Annotated[str, typer.Option(help="Column with the arm tried.")],
     reward: Annotated[str, typer.Option(help="Column with the reward it gave.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")],
     context: Annotated[
         str | None, typer.Option(help="Context columns, comma-separated; all others by default.")
     ] = None,
+    exclude: Annotated[
+        str | None, typer.Option(help="Columns that are not context, such as ids.")
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(help="Columns of numbers that are only names, such as codes.")
+    ] = None,
+    cyclic: Annotated[
+        str | None, typer.Option(help="Columns that come back to where they began: hour=24.")
+    ] = None,
+    separator: Separator = None,
     method: Annotated[
         str, typer.Option(help=f"Its deployment rule is used: {', '.join(METHODS)}.")
     ] = "auto",
@@ -57,16 +78,21 @@ def learn_command(
 ) -> None:
     """Make a policy from logged trials."""
     with complaints():
-        sheet, columns, arms, rewards = read_trials(log, split(context), arm, reward, propensity)
-        contexts = sheet.numbers(columns)
+        sheet = read_sheet(log, separator)
+        outcome = arm, reward, propensity
+        columns, arms, rewards = read_trials(sheet, split(context), split(exclude), *outcome)
+        given = _given_kinds(split(category) or [], split(cyclic) or [], columns)
+        table = sheet.table(columns, given)
         chances = None if propensity is None else sheet.numbers([propensity])[:, 0]
-        labels, how = sorted(set(arms)), _settings(contexts, bandwidth, ridge)
-        learner = Learner(labels, method=method, width=PosteriorWidth(scale), seed=seed, **how)
-        table = study_import("pandas").DataFrame(contexts, columns=columns)
         try:
-            learner.fit(table, arms, rewards)
+            how = _settings(table, given, bandwidth, ridge)
+            learner = Learner(
+                sorted(set(arms)), method=method, width=PosteriorWidth(scale), seed=seed, **how
+            )
+            with noting_warnings():
+                learner.fit(table, arms, rewards)
             policy = learner.freeze(learner.score(chances) if len(arms) > 1 else None)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{log}: {error}") from None
         policy.save(output)
     if json:
@@ -79,30 +105,57 @@ def learn_command(
     out.print(f"policy: {output}", soft_wrap=True)
 
 
-def _settings(contexts: FloatArray, bandwidth: float | None, ridge: float | None) -> dict[str, Any]:
-    """Return the user's settings with defaults filled in; empty if all are to be learnt."""
+def _given_kinds(category: list[str], cyclic: list[str], columns: list[str]) -> dict[str, Kind]:
+    """Return the kinds of columns that the user named."""
+    given: dict[str, Kind] = {name: Category() for name in category}
+    for each in cyclic:
+        name, equals, period = each.partition("=")
+        if not equals or to_number(period) is None:
+            raise ValueError(f"--cyclic must be such as hour=24, got {each!r}")
+        given[name] = Cyclic(float(period))
+    for name in given:
+        if name not in columns:
+            raise ValueError(f"there is no context column {name!r}; there are {columns}")
+    return given
+
+
+def _settings(
+    table: Any, given: Mapping[str, Kind], bandwidth: float | None, ridge: float | None
+) -> dict[str, Any]:
+    """Return the user's settings with defaults filled in; no kernel if all is to be learnt."""
+    how = {"columns": Columns.from_table(table, **given)} if given else {}
     if bandwidth is None and ridge is None:
-        return {}
-    kernel = Gaussian.from_contexts(contexts) if bandwidth is None else Gaussian(bandwidth)
+        return how
+    if given:
+        raise ValueError(
+            "scales are learnt where columns are named by --category or --cyclic; leave out "
+            "--bandwidth and --ridge"
+        )
+    kernel = Gaussian.from_contexts(table)
+    if bandwidth is not None:
+        kernel = replace(kernel, bandwidth=bandwidth)
     return {"kernel": kernel, "ridge": ridge, "prior_mean": "auto"}
 
 
 def recommend_command(
     policy: PolicyFile,
-    contexts: Annotated[Path, typer.Argument(help="A .csv or .parquet file, a context per row.")],
+    contexts: Annotated[
+        Path, typer.Argument(help="A .csv, .tsv or .parquet file, a context per row.")
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV file to write; stdout if left out.")
     ] = None,
     bounds: Annotated[
         bool, typer.Option(help="Whether to bound each arm's regret, which takes longer.")
     ] = True,
+    separator: Separator = None,
     json: Json = False,
 ) -> None:
     """Recommend an arm for every row; the file's own columns are kept."""
     with complaints():
         rule = Policy.load(policy)
-        sheet = read_sheet(contexts)
-        rows = sheet.numbers(list(rule.columns or sheet.columns))
+        sheet = read_sheet(contexts, separator)
+        rows = _contexts_in(sheet, rule)
         arms = rule.recommend(rows).tolist()
         answers = [{"arm": arm if isinstance(arm, int) else str(arm)} for arm in arms]
         kind = "left out"
@@ -167,6 +220,7 @@ def _describe(policy: Policy) -> dict[str, Any]:
         "prior_mean": policy.prior_mean,
         "dimension": policy.dimension,
         "columns": policy.columns,
+        "kinds": policy.kinds and {name: each.describe() for name, each in policy.kinds.items()},
         "bounds": kind_of_bounds(policy.probability),
         "card": policy.card.describe() if has_card(policy) else None,
     }
@@ -185,7 +239,7 @@ def _print_policy(title: str, policy: Policy) -> None:
         ["ridge", policy.ridge],
         ["width", _short(policy.width)],
         ["prior mean", policy.prior_mean],
-        ["context", ", ".join(policy.columns or [f"{policy.dimension} numbers"])],
+        ["context", _columns_in_words(policy)],
         ["bounds", kind_of_bounds(policy.probability)],
     ]
     shown = [[name, f"{x:.4g}" if isinstance(x, float) else x] for name, x in rows]
@@ -194,6 +248,21 @@ def _print_policy(title: str, policy: Policy) -> None:
     print_table("arms", ["arm", "observations"], [[str(arm), n] for arm, n in counts.items()])
     if has_card(policy):
         print_card(policy.card)
+
+
+def _columns_in_words(policy: Policy) -> str:
+    if policy.kinds is None:
+        return f"{policy.dimension} numbers"
+    if policy._schema.table is None:
+        return ", ".join(policy.kinds)
+    return ", ".join(f"{name}: {_kind_in_words(kind)}" for name, kind in policy.kinds.items())
+
+
+def _kind_in_words(kind: Kind) -> str:
+    name = type(kind).__name__.lower()
+    if isinstance(kind, Cyclic):
+        name = f"{name} {kind.period:g}"
+    return f"{name} with gaps" if kind.gaps else name
 
 
 def has_card(policy: Policy) -> bool:
@@ -218,10 +287,32 @@ def _print_tuning(tuning: Tuning) -> None:
     out.print(f"{tuning.chosen}: {tuning.reason}", markup=False)
 
 
-def read_contexts(policy: Policy, path: Path) -> FloatArray:
+def read_contexts(policy: Policy, path: Path) -> Any:
     """Return the contexts in a file, checked as the policy's own."""
-    sheet = read_sheet(path)
-    rows = sheet.numbers(list(policy.columns or sheet.columns))
+    return _contexts_in(read_sheet(path), policy)
+
+
+def _contexts_in(sheet: Sheet, policy: Policy) -> Any:
+    """Return a table's contexts as a policy takes them; errors name the file."""
+    columns, known = list(policy.columns or sheet.columns), policy._schema.table
+    rows = sheet.numbers(columns) if known is None else _with_levels(sheet, known)
     if not len(rows):
-        raise ValueError(f"{path} holds no contexts")
-    return policy._read(rows)[0]
+        raise ValueError(f"{sheet.path} holds no contexts")
+    try:
+        policy._read(rows)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{sheet.path}: {error}") from None
+    return rows
+
+
+def _with_levels(sheet: Sheet, known: TableSchema) -> Any:
+    """Return a table with the levels of categories that its text stands for."""
+    table = sheet.table(known.columns, known.kinds)
+    for coding in known.codings:
+        levels = [each for each in coding.levels if each is not None and not isinstance(each, str)]
+        if levels:  # text files have no numbers and truth values
+            by_text = {str(each).lower(): each for each in levels}
+            table[coding.name] = [
+                by_text.get(str(each).lower(), each) for each in table[coding.name]
+            ]
+    return table

@@ -86,20 +86,26 @@ def split(listed: str | None) -> list[str] | None:
 
 
 def read_trials(
-    path: Path, context: list[str] | None, arm: str, reward: str, propensity: str | None = None
-) -> tuple[Sheet, list[str], list[Any], np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Return a log's table, its context columns, the arm tried and the reward of every row."""
-    sheet = read_sheet(path)
+    sheet: Sheet,
+    context: list[str] | None,
+    exclude: list[str] | None,
+    arm: str,
+    reward: str,
+    propensity: str | None = None,
+) -> tuple[list[str], list[Any], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Return a log's context columns, the arm tried and the reward of every row."""
     outcome = [arm, reward] if propensity is None else [arm, reward, propensity]
-    columns = context or list(sheet.others(outcome))
+    for name in exclude or []:
+        sheet.cells_of(name)  # a name that is mistyped excludes nothing
+    columns = [name for name in context or sheet.others(outcome) if name not in (exclude or [])]
     both = [name for name in columns if name in outcome]
     if both:
         raise ValueError(f"column {both[0]!r} cannot be context and outcome at once")
     arms = [str(cell).strip() for cell in sheet.cells_of(arm)]
     for place, label in zip(sheet.places, arms, strict=True):
         if not label or label == "None":
-            raise ValueError(f"{path}, {place}, column {arm!r}: the arm tried is missing")
-    return sheet, columns, _whole_numbers(arms), sheet.numbers([reward])[:, 0]
+            raise ValueError(f"{sheet.path}, {place}, column {arm!r}: the arm tried is missing")
+    return columns, _whole_numbers(arms), sheet.numbers([reward])[:, 0]
 
 
 def _whole_numbers(arms: list[str]) -> list[Any]:

@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -158,3 +159,13 @@ def say_warning(warning: Any, console: Console = err) -> None:
     """Print one line about what a user should know."""
     console.print("[yellow]warning:[/yellow]", end=" ")
     console.print(str(warning), markup=False, soft_wrap=True)
+
+
+@contextmanager
+def noting_warnings() -> Iterator[None]:
+    """Print the warnings of a block, one line each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        say_warning(warning.message)

@@ -15,6 +15,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Columns
+from contextgap.base.columns.doubts import warn_of_doubts
 from contextgap.base.contexts import Intake, read_columns, row_of
 from contextgap.base.labels import Label, check_label, label_array, read_labels
 from contextgap.base.seeds import random_sources, seed_after
@@ -283,6 +284,8 @@ class Learner:
         if not len(values):
             return
         check_sizes(self.kernel, intake.rows, values)
+        if not len(self._model) and not intake.single:
+            warn_of_doubts(contexts, intake.schema.columns, values)
         state = self._state()
         try:
             self._take_in(intake, places, values)

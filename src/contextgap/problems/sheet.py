@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import Category, Date, Kind
 from contextgap.problems.extras import study_import
 
 
@@ -36,11 +37,40 @@ class Sheet:
         """Return all columns but the named ones."""
         rest = tuple(column for column in self.columns if column not in names)
         if "" in rest:
-            raise ValueError(
-                f"{self.path}: column {self.columns.index('') + 1} has no name (a saved index?); "
-                "name it, or list the columns you want"
-            )
+            if self.columns[0] != "" or not self._numbers_rows(self.cells[0]):
+                raise ValueError(
+                    f"{self.path}: column {self.columns.index('') + 1} has no name; "
+                    "name it, or list the columns you want"
+                )
+            rest = rest[1:]  # a saved index
         return rest
+
+    def _numbers_rows(self, cells: Sequence[Any]) -> bool:
+        numbers = np.array([to_number(cell) for cell in cells], dtype=np.float64)
+        return bool((np.diff(numbers) == 1).all())
+
+    def table(self, names: Sequence[str], kinds: Mapping[str, Kind] | None = None) -> Any:
+        """Return the named columns as a DataFrame of numbers, text and gaps.
+
+        A column is numbers if it holds any; what is neither a number nor a gap in it is an error.
+        Columns of the categories and dates among ``kinds`` are text.
+        """
+        columns = {name: self._typed(name, (kinds or {}).get(name)) for name in names}
+        return study_import("pandas").DataFrame(columns)
+
+    def _typed(self, name: str, kind: Kind | None) -> list[Any]:
+        cells = [None if _is_empty(cell) else cell for cell in self.cells_of(name)]
+        text = kind is None and all(to_number(cell) is None for cell in cells if cell is not None)
+        if text or isinstance(kind, Category | Date):
+            return [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+        values: list[float] = []
+        for place, cell in zip(self.places, cells, strict=True):
+            value = math.nan if _is_gap(cell) else to_number(cell)
+            if value is None or math.isinf(value):
+                hint = "" if value is not None else "; is it a category?"
+                raise ValueError(f"{self.path}, {place}, column {name!r}: {_complaint(cell)}{hint}")
+            values.append(value)
+        return values
 
     def is_text(self, name: str) -> bool:
         """Whether a column, such as a time stamp, holds text throughout and not one number."""
@@ -67,13 +97,18 @@ class Sheet:
         return values
 
 
-SUFFIXES = (".csv", ".parquet", ".pq")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_GAPS = ("", "na", "n/a", "nan", "none", "null")
 
 
-def read_sheet(path: Path) -> Sheet:
-    """Return the table in a CSV or Parquet file."""
+def read_sheet(path: Path, separator: str | None = None) -> Sheet:
+    """Return the table in a text or Parquet file; a comma separates cells, in a .tsv file a tab."""
     check_file(path, SUFFIXES)
-    sheet = _read_csv(path) if path.suffix.lower() == ".csv" else _read_parquet(path)
+    usual = _SEPARATORS.get(path.suffix.lower())
+    if usual is None and separator is not None:
+        raise ValueError(f"{path}: a Parquet file has no separator, got {separator!r}")
+    sheet = _read_parquet(path) if usual is None else _read_text(path, separator or usual)
     if not sheet.columns:
         raise ValueError(f"{path}: the file is empty; a header and at least one row are needed")
     if not sheet.places:
@@ -119,11 +154,11 @@ def read_names(argument: str, names: Any) -> tuple[str, ...]:
     return listed
 
 
-def _read_csv(path: Path) -> Sheet:
+def _read_text(path: Path, separator: str) -> Sheet:
     # Not pandas: it skips blank lines and pads short ones without saying where.
     rows, places = [], []
     with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, strict=True)
+        reader = csv.reader(file, strict=True, delimiter=separator)
         try:
             header = tuple(name.strip() for name in next(filter(None, reader), []))
             for row in reader:
@@ -172,6 +207,11 @@ def to_number(cell: Any) -> float | None:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _is_gap(cell: Any) -> bool:
+    """Whether a cell in a column of numbers says that there is none."""
+    return cell is None or (isinstance(cell, str) and cell.strip().lower() in _GAPS)
 
 
 def _is_empty(cell: Any) -> bool:

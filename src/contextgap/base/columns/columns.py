@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from contextgap.base.columns.cells import is_gap
+from contextgap.base.columns.inference import guess_kind
 from contextgap.base.columns.kinds import Kind, read_kind
+from contextgap.base.columns.raw import raw_cells
 
 
 class Columns(Mapping[str, Kind]):
@@ -36,6 +40,32 @@ class Columns(Mapping[str, Kind]):
                 raise TypeError(f"columns must have names that are text, got {name!r}")
         self._kinds = {name: read_kind(name, kind) for name, kind in given.items()}
 
+    @classmethod
+    def from_table(cls, table: Any, /, **given: Any) -> Columns:
+        """Return what the columns of a table seem to hold, but for those given.
+
+        Parameters
+        ----------
+        table
+            A DataFrame. Gaps are allowed in the columns that have some.
+        given
+            Kinds by name, for columns that are not what they seem.
+        """
+        raw = raw_cells(table)
+        if raw.names is None or raw.single:
+            raise TypeError(f"table must be a DataFrame, got {table!r}")
+        unknown = [name for name in given if name not in raw.names]
+        if unknown:
+            raise ValueError(f"there is no column {unknown[0]!r} in the table; it has {raw.names}")
+        return cls(
+            {
+                name: _allowing(read_kind(name, given[name]), column)
+                if name in given
+                else guess_kind(name, column)
+                for name, column in zip(raw.names, raw.cells, strict=True)
+            }
+        )
+
     def __getitem__(self, name: str) -> Kind:
         return self._kinds[name]
 
@@ -48,3 +78,8 @@ class Columns(Mapping[str, Kind]):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name!r}: {kind}" for name, kind in self._kinds.items())
         return f"Columns({{{inside}}})"
+
+
+def _allowing(kind: Kind, column: Sequence[Any]) -> Kind:
+    """Return a kind that allows gaps if a column has some."""
+    return replace(kind, gaps=True) if any(map(is_gap, column)) else kind

@@ -1,0 +1,73 @@
+"""Columns of a first table that are probably not meant to be context."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+from contextgap.base.columns.cells import is_gap
+from contextgap.base.columns.inference import all_numbers
+from contextgap.base.columns.raw import raw_cells
+
+_FEWEST = 30  # rows, below which nothing is concluded
+_NEARLY = 0.9  # of the rows
+_PERFECT = 1 - 1e-12
+
+
+def warn_of_doubts(contexts: Any, wanted: Sequence[str] | None, rewards: FloatArray) -> None:
+    """Warn of columns that look like ids, never change, or give the reward away."""
+    if wanted is None or len(rewards) < _FEWEST:
+        return
+    raw = raw_cells(contexts)
+    if raw.single or raw.names is None:
+        return
+    for name, column in zip(wanted, raw.picked(wanted), strict=True):
+        for doubt in _doubts(column, rewards):
+            message = f"the column {name!r} {doubt}; leave it out if it is not context"
+            warnings.warn(message, stacklevel=_level_of_user())
+
+
+def _level_of_user() -> int:
+    """Return how far up the stack the user's own code is, for a warning to point at."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("contextgap."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _doubts(column: Sequence[Any], rewards: FloatArray) -> Iterator[str]:
+    _, levels = np.unique([repr(each) for each in column], return_inverse=True)
+    count = int(levels.max()) + 1
+    numbers = np.asarray(column, dtype=np.float64) if all_numbers(column) else None
+    if count == 1:
+        yield "has the same value in every row"
+        return
+    if numbers is None and count > _NEARLY * len(column) and not _hold_times(column):
+        yield "has another value in nearly every row, as an id has"
+    elif numbers is not None and np.array_equal(np.diff(numbers), np.ones(len(numbers) - 1)):
+        yield "numbers the rows"
+    if _gives_away(levels, count, numbers, rewards):
+        yield "predicts the reward perfectly, as an outcome does that is not known beforehand"
+
+
+def _hold_times(column: Sequence[Any]) -> bool:
+    return not any(isinstance(each, str) for each in column if not is_gap(each))
+
+
+def _gives_away(levels: Any, count: int, numbers: FloatArray | None, rewards: FloatArray) -> bool:
+    """Whether rewards are a linear function of a column, or of few levels of it."""
+    if rewards.min() == rewards.max():
+        return False
+    if numbers is not None and abs(np.corrcoef(numbers, rewards)[0, 1]) > _PERFECT:
+        return True
+    if count > len(rewards) / 10:
+        return False
+    high, low = np.full(count, -np.inf), np.full(count, np.inf)
+    np.maximum.at(high, levels, rewards)
+    np.minimum.at(low, levels, rewards)
+    return bool((high == low).all())

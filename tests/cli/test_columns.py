@@ -1,0 +1,104 @@
+"""learn and recommend on tables with text, truth values, codes, cycles and gaps."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+import contextgap as cg
+from tests.cli.test_policies import call
+
+
+def messy_log(path, count=400, seed=0):
+    """A log with an index, text, truth values, codes, hours and gaps; b is better in DE at noon."""
+    rng = np.random.default_rng(seed)
+    country = rng.choice(["DE", "FR", ""], size=count)
+    hour = rng.integers(24, size=count)
+    arm = rng.choice(["a", "b"], size=count)
+    side = np.where(country == "DE", 1.0, -1.0) * -np.cos(2 * np.pi * hour / 24)
+    reward = np.where(arm == "b", side, -side) + 0.1 * rng.normal(size=count)
+    frame = pandas.DataFrame(
+        {
+            "country": country,
+            "vip": rng.choice([True, False], size=count),
+            "shop": rng.integers(100, 104, size=count),
+            "hour": hour,
+            "age": np.where(rng.random(count) < 0.1, np.nan, rng.normal(size=count).round(2)),
+            "user": [f"u{place:05}" for place in range(count)],
+            "arm": arm,
+            "reward": reward,
+        }
+    )
+    frame.to_csv(path)
+    return frame
+
+
+def learn(folder, *more, **how):
+    outcome = ["--arm", "arm", "--reward", "reward", "-o", folder / "p.cgap"]
+    made = call("learn", folder / "log.csv", *outcome, *more, **how)
+    return " ".join(made.output.split())
+
+
+def test_a_messy_log_becomes_a_policy(tmp_path):
+    messy_log(tmp_path / "log.csv")
+    learn(tmp_path, "--exclude", "user", "--category", "shop", "--cyclic", "hour=24")
+    policy = cg.Policy.load(tmp_path / "p.cgap")
+    assert dict(policy.kinds) == {
+        "country": cg.Category(gaps=True),
+        "vip": cg.Category(),
+        "shop": cg.Category(),
+        "hour": cg.Cyclic(24),
+        "age": cg.Number(gaps=True),
+    }
+    shown = " ".join(call("show", tmp_path / "p.cgap").output.replace("│", " ").split())
+    assert "country: category with gaps" in shown
+    fresh = messy_log(tmp_path / "fresh.csv", seed=1)
+    answers = call("recommend", tmp_path / "p.cgap", tmp_path / "fresh.csv", "--json").output
+    arms = np.array([answer["arm"] for answer in json.loads(answers)])
+    side = np.where(fresh["country"] == "DE", 1, -1) * -np.cos(2 * np.pi * fresh["hour"] / 24)
+    clear = np.abs(side) > 0.3
+    assert (arms[clear] == np.where(side[clear] > 0, "b", "a")).mean() > 0.95
+
+
+def test_levels_that_are_no_text_are_found_in_text_files(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame({"flag": rng.random(60) < 0.5, "code": rng.integers(3, size=60)})
+    arms = rng.integers(2, size=60)
+    rewards = np.where(table["flag"], 1, -1) * (2 * arms - 1.0) + (table["code"] == 2) * arms
+    columns = cg.Columns(flag="category", code="category")
+    policy = cg.Learner(2, columns=columns).fit(table, arms, rewards).freeze()
+    policy.save(tmp_path / "p.cgap")
+    table.to_csv(tmp_path / "contexts.csv", index=False)
+    answers = call("recommend", tmp_path / "p.cgap", tmp_path / "contexts.csv", "--json").output
+    assert [each["arm"] for each in json.loads(answers)] == policy.recommend(table).tolist()
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (["--exclude", "user,nobody"], "there is no column 'nobody'"),
+        (["--cyclic", "hour"], "--cyclic must be such as hour=24, got 'hour'"),
+        (["--category", "reward"], "there is no context column 'reward'"),
+        (["--category", "shop", "--ridge", "1"], "scales are learnt where columns are named"),
+        (["--separator", ";"], "there is no column 'arm'"),
+    ],
+)
+def test_mistakes_about_columns_are_named(tmp_path, more, text):
+    messy_log(tmp_path / "log.csv", count=30)
+    assert text in learn(tmp_path, *more, code=2)
+
+
+def test_a_gap_where_none_was_is_named(tmp_path):
+    frame = messy_log(tmp_path / "log.csv", count=60)
+    learn(tmp_path, "--exclude", "user")
+    frame.loc[3, "hour"] = None
+    frame.to_csv(tmp_path / "new.csv")
+    made = call("recommend", tmp_path / "p.cgap", tmp_path / "new.csv", code=2)
+    assert "must have no gap in column 'hour', row 3" in " ".join(made.output.split())
+
+
+def test_columns_that_are_no_context_are_warned_of(tmp_path):
+    messy_log(tmp_path / "log.csv", count=60)
+    text = learn(tmp_path)
+    assert "warning: the column 'user' has another value in nearly every row, as an id has" in text
