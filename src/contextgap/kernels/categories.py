@@ -17,6 +17,8 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels.base import Kernel
 
+_MANY = 2**14  # number of pairs from which a matrix product is faster
+
 
 @dataclass(frozen=True)
 class Categorical(Kernel):
@@ -54,6 +56,17 @@ def check_categories(kernel: Kernel, categories: int) -> None:
         )
 
 
+def _unlike_by_product(left: FloatArray, right: FloatArray, weight: FloatArray) -> FloatArray:
+    """Do as ``unlike`` by one product of matrices with a column per level."""
+    levels = [np.unique(column) for column in right.T]
+    x, y = (
+        np.hstack([side[:, [place]] == own for place, own in enumerate(levels)]).astype(np.float64)
+        for side in (left, right)
+    )
+    alike = x @ (y * np.repeat(weight, [len(own) for own in levels])).T
+    return np.maximum(np.subtract(weight.sum(), alike, out=alike), 0.0, out=alike)
+
+
 def weights(scale: Any, count: int) -> FloatArray:
     """Return scale⁻² for each of the last ``count`` numbers; the scale is one number or several."""
     each = np.asarray(scale, dtype=np.float64)
@@ -62,6 +75,8 @@ def weights(scale: Any, count: int) -> FloatArray:
 
 def unlike(left: FloatArray, right: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the weights of the codes that differ, summed up, for all pairs of rows."""
+    if len(left) * len(right) >= _MANY:
+        return _unlike_by_product(left, right, weight)
     total = np.zeros((len(left), len(right)))
     differ = np.empty(total.shape, dtype=bool)
     for column, each in enumerate(weight.tolist()):
