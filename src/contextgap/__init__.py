@@ -9,7 +9,7 @@ from contextgap.belief import Decision
 from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
 from contextgap.learner import Learner, StoppingRule
 from contextgap.methods import METHODS, Method
-from contextgap.policy import Card, Certificate, Policy
+from contextgap.policy import Card, Certificate, Fallback, Policy, Ranked, Status
 from contextgap.recommenders import (
     HighestMean,
     HighestUpper,
@@ -27,6 +27,7 @@ __all__ = [
     "Card",
     "Certificate",
     "Decision",
+    "Fallback",
     "FileFormatError",
     "Gaussian",
     "HighestMean",
@@ -40,10 +41,12 @@ __all__ = [
     "Polynomial",
     "PosteriorSample",
     "PosteriorWidth",
+    "Ranked",
     "RidgeWidth",
     "SklearnKernel",
     "SmallestGap",
     "SmallestGapInHistory",
+    "Status",
     "StoppingRule",
     "TheoremWidth",
     "Tuning",

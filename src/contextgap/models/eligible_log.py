@@ -67,8 +67,11 @@ class EligibleLog:
         Raises ``ValueError`` if it is invalid.
         """
         log = cls()
-        if "eligible_sequence" not in arrays:
+        there = {"eligible", "eligible_sequence"} & set(arrays)
+        if not there:
             return log
+        if len(there) == 1:
+            raise ValueError("the sets of eligible arms are not complete")
         table, sequence = arrays["eligible"], arrays["eligible_sequence"]
         if table.dtype != np.bool_ or table.ndim != 2 or table.shape[1] != n_arms:
             raise ValueError("the sets of eligible arms do not match the arms")
