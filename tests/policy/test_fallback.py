@@ -169,7 +169,7 @@ def test_fallbacks_that_files_cannot_mean(wrong):
         Fallback.restored({**told, **wrong}, ARMS, 2)
 
 
-def test_compression_keeps_the_fallback_and_what_was_seen():
+def test_compression_keeps_the_fallback_and_what_was_seen(tmp_path):
     policy = taught(method="uniform").freeze(fallback="boom", tolerance=0.4)
     small = policy.compress(points=8)
     assert small.fallback == policy.fallback
@@ -178,6 +178,10 @@ def test_compression_keeps_the_fallback_and_what_was_seen():
     assert set(small.recommend(FAR)) == {"boom"}
     bare = taught(method="uniform").freeze().compress(points=8)
     assert small.compression == bare.compression
+    small.save(tmp_path / "p.cgap")
+    for late in (small, bare, cg.Policy.load(tmp_path / "p.cgap")):
+        with pytest.raises(ValueError, match="before compressing: of 60 contexts seen, this pol"):
+            late.with_fallback("hull")
 
 
 def test_a_card_is_that_of_the_policy_with_its_fallback():

@@ -246,19 +246,19 @@ class Policy:
             The labels of the eligible arms, all by default.
         """
         rows, eligible = self._read_one("rank orders the arms at", context, arms)
-        ((_, found, evidence),) = self._answers(rows, eligible)
-        left, order = np.zeros((1, len(self.arms)), dtype=bool), []
-        left[0, list(evidence.columns)] = True
+        left = np.ones((1, len(self.arms)), dtype=bool) if eligible is None else eligible.copy()
+        answers: list[tuple[Answer, ModelEvidence]] = []
         while left.any():
-            ((_, next_best, among),) = self._answers(rows, left)
-            order.append(among.columns[int(next_best.arm[0])])
-            left[0, order[-1]] = False
-        bounds = _bounds(evidence.belief.gap[0])
-        bounds[found.arm[0]] = _bounds(found.gap)[0]  # a look-back's own, at the step chosen
-        places = [list(evidence.columns).index(column) for column in order]
-        return ranked(
-            [self.arms[column] for column in order], evidence.belief.row(0), bounds, places
-        )
+            ((_, found, evidence),) = self._answers(rows, left)
+            answers.append((found, evidence))
+            left[0, evidence.columns[int(found.arm[0])]] = False
+        best, among_all = answers[0]
+        belief, columns = among_all.belief.row(0), list(among_all.columns)
+        bounds = _bounds(belief.gap)
+        bounds[best.arm[0]] = _bounds(best.gap)[0]  # a look-back's is that of an earlier step
+        order = [evidence.columns[int(found.arm[0])] for found, evidence in answers]
+        places = [columns.index(column) for column in order]
+        return ranked([self.arms[column] for column in order], belief, bounds, places)
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.
@@ -312,8 +312,8 @@ class Policy:
 
         That is where the recommended arm's certificate exceeds the tolerance, and where the context
         lies outside what was seen: one of its numbers is below the lowest or above the highest of
-        the contexts whose rewards were told, by more than a tenth of the range between them. Put a
-        fallback on before compressing, since a compressed policy knows only the points it kept.
+        the contexts whose rewards were told, by more than a tenth of the range between them. A
+        compressed policy knows only the points it kept, so put the fallback on before compressing.
 
         Parameters
         ----------
@@ -322,7 +322,12 @@ class Policy:
         tolerance
             The largest bound that is accepted; None for any, which leaves the rule about contexts.
         """
-        seen = self._model.observed.contexts
+        card, seen = vars(self).get("card"), self._model.observed.contexts
+        if card is not None and card.rewards > len(seen):
+            raise ValueError(
+                f"a fallback must be put on before compressing: of {card.rewards} contexts seen, "
+                f"this policy knows {len(seen)}"
+            )
         return self._replaced(fallback=Fallback.of(arm, tolerance, self.arms, seen), card=None)
 
     def expected_regret(self, contexts: Any, *, arms: Any = None) -> FloatArray:
