@@ -30,6 +30,7 @@ class DenseLearner:
             name: None if values is None else values[0] for name, values in vars(table).items()
         }
         pulls = np.bincount([arm for _, arm, _ in self.told], minlength=self.n_arms)
+        kernel, ridge, *_ = self.settings
         return Moment(
             believe=lambda: one,
             pulls=pulls.tolist(),
@@ -37,8 +38,8 @@ class DenseLearner:
             rng=np.random.default_rng(0),
             seen=len(self.told),
             look_ahead=lambda places: self.look_ahead(context, places),
-            ridge=self.settings[1],
-            variance=float(self.settings[0].diagonal(context[None])[0]),
+            ridge=ridge,
+            variance=float(kernel.diagonal(np.atleast_2d(context))[0]),
         )
 
     def look_ahead(self, context, places):

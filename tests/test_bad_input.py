@@ -647,6 +647,104 @@ def test_arms_and_decisions(call, error, fragments, tmp_path):
     check_unchanged(call, error, fragments, tmp_path)
 
 
+ELIGIBLE = [
+    ("text", "a", TypeError, "arms", "labels", "'a'"),
+    ("number", 1.5, TypeError, "arms", "labels", "1.5"),
+    ("truth", True, TypeError, "arms", "labels", "True"),
+    ("mapping", {"a": True}, TypeError, "arms", "labels", "{'a': True}"),
+    ("frame", PANDAS({"a": [True]}), TypeError, "arms", "labels"),
+    ("class", list, TypeError, "arms", "labels", "list"),
+    ("empty", [], ValueError, "arms", "at least one arm", "none"),
+    ("unknown", ["a", "z"], ValueError, "arms", "['a', 'b']", "'z'"),
+    ("retired", ["a", "gone"], ValueError, "arms", "['a', 'b']", "'gone'"),
+    ("NaN", ["a", NAN], ValueError, "arms", "nan"),
+    ("missing", ["a", pd.NA], ValueError, "arms", "<NA>"),
+    ("not hashable", ["a", {}], ValueError, "arms", "{}"),
+    ("truths", [True, False], (TypeError, ValueError), "arms", "True"),
+    ("shape", np.ones(3, dtype=bool), ValueError, "arms", "(2,)", "(3,)"),
+    ("3-D", np.ones((1, 2, 2), dtype=bool), ValueError, "arms", "(2,)", "(1, 2, 2)"),
+    ("nothing", np.zeros(2, dtype=bool), ValueError, "arms", "at least one arm"),
+]
+PER_ROW = [
+    ("too few", [["a"]], ValueError, "arms", "2 contexts", "got 1"),
+    ("unknown", [["a"], ["z"]], ValueError, "arms", "'z'", "row 1"),
+    ("none in a row", [["a"], []], ValueError, "arms", "row 1"),
+    ("mask of too few", np.ones((1, 2), dtype=bool), ValueError, "arms", "(2, 2)", "(1, 2)"),
+]
+
+
+@table(
+    [
+        *with_contexts("ask", lambda learner, arms: learner.ask(GOOD, arms=arms), ELIGIBLE),
+        *with_contexts(
+            "batch", lambda learner, arms: learner.ask(BATCH, arms=arms), ELIGIBLE + PER_ROW
+        ),
+        *with_contexts("pool", lambda learner, arms: learner.ask(pool=BATCH, arms=arms), ELIGIBLE),
+        *with_contexts("decide", lambda learner, arms: learner.decide(GOOD, arms=arms), ELIGIBLE),
+        *with_contexts(
+            "recommend", lambda learner, arms: learner.recommend(BATCH, arms=arms), PER_ROW
+        ),
+        *with_contexts(
+            "policy",
+            lambda learner, arms: learner.freeze().recommend(BATCH, arms=arms),
+            ELIGIBLE + PER_ROW,
+        ),
+        *with_contexts("rank", lambda learner, arms: learner.rank(GOOD, arms=arms), ELIGIBLE),
+        *with_contexts(
+            "certificate",
+            lambda learner, arms: learner.freeze().certificate(GOOD, arms=arms),
+            ELIGIBLE,
+        ),
+        (
+            "tell without the arm tried",
+            lambda learner: learner.tell(GOOD, "a", 1.0, eligible=["b"]),
+            ValueError,
+            "eligible must hold the arm that was tried",
+            "'a'",
+            "['b']",
+        ),
+        (
+            "tell an unknown arm",
+            lambda learner: learner.tell(GOOD, "a", 1.0, eligible=["a", "z"]),
+            ValueError,
+            "eligible must be among",
+            "'z'",
+        ),
+        ("rank a table", lambda learner: learner.rank(BATCH), ValueError, "rank", "1-D"),
+        (
+            "unknown fallback",
+            lambda learner: learner.freeze(fallback="z"),
+            ValueError,
+            "fallback must be among ['a', 'b']",
+            "'z'",
+        ),
+        (
+            "retired fallback",
+            lambda learner: learner.freeze(fallback="gone"),
+            ValueError,
+            "fallback must be among ['a', 'b']",
+            "'gone'",
+        ),
+        (
+            "tolerance alone",
+            lambda learner: learner.freeze(tolerance=0.1),
+            TypeError,
+            "tolerance needs a fallback",
+            "0.1",
+        ),
+    ]
+)
+def test_eligible_arms_and_fallbacks(call, error, fragments, tmp_path):
+    check_unchanged(call, error, fragments, tmp_path)
+
+
+@table(
+    given(numbers(lambda v: cg.Learner(2).freeze(fallback=0, tolerance=v), "tolerance", least=0))
+)
+def test_tolerances(call, error, fragments):
+    check_refused(call, error, fragments)
+
+
 def test_the_last_arm_stays():
     learner = cg.Learner(["a", "b"])
     learner.remove_arm("a")

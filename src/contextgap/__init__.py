@@ -10,7 +10,7 @@ from contextgap.belief import Decision
 from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
 from contextgap.learner import Learner, StoppingRule
 from contextgap.methods import METHODS, Method
-from contextgap.policy import Card, Certificate, Policy
+from contextgap.policy import Card, Certificate, Fallback, Policy, Ranked, Status
 from contextgap.recommenders import (
     HighestMean,
     HighestUpper,
@@ -32,6 +32,7 @@ __all__ = [
     "Cyclic",
     "Date",
     "Decision",
+    "Fallback",
     "FileFormatError",
     "Gaussian",
     "HighestMean",
@@ -46,10 +47,12 @@ __all__ = [
     "Polynomial",
     "PosteriorSample",
     "PosteriorWidth",
+    "Ranked",
     "RidgeWidth",
     "SklearnKernel",
     "SmallestGap",
     "SmallestGapInHistory",
+    "Status",
     "StoppingRule",
     "TheoremWidth",
     "Tuning",

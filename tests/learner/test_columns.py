@@ -166,3 +166,24 @@ def test_a_pool_of_rows_gives_back_a_row_as_it_is():
     assert arm in ("a", "b")
     assert row["country"].startswith("c")
     learner.tell(row, arm, 1.0)
+
+
+def test_levels_never_met_are_outside_what_was_seen():
+    policy = fitted().freeze(fallback="a")
+    table, _, _ = log(50, 4, gaps=0.0)
+    row = table.iloc[0].to_dict()
+    assert policy.status(row) == 0
+    for name in LEVELS:
+        strange = {**row, name: "never"}
+        assert policy.status(strange) == 2
+        assert policy.recommend(strange) == "a"
+        assert policy.decide(strange).reason == f"fallback: outside what was seen: {name!r}"
+
+
+def test_arms_may_be_eligible_at_rows_of_tables():
+    learner = fitted()
+    table, _, _ = log(40, 4)
+    mask = np.random.default_rng(0).random((40, 2)) < 0.5
+    mask[~mask.any(axis=1)] = True
+    found = learner.recommend(table, arms=mask)
+    assert all(mask[place, "ab".index(arm)] for place, arm in enumerate(found))

@@ -27,7 +27,7 @@ from contextgap.base.components import UnknownComponentError
 from contextgap.base.saving import whole_file
 
 FORMAT = "contextgap"
-VERSIONS = (1, 2)  # that this release reads; models other than 0.1's need 2
+VERSIONS = (1, 2)  # that this release reads; what 0.1 would pass over needs 2
 
 
 class FileFormatError(ValueError):

@@ -121,6 +121,8 @@ def compress(
       promise nothing: ``probability`` is None. ``report.added_regret_bound`` plus the original's
       certificates is what bounds the regret where the original's intervals hold, on average over
       contexts like the reference.
+    - It keeps the fallback, its tolerance and the range of contexts seen. Wider intervals exceed
+      the tolerance more often. Agreement is that of the rule without the fallback.
 
     Parameters
     ----------
@@ -180,7 +182,8 @@ def compress(
         return policy, _unchanged(policy, layout)
     candidate, size = found
     compressed = candidate.policy(size)
-    return compressed, _report(compressed, candidate, fitting, held_out)
+    report = _report(compressed, candidate, fitting, held_out)
+    return compressed._replaced(fallback=policy.fallback), report
 
 
 def _read_goal(**given: Any) -> tuple[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -81,6 +81,7 @@ class _TrackedEvidence:
     ) -> None:
         self.contexts = exploit.contexts
         self.n_arms = exploit.n_arms
+        self.columns: Sequence[int] = range(exploit.n_arms)
         self.seed = seed_after(policy_seed, model.steps)
         self.look_back: LookBack | None = None
         self._model, self._first, self._width = model, first, width

@@ -147,13 +147,19 @@ class DecisionRule:
 def decision_rule(policy: Policy) -> DecisionRule:
     """Return a policy as plain arrays.
 
-    Raises ``ExportError`` for rules that are not a function of means and widths of the arms.
+    Raises ``ExportError`` for rules that are not a function of means and widths of the arms, and
+    for policies with a fallback.
     """
     recommender = policy.method.recommender
     if type(recommender) not in _EXPORTABLE:  # a subclass may decide otherwise
         can = ", ".join(kind.__name__ for kind in _EXPORTABLE)
         raise ExportError(
             f"a policy that deploys by {type(recommender).__name__} cannot be exported; {can} can"
+        )
+    if policy.fallback is not None:
+        raise ExportError(
+            f"a policy with a fallback, here {policy.fallback.arm!r}, cannot be exported yet: "
+            "freeze without one, and fall back where the decision is used"
         )
     if policy.dimension is None:
         raise ExportError("a policy that never saw a context cannot be exported: tell it something")

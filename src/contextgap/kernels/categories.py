@@ -64,7 +64,7 @@ def _unlike_by_product(left: FloatArray, right: FloatArray, weight: FloatArray) 
         for side in (left, right)
     )
     alike = x @ (y * np.repeat(weight, [len(own) for own in levels])).T
-    return np.maximum(np.subtract(weight.sum(), alike, out=alike), 0.0, out=alike)
+    return np.asarray(np.maximum(weight.sum() - alike, 0.0))
 
 
 def weights(scale: Any, count: int) -> FloatArray:

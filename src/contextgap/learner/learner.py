@@ -17,6 +17,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Columns
 from contextgap.base.columns.doubts import warn_of_doubts
 from contextgap.base.contexts import Intake, read_columns, row_of
+from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, check_label, label_array, read_labels
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.base.turns import in_turn
@@ -26,15 +27,16 @@ from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
 from contextgap.learner.features import read_features, read_row
 from contextgap.learner.pending import Pending
-from contextgap.learner.rewards import check_sizes, read_outcomes
+from contextgap.learner.rewards import check_sizes, read_outcomes, read_told_eligible
 from contextgap.learner.settings import read_settings
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.storage import read_learner, write_learner
 from contextgap.learner.view import View
 from contextgap.methods import Method, read_method
-from contextgap.models import Follower, Model, new_model, refitted_model
+from contextgap.models import Eligible, Follower, Model, new_model, refitted_model
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
+from contextgap.policy.ranking import Ranked
 from contextgap.policy.state import Rules
 from contextgap.recommenders.rules import check_history
 from contextgap.tuning import Tuning, learn
@@ -220,7 +222,7 @@ class Learner:
         return self._tuning
 
     @in_turn
-    def ask(self, contexts: Any = None, *, pool: Any = None) -> Any:
+    def ask(self, contexts: Any = None, *, pool: Any = None, arms: Any = None) -> Any:
         """Return the arm to try; from a pool, also the context to try it at.
 
         Picks whose reward was not told yet count as made: they shrink the variance where they
@@ -234,6 +236,11 @@ class Learner:
             Instead of ``contexts``: a table of contexts (2-D or a DataFrame) one of which may be
             chosen. Gap-based rules choose the one with the largest regret bound, the knowledge
             gradient the one with the highest expected gain over the pool, others one at random.
+        arms
+            The eligible arms, all by default: labels in any order; for several contexts also one
+            collection of labels per row, or a boolean array of shape (rows, arms) in the order of
+            ``learner.arms``. The pick is made, burn-in included, as if there were no other arms;
+            its reward, once told, is logged with them.
 
         Returns
         -------
@@ -244,26 +251,28 @@ class Learner:
         if pool is not None:
             if contexts is not None:
                 raise TypeError("contexts must be left out where pool= gives those to choose from")
-            return self._ask_from(pool)
+            return self._ask_from(pool, arms)
         if contexts is None:
             raise TypeError("contexts must be numbers, got None; or give pool= to choose one from")
-        intake, view = self._read(contexts), self._view()
+        intake = self._read(contexts)
+        eligible = self._eligible(arms, len(intake.rows), intake.single)
         state, picks = self._state(), []
         try:
-            for context in intake.rows:
+            for row, context in enumerate(intake.rows):
+                view = self._view(eligible, row)
                 pick, _ = self._pick(view.moment(context))
-                self._pending.add(context, self._active[pick])
-                picks.append(pick)
+                picks.append(view.active[pick])
+                self._pending.add(context, picks[-1], None if eligible is None else view.active)
             self._schema = intake.schema
         except BaseException:
             self._restore(state)
             raise
         if intake.single:
-            return self._labels[self._active[picks[0]]]
-        return label_array(self.arms, np.array(picks, dtype=np.intp))
+            return self._labels[picks[0]]
+        return label_array(self.arms, np.searchsorted(self._active, picks))
 
     @in_turn
-    def tell(self, contexts: Any, arms: Any, rewards: Any) -> None:
+    def tell(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> None:
         """Take in rewards of any trials, asked for or not, in any order and after any delay.
 
         Parameters
@@ -274,6 +283,10 @@ class Learner:
             The label of the arm tried, or one per context.
         rewards
             The reward, or one per context.
+        eligible
+            The arms that could have been tried, as ``ask`` takes them, for ``score`` to choose
+            among; the arm tried must be one of them. By default those that ``ask`` was given for
+            the same context and arm; all if it was given none or not asked.
         """
         intake = self._read(contexts)
         places: Sequence[int] | IntArray
@@ -281,6 +294,9 @@ class Learner:
             places, values = [self._place(arms)], np.array([checks.reward("rewards", rewards)])
         else:
             places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
+        said = read_told_eligible(
+            eligible, self._labels, self._active, places, single=intake.single
+        )
         if not len(values):
             return
         check_sizes(self.kernel, intake.rows, values)
@@ -288,13 +304,13 @@ class Learner:
             warn_of_doubts(contexts, intake.schema.columns, values)
         state = self._state()
         try:
-            self._take_in(intake, places, values)
+            self._take_in(intake, places, values, said)
         except BaseException:
             self._restore(state)
             raise
 
     @in_turn
-    def fit(self, contexts: Any, arms: Any, rewards: Any) -> Self:
+    def fit(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> Self:
         """Take in logged data; the posterior is the same as after telling it row by row.
 
         Parameters
@@ -305,6 +321,8 @@ class Learner:
             The label of the arm tried, one per context.
         rewards
             The rewards, one per context.
+        eligible
+            The arms that could have been tried, as for ``tell``.
 
         Returns
         -------
@@ -313,7 +331,7 @@ class Learner:
         """
         if self._read(contexts).single:
             raise ValueError("fit takes a table of contexts (2-D); use tell for one context")
-        self.tell(contexts, arms, rewards)
+        self.tell(contexts, arms, rewards, eligible=eligible)
         return self
 
     @in_turn
@@ -360,44 +378,70 @@ class Learner:
         return self
 
     @in_turn
-    def decide(self, context: Any) -> Decision:
+    def decide(self, context: Any, *, arms: Any = None) -> Decision:
         """Return what ``ask`` would pick and everything believed there; changes nothing.
 
         Parameters
         ----------
         context
             One context.
+        arms
+            The labels of the eligible arms, all by default; the decision is about them alone.
         """
         intake = self._read(context)
         if not intake.single:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
-        moment = self._view().moment(intake.rows[0])
+        eligible = self._eligible(arms, 1, True)
+        view = self._view(eligible)
+        moment = view.moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
         pick, reason = self._pick(moment)
-        return Decision.of(moment.belief, self.arms, pick, reason)
+        labels = tuple(self._labels[i] for i in view.active)
+        return Decision.of(moment.belief, labels, pick, reason)
 
     @in_turn
-    def recommend(self, contexts: Any) -> Any:
+    def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return the arm to deploy, given what is known now; changes nothing.
 
         Parameters
         ----------
         contexts
             One context (1-D) or many (2-D or a DataFrame).
+        arms
+            The eligible arms, all by default, as for ``ask``.
 
         Returns
         -------
         arm
             A label for one context; an array of labels, one per row, for many.
         """
-        return self._policy(self._model).recommend(contexts)
+        return self._policy(self._model).recommend(contexts, arms=arms)
 
     @in_turn
-    def score(self, propensities: Any = None) -> Card:
+    def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
+        """Return all eligible arms at one context, best to deploy first, as ``Policy.rank`` does.
+
+        Parameters
+        ----------
+        context
+            One context.
+        arms
+            The labels of the eligible arms, all by default.
+        """
+        return self._policy(self._model).rank(context, arms=arms)
+
+    @in_turn
+    def score(
+        self,
+        propensities: Any = None,
+        *,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+    ) -> Card:
         """Return how good deploying now would be, estimated from the rewards told so far.
 
-        Every reward is left out, in turn, of what predicts it and decides at its context; ``Card``
-        says what is reported.
+        Every reward is left out, in turn, of what predicts it and decides at its context, among
+        the arms that were eligible there; ``Card`` says what is reported.
 
         Parameters
         ----------
@@ -405,21 +449,34 @@ class Learner:
             The probability with which each logged arm was chosen, in the order in which
             the rewards were told. With them the estimate of the policy's value does not depend on
             the model being right.
+        fallback, tolerance
+            Those of the policy to be frozen, as for ``freeze``.
         """
-        return self._policy(self._model)._score(propensities)
+        return self._policy(self._model, None, fallback, tolerance)._score(propensities)
 
     @in_turn
-    def freeze(self, card: Card | None = None) -> Policy:
+    def freeze(
+        self,
+        card: Card | None = None,
+        *,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+    ) -> Policy:
         """Return the current decision rule; the learner may continue to learn.
 
         Parameters
         ----------
         card
             A card that ``score`` returned, for the policy to carry; by default it makes its own.
+        fallback
+            A safe arm, which the policy answers where the certificate exceeds the tolerance, and at
+            contexts outside what was seen; ``Policy.with_fallback`` says what that means.
+        tolerance
+            The largest bound with which the recommended arm is answered; None for any.
         """
         if card is not None:
             checks.instance("card", card, Card, "learner.score()")
-        return self._policy(self._model.snapshot(), card)
+        return self._policy(self._model.snapshot(), card, fallback, tolerance)
 
     @in_turn
     def settled(self, rule: StoppingRule) -> float:
@@ -530,15 +587,23 @@ class Learner:
         return read_learner(cls, path)
 
     def _take_in(
-        self, intake: Intake, places: Sequence[int] | IntArray, values: FloatArray
+        self,
+        intake: Intake,
+        places: Sequence[int] | IntArray,
+        values: FloatArray,
+        eligible: list[Eligible] | None,
     ) -> None:
         self._schema = intake.schema
-        for context, place in zip(intake.rows, places, strict=True):
+        asked_among = [
             self._pending.answered(context, int(place))
+            for context, place in zip(intake.rows, places, strict=True)
+        ]
         if len(values) == 1:
             self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
         else:
             self._model.observe_many(intake.rows, np.asarray(places), values)
+        sets = asked_among if eligible is None else eligible
+        self._model.observed.note_eligible(len(self._model) - len(values), sets)
         if self._next_tune is not None:
             # However few, rewards that come in bulk may be all there will ever be.
             at_once = len(values) > 1 and not (self._kernel_given or self._rules.hindsight)
@@ -584,23 +649,29 @@ class Learner:
             )
         return row
 
-    def _ask_from(self, pool: Any) -> tuple[Any, Label]:
+    def _ask_from(self, pool: Any, arms: Any) -> tuple[Any, Label]:
         intake = self._read(pool, called="pool")
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
-        view = self._view()
+        eligible = self._eligible(arms, 1, True)
+        view = self._view(eligible)
         chosen = view.pool(intake.rows)
         burning_in = min(view.pulls()) < self._rules.burn_in
         explorer = self._rules.method.explorer
         row = any_context(chosen) if burning_in else choose_context(chosen, explorer)
         pick, _ = self._pick(view.moment(intake.rows[row]))
-        self._pending.add(intake.rows[row], self._active[pick])
+        place = view.active[pick]
+        self._pending.add(intake.rows[row], place, None if eligible is None else view.active)
         self._schema = intake.schema
-        return row_of(pool, row), self.arms[pick]
+        return row_of(pool, row), self._labels[place]
 
-    def _view(self) -> View:
+    def _eligible(self, arms: Any, rows: int, single: bool) -> Mask | None:
+        return read_eligible(arms, self.arms, rows, single=single)
+
+    def _view(self, eligible: Mask | None = None, row: int = 0) -> View:
         width = self._rules.width
-        return View(self._model, self._pending, self._active, width, self._rng, self._follower)
+        view = View(self._model, self._pending, self._active, width, self._rng, self._follower)
+        return view if eligible is None else view.among(eligible[row])
 
     def _follower(self) -> Follower:
         if self._followed is None or self._followed.model is not self._model:
@@ -610,8 +681,14 @@ class Learner:
     def _pick(self, moment: Moment) -> tuple[int, str]:
         return explore(moment, self._rules.method.explorer, self._rules.burn_in)
 
-    def _policy(self, model: Model, card: Card | None = None) -> Policy:
-        return Policy(
+    def _policy(
+        self,
+        model: Model,
+        card: Card | None = None,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+    ) -> Policy:
+        policy = Policy(
             model=model,
             labels=self._labels,
             active=self._active,
@@ -620,3 +697,8 @@ class Learner:
             seed=seed_after(self._policy_seed, len(self._model)),
             card=card,
         )
+        if fallback is not None:
+            return policy.with_fallback(fallback, tolerance=tolerance)._replaced(card=card)
+        if tolerance is not None:
+            raise TypeError(f"tolerance needs a fallback to answer, got tolerance={tolerance!r}")
+        return policy

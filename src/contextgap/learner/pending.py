@@ -5,33 +5,46 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from contextgap.base.arrays import FloatArray
+from contextgap.models import Eligible
 
 
 @dataclass
 class Pending:
-    """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index."""
+    """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index.
+
+    ``eligible`` holds, in the same order, the arms among which each pick was made.
+    """
 
     by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
+    eligible: dict[int, list[Eligible]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum([len(waiting) for waiting in self.by_arm.values()])
 
     def copy(self) -> Pending:
         """Return a copy; contexts are shared."""
-        return Pending({arm: list(waiting) for arm, waiting in self.by_arm.items()})
+        return Pending(
+            {arm: list(waiting) for arm, waiting in self.by_arm.items()},
+            {arm: list(sets) for arm, sets in self.eligible.items()},
+        )
 
     def count(self, arm: int) -> int:
         """Return how many picks of an arm wait for their reward."""
         return len(self.by_arm.get(arm, ()))
 
-    def add(self, context: FloatArray, arm: int) -> None:
-        """Remember a pick."""
+    def add(self, context: FloatArray, arm: int, eligible: Eligible = None) -> None:
+        """Remember a pick, and among which arms it was made: None for all."""
         self.by_arm.setdefault(arm, []).append(context)
+        self.eligible.setdefault(arm, []).append(eligible)
 
-    def answered(self, context: FloatArray, arm: int) -> None:
-        """Forget the oldest waiting pick of this arm at this context, if there is one."""
+    def answered(self, context: FloatArray, arm: int) -> Eligible:
+        """Forget the oldest waiting pick of this arm at this context; return its eligible arms.
+
+        None if all were eligible, or if there is no such pick.
+        """
         waiting = self.by_arm.get(arm, [])
         for i, candidate in enumerate(waiting):
             if candidate.tolist() == context.tolist():  # as short as contexts are, the fastest way
                 del waiting[i]
-                return
+                return self.eligible[arm].pop(i)
+        return None

@@ -1,4 +1,4 @@
-"""Checks of the arms and rewards that users tell."""
+"""Checks of the arms, rewards and eligible arms that users tell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.eligible import groups, read_eligible
+from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
+from contextgap.models import Eligible
 
 _LARGEST = 1e100
 _LARGEST_REWARD = 1e45  # a kernel's factor may be learnt, and is then about a reward squared
@@ -28,6 +31,45 @@ def read_outcomes(
     values = checks.finite_vector("rewards", rewards, checks.reward)
     checks.same_length(contexts=count, arms=len(arms), rewards=len(values))
     return np.array([place_of(arm) for arm in arms], dtype=np.intp), values
+
+
+def read_told_eligible(
+    eligible: Any,
+    labels: Sequence[Label],
+    active: Sequence[int],
+    tried: Sequence[int] | IntArray,
+    *,
+    single: bool,
+) -> list[Eligible] | None:
+    """Return the indices of the arms that were eligible at each context told; None if unknown.
+
+    ``active`` are the indices of the arms in use; others may be named too. The arm tried must be
+    among the eligible ones.
+    """
+    order = [*active, *(i for i in range(len(labels)) if i not in active)]
+    named = [labels[i] for i in order]
+    mask = read_eligible(
+        eligible,
+        named[: len(active)],
+        len(tried),
+        single=single,
+        called="eligible",
+        retired=named[len(active) :],
+    )
+    if mask is None:
+        return None
+    sets: list[Eligible] = [None] * len(tried)
+    for rows, columns in groups(mask):
+        own = tuple(sorted(order[column] for column in columns))
+        for row in rows.tolist():
+            if tried[row] not in own:
+                where = "" if single else f" at row {row}"
+                raise ValueError(
+                    f"eligible must hold the arm that was tried, {labels[tried[row]]!r}{where}, "
+                    f"got {[labels[i] for i in own]}"
+                )
+            sets[row] = own
+    return sets
 
 
 def check_sizes(kernel: Kernel, contexts: FloatArray, rewards: FloatArray) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,7 +96,8 @@ class ReferenceWatch:
         belief = Belief(self._follower.posterior(active), self._width)
         if self._look_back is not None and self._look_back.empty:
             self._look_back.add(belief)
-        evidence = _Now(self.contexts, len(active), seed, belief, self._look_back)
+        columns = range(len(active))
+        evidence = _Now(self.contexts, len(active), seed, columns, belief, self._look_back)
         return np.maximum(rule.choose(evidence).gap, 0.0)
 
     def _look(self, rule: SmallestGapInHistory, active: tuple[int, ...], burn_in_end: int) -> None:
@@ -117,6 +119,7 @@ class _Now:
     contexts: FloatArray
     n_arms: int
     seed: int
+    columns: Sequence[int]
     belief: Belief
     look_back: LookBack | None
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from contextgap.base import checks, files
 from contextgap.learner.features import read_features
-from contextgap.models import check_floats
+from contextgap.models import Eligible, check_floats
 from contextgap.policy.state import (
     describe_rules,
     describe_state,
+    file_version,
     read_seed,
     read_truth,
     restore_rules,
@@ -32,6 +33,7 @@ def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
     learner._followed = None
     model, schema = learner._model, learner._schema
     waiting = [(arm, x) for arm, contexts in learner._pending.by_arm.items() for x in contexts]
+    eligible = [each for arm in learner._pending.by_arm for each in learner._pending.eligible[arm]]
     header = {
         **describe_rules(learner._rules),
         **describe_state(model, learner._labels, learner._active, schema),
@@ -44,9 +46,11 @@ def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
         "features": None if learner._features is None else learner._features.tolist(),
         "tuning": None if learner._tuning is None else learner._tuning.describe(),
     }
+    if said := any(each is not None for each in eligible):
+        header["pending_eligible"] = eligible
     contexts = np.array([x for _, x in waiting]).reshape(len(waiting), schema.dimension or 0)
     arrays = {**model.arrays(), "pending": contexts}
-    files.write(path, "learner", header, arrays, model.file_version)
+    files.write(path, "learner", header, arrays, file_version(model, newer=said))
 
 
 def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
@@ -78,6 +82,17 @@ def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
         check_floats(arrays["pending"], (len(waiting), schema.dimension or 0))
         if waiting and max(waiting) >= len(labels):
             raise ValueError("a pending pick names an arm that does not exist")
-        for context, arm in zip(arrays["pending"], waiting, strict=True):
-            learner._pending.add(context, arm)
+        eligible = header.get("pending_eligible", [None] * len(waiting))
+        for context, arm, among in zip(arrays["pending"], waiting, eligible, strict=True):
+            learner._pending.add(context, arm, _read_among(among, arm, len(labels)))
     return learner
+
+
+def _read_among(among: Any, arm: int, n_arms: int) -> Eligible:
+    """Return the arms among which a pending pick was made."""
+    if among is None:
+        return None
+    arms = tuple(checks.whole("pending_eligible", each, least=0) for each in among)
+    if sorted(set(arms)) != list(arms) or arm not in arms or arms[-1] >= n_arms:
+        raise ValueError("the eligible arms of a pending pick do not match the arms")
+    return arms

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.eligible import Mask
 from contextgap.belief import Belief
 from contextgap.explorers import LookAhead, Moment, Pool, check_reference
 from contextgap.learner.pending import Pending
@@ -29,6 +30,10 @@ class View:
     width: Width
     rng: np.random.Generator
     follower: Callable[[], Follower]
+
+    def among(self, eligible: Mask) -> View:
+        """Return a view of some of the arms only; the mask has one entry for each arm."""
+        return replace(self, active=tuple(np.array(self.active)[eligible].tolist()))
 
     def pulls(self) -> list[int]:
         """Return how often each arm was picked so far, pending picks included."""

@@ -23,6 +23,7 @@ from contextgap.models.choice import (
     weighted_model,
 )
 from contextgap.models.dense import DenseHistoryModel, DenseModel
+from contextgap.models.eligible_log import Eligible
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Observations, check_floats
@@ -34,6 +35,7 @@ __all__ = [
     "Bounds",
     "DenseHistoryModel",
     "DenseModel",
+    "Eligible",
     "ExactModel",
     "Follower",
     "History",

@@ -37,6 +37,7 @@ def refitted_model(
     model = new_model(kernel, ridge, old.n_arms, prior_mean, alike)
     log = old.observed
     model.observe_many(log.contexts, log.arms, log.rewards)
+    model.observed.take_eligible_from(log)
     return model
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
+from contextgap.base.eligible import Mask
+from contextgap.models.eligible_log import Eligible, EligibleLog
 
 
 class Observations:
@@ -25,6 +27,7 @@ class Observations:
         self._arms = Rows(dtype=np.intp)
         self._rewards = Rows()
         self._places = [Rows(dtype=np.intp) for _ in range(n_arms)]
+        self._eligible = EligibleLog()
 
     def __len__(self) -> int:
         return len(self._rewards.view)
@@ -67,6 +70,24 @@ class Observations:
         places = [own.view for own in self._places]
         return [self.contexts[own] for own in places], [self.rewards[own] for own in places]
 
+    @property
+    def has_eligible(self) -> bool:
+        """Whether it was ever said which arms were eligible."""
+        return bool(self._eligible)
+
+    def eligible(self, places: IntArray) -> Mask:
+        """Return which arms were eligible at some observations, all where nothing was said."""
+        return self._eligible.mask(places, self.n_arms)
+
+    def note_eligible(self, first: int, sets: Sequence[Eligible]) -> None:
+        """Remember which arms were eligible at observations number ``first`` and after."""
+        if any(each is not None for each in sets):
+            self._eligible.note(first, sets)
+
+    def take_eligible_from(self, log: Observations) -> None:
+        """Take over which arms were eligible from a log of the same observations."""
+        self._eligible = log._eligible.snapshot()
+
     def add_arm(self) -> None:
         """Add an arm without observations, with the next index."""
         self._places.append(Rows(dtype=np.intp))
@@ -96,6 +117,7 @@ class Observations:
             rows.truncate(size)
         for own in self._places:
             own.truncate(int(np.searchsorted(own.view, size)))
+        self._eligible.truncate(size)
 
     def snapshot(self) -> Self:
         """Return a copy that later observations do not show in."""
@@ -104,11 +126,13 @@ class Observations:
             Rows.of(rows.view) for rows in (self._contexts, self._arms, self._rewards)
         )
         copy._places = [Rows.of(own.view) for own in self._places]
+        copy._eligible = self._eligible.snapshot()
         return copy
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the log as arrays, for a file."""
-        return {"contexts": self.contexts, "rewards": self.rewards, "sequence": self.arms}
+        told = {"contexts": self.contexts, "rewards": self.rewards, "sequence": self.arms}
+        return {**told, **self._eligible.arrays(self.n_arms)}
 
     @classmethod
     def restored(cls, arrays: Mapping[str, NDArray[Any]], n_arms: int) -> Self:
@@ -124,6 +148,7 @@ class Observations:
             raise ValueError("the sequence of arms names an arm that does not exist")
         log = cls(n_arms)
         log.extend(contexts, arms.astype(np.intp), rewards)
+        log._eligible = EligibleLog.restored(arrays, log.arms, n_arms)
         return log
 
 

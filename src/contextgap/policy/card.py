@@ -39,7 +39,8 @@ class Card:
     """How good a policy is, estimated from logged rewards that it was not allowed to use; print it.
 
     Every logged reward is predicted, and every logged context decided, as if that reward had never
-    been observed. Nothing is deployed for it.
+    been observed. Nothing is deployed for it. Where it is known which arms were eligible at a
+    context, the policy chooses among these.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class Card:
     best_single_arm
         The arm that would earn most if it were always chosen.
     best_single
-        What it would earn.
+        What it would earn; where it was not eligible, the next best by average stands in for it.
     gain
         The value of the policy minus that of the best single arm.
     logged

@@ -14,34 +14,35 @@ from contextgap.base import files
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.columns import Columns
 from contextgap.base.contexts import ContextSchema
+from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, label_array
 from contextgap.belief import Decision
 from contextgap.kernels import Kernel
 from contextgap.methods import Method
 from contextgap.models import Model
-from contextgap.policy import shortcut
 from contextgap.policy.card import Card
+from contextgap.policy.choosing import Chooser
 from contextgap.policy.expected import expected_regret, own_std
+from contextgap.policy.fallback import Answer, Fallback, Status, answer
+from contextgap.policy.ranking import Ranked, ranked
 from contextgap.policy.scoring import score
 from contextgap.policy.state import (
     Rules,
     describe_rules,
     describe_state,
+    file_version,
     read_seed,
     restore_rules,
     restore_state,
 )
 from contextgap.recommenders.history import Choice
-from contextgap.recommenders.rules import BoundedRule, ModelEvidence
+from contextgap.recommenders.rules import ModelEvidence
 from contextgap.widths import Width
 
 if TYPE_CHECKING:
     from contextgap.compression import CompressionReport
     from contextgap.export.c import CExport
     from contextgap.export.onnx import OnnxFile
-
-# Numbers in one block of kernel values; 2^22 of them are 32 MB.
-_BLOCK = 2**22
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Policy:
         seed: int,
         compression: CompressionReport | None = None,
         card: Card | None = None,
+        fallback: Fallback | None = None,
     ) -> None:
         if card is not None:
             vars(self)["card"] = card  # in place of what the property would compute
@@ -87,6 +89,8 @@ class Policy:
         self._rules = rules
         self._schema = schema
         self._compression = compression
+        self._fallback = fallback
+        self._chooser = Chooser(model, active, tuple(range(len(active))), rules, seed)
         self._seed = seed
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -177,13 +181,22 @@ class Policy:
         """How many numbers a context has; None if the policy never saw one."""
         return self._schema.dimension
 
-    def recommend(self, contexts: Any) -> Any:
-        """Return the arm to deploy.
+    @property
+    def fallback(self) -> Fallback | None:
+        """The safe arm, and when it is answered; None if there is none."""
+        return self._fallback
+
+    def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
+        """Return the arm to deploy: the recommended one, or the fallback where too little is known.
 
         Parameters
         ----------
         contexts
             One context (1-D) or many (2-D or a DataFrame), even millions: memory stays bounded.
+        arms
+            The eligible arms, all by default: labels in any order; for many contexts also one
+            collection of labels per row, or a boolean array of shape (rows, arms) in the order of
+            ``policy.arms``. Everything is then as if the policy had no other arms there.
 
         Returns
         -------
@@ -191,44 +204,147 @@ class Policy:
             A label for one context; an array of labels, one per row, for many.
         """
         rows, single = self._read(contexts)
-        arm = self._pick(rows)
-        return self.arms[int(arm[0])] if single else label_array(self.arms, arm)
+        eligible = self._eligible(arms, rows, single)
+        column = np.empty(len(rows), dtype=np.intp)
+        if self._fallback is None:
+            for places, chooser in self._chooser.groups(eligible):
+                column[places] = np.array(chooser.columns)[chooser.pick(rows[places])]
+        else:
+            for where, found, evidence in self._answers(rows, eligible):
+                column[where] = np.array(evidence.columns)[found.arm]
+        return self.arms[int(column[0])] if single else label_array(self.arms, column)
 
-    def decide(self, context: Any) -> Decision:
+    def decide(self, context: Any, *, arms: Any = None) -> Decision:
         """Return the arm to deploy at one context and everything believed there.
 
         Parameters
         ----------
         context
             One context.
+        arms
+            The labels of the eligible arms, all by default; the decision is about them alone.
         """
-        rows, single = self._read(context)
-        if not single:
-            raise ValueError("decide explains one context; pass a 1-D context or one row")
-        ((_, choice, evidence),) = self._decisions(rows)
+        rows, eligible = self._read_one("decide explains", context, arms)
+        ((_, chooser),) = self._chooser.groups(eligible)
+        ((_, choice, evidence),) = chooser.decisions(rows)
+        found = answer(self._fallback, choice, evidence)
         reason = f"deployed by {type(self._rules.method.recommender).__name__}"
-        return Decision.of(evidence.belief.row(0), self.arms, int(choice.arm[0]), reason)
+        if self._fallback is not None and found.status[0]:
+            why = self._fallback.why(rows[0], float(choice.gap[0]), self._schema)
+            if found.status[0] == Status.NO_FALLBACK:
+                reason = f"{reason}: the fallback is not eligible, but {why}"
+            else:
+                reason = f"fallback: {why}"
+        labels = tuple(self.arms[column] for column in chooser.columns)
+        return Decision.of(evidence.belief.row(0), labels, int(found.arm[0]), reason)
 
-    def certificate(self, contexts: Any) -> Certificate:
-        """Return a bound on the simple regret of every recommendation.
+    def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
+        """Return all eligible arms at one context, best first, each with what is believed of it.
 
-        The bound is max(0, gap of the recommended arm); where intervals hold, so does the bound.
+        The first is what ``recommend`` answers, the second what it would answer if the first were
+        not eligible, and so on.
+
+        Parameters
+        ----------
+        context
+            One context.
+        arms
+            The labels of the eligible arms, all by default.
+        """
+        rows, eligible = self._read_one("rank orders the arms at", context, arms)
+        left = np.ones((1, len(self.arms)), dtype=bool) if eligible is None else eligible.copy()
+        answers: list[tuple[Answer, ModelEvidence]] = []
+        while left.any():
+            ((_, found, evidence),) = self._answers(rows, left)
+            answers.append((found, evidence))
+            left[0, evidence.columns[int(found.arm[0])]] = False
+        best, among_all = answers[0]
+        belief, columns = among_all.belief.row(0), list(among_all.columns)
+        bounds = _bounds(belief.gap)
+        bounds[best.arm[0]] = _bounds(best.gap)[0]  # a look-back's is that of an earlier step
+        order = [evidence.columns[int(found.arm[0])] for found, evidence in answers]
+        places = [columns.index(column) for column in order]
+        return ranked([self.arms[column] for column in order], belief, bounds, places)
+
+    def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
+        """Return a bound on the simple regret of every answer.
+
+        The bound is max(0, gap of the arm answered); where intervals hold, so does the bound. Where
+        the fallback is answered, it is the gap of the fallback, usually large: it says what playing
+        safe may cost. Regret is against the best of the eligible arms.
 
         Parameters
         ----------
         contexts
             One context or many.
+        arms
+            The eligible arms, all by default, as for ``recommend``.
         """
-        rows, _ = self._read(contexts)
-        bound = np.maximum(self._choose(rows).gap, 0.0)
-        bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
-        return Certificate(frozen(bound), self.probability)
+        rows, single = self._read(contexts)
+        gap = np.empty(len(rows))
+        for where, found, _ in self._answers(rows, self._eligible(arms, rows, single)):
+            gap[where] = found.gap
+        return Certificate(frozen(_bounds(gap)), self.probability)
 
-    def expected_regret(self, contexts: Any) -> FloatArray:
-        """Return the expected simple regret of every recommendation, as far as the policy knows.
+    def status(self, contexts: Any, *, arms: Any = None) -> Any:
+        """Return how the policy comes to its answers: a number for every row, named by ``Status``.
+
+        0: the recommended arm. 1: the fallback, because the recommended arm's bound exceeds the
+        tolerance. 2: the fallback, because the context lies outside what was seen, whatever the
+        bound. 3: the recommended arm, because the fallback would be answered but is not eligible.
+
+        Parameters
+        ----------
+        contexts
+            One context or many.
+        arms
+            The eligible arms, all by default, as for ``recommend``.
+
+        Returns
+        -------
+        status
+            A ``Status`` for one context; an array of numbers, one per row, for many.
+        """
+        rows, single = self._read(contexts)
+        eligible = self._eligible(arms, rows, single)
+        status = np.zeros(len(rows), dtype=np.intp)
+        if self._fallback is not None:
+            for where, found, _ in self._answers(rows, eligible):
+                status[where] = found.status
+        return Status(int(status[0])) if single else status
+
+    def with_fallback(self, arm: Label, *, tolerance: float | None = None) -> Policy:
+        """Return the same policy with a safe arm, which it answers where too little is known.
+
+        That is where the recommended arm's certificate exceeds the tolerance, and where the context
+        lies outside what was seen: one of its numbers is below the lowest or above the highest of
+        the contexts whose rewards were told, by more than a tenth of the range between them. A
+        compressed policy knows only the points it kept, so put the fallback on before compressing.
+
+        Parameters
+        ----------
+        arm
+            The label of the safe arm.
+        tolerance
+            The largest bound that is accepted; None for any, which leaves the rule about contexts.
+        """
+        card, seen = vars(self).get("card"), self._model.observed.contexts
+        if card is not None and card.rewards > len(seen):
+            raise ValueError(
+                f"a fallback must be put on before compressing: of {card.rewards} contexts seen, "
+                f"this policy knows {len(seen)}"
+            )
+        layout = self._schema.layout
+        codes = 0 if layout is None else layout.categories
+        return self._replaced(
+            fallback=Fallback.of(arm, tolerance, self.arms, seen, codes), card=None
+        )
+
+    def expected_regret(self, contexts: Any, *, arms: Any = None) -> FloatArray:
+        """Return the expected simple regret of every answer, as far as the policy knows.
 
         It is the expected reward of the best arm, whichever that turns out to be, minus that of the
-        recommended one. Both are expectations under the posterior, in which arms are taken as
+        one answered. Both are expectations under the posterior, in which arms are taken as
         independent but for what all of them share. As good as the model is, it is what
         recommendations miss on average; ``certificate`` says what one may miss.
 
@@ -236,13 +352,15 @@ class Policy:
         ----------
         contexts
             One context or many.
+        arms
+            The eligible arms, all by default, as for ``recommend``.
         """
-        rows, _ = self._read(contexts)
-        parts = [
-            expected_regret(evidence.belief.mean, own_std(evidence.belief), choice.arm)
-            for _, choice, evidence in self._decisions(rows)
-        ]
-        return frozen(np.concatenate([*parts, np.empty(0)]))
+        rows, single = self._read(contexts)
+        regret = np.empty(len(rows))
+        for where, found, evidence in self._answers(rows, self._eligible(arms, rows, single)):
+            belief = evidence.belief
+            regret[where] = expected_regret(belief.mean, own_std(belief), found.arm)
+        return frozen(regret)
 
     def compress(
         self,
@@ -286,16 +404,7 @@ class Policy:
             float32=float32,
             seed=seed,
         )
-        return Policy(
-            model=smaller._model,
-            labels=smaller._labels,
-            active=smaller._active,
-            rules=smaller._rules,
-            schema=smaller._schema,
-            seed=smaller._seed,
-            compression=report,
-            card=card,
-        )
+        return smaller._replaced(compression=report, card=card)
 
     def to_onnx(
         self, path: str | os.PathLike[str], *, float32: bool = False, explain: bool = False
@@ -356,7 +465,10 @@ class Policy:
             "seed": self._seed,
             "card": self.card.describe() if "card" in vars(self) else None,
         }
-        files.write(path, "policy", header, self._model.arrays(), self._model.file_version)
+        if self._fallback is not None:
+            header["fallback"] = self._fallback.describe()
+        version = file_version(self._model, newer=self._fallback is not None)
+        files.write(path, "policy", header, self._model.arrays(), version)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
@@ -371,7 +483,7 @@ class Policy:
         with files.making_sense_of(path):
             model, labels, active, schema = restore_state(header, arrays)
             card = header.get("card")  # files of release 0.1 have none
-            return cls(
+            policy = cls(
                 model=model,
                 labels=labels,
                 active=active,
@@ -380,64 +492,70 @@ class Policy:
                 seed=read_seed(header["seed"]),
                 card=None if card is None else Card.restored(card),
             )
+            if "fallback" not in header:
+                return policy
+            fallback = Fallback.restored(header["fallback"], policy.arms, schema.dimension)
+            return policy._replaced(fallback=fallback)
 
     def _read(self, contexts: Any) -> tuple[FloatArray, bool]:
         intake = self._schema.read(contexts)
         self.kernel.check_dimension(intake.rows.shape[1])
         return intake.rows, intake.single
 
+    def _read_one(self, purpose: str, context: Any, arms: Any) -> tuple[FloatArray, Mask | None]:
+        rows, single = self._read(context)
+        if not single:
+            raise ValueError(f"{purpose} one context; pass a 1-D context or one row")
+        return rows, self._eligible(arms, rows, single)
+
+    def _eligible(self, arms: Any, rows: FloatArray, single: bool) -> Mask | None:
+        return read_eligible(arms, self.arms, len(rows), single=single)
+
+    def _replaced(self, **changes: Any) -> Policy:
+        """Return a policy with some parts replaced, which are named as in ``__init__``."""
+        parts = {
+            "model": self._model,
+            "labels": self._labels,
+            "active": self._active,
+            "rules": self._rules,
+            "schema": self._schema,
+            "seed": self._seed,
+            "compression": self._compression,
+            "card": vars(self).get("card"),
+            "fallback": self._fallback,
+        }
+        return Policy(**{**parts, **changes})
+
     def _score(self, propensities: Any) -> Card:
-        return score(
-            self._model,
-            self._labels,
-            self._active,
-            self._rules,
-            self._seed,
-            self.probability,
-            propensities,
-        )
+        return score(self._chooser, self.arms, self._fallback, self.probability, propensities)
+
+    def _answers(
+        self, rows: FloatArray, eligible: Mask | None
+    ) -> Iterator[tuple[IntArray, Answer, ModelEvidence]]:
+        """Yield places of rows, what is answered there, and what it rests on.
+
+        Arms answered are places in the evidence's columns.
+        """
+        everywhere = np.arange(len(rows))
+        for places, chooser in self._chooser.groups(eligible):
+            where = everywhere[places]
+            for block, choice, evidence in chooser.decisions(rows[places]):
+                yield where[block], answer(self._fallback, choice, evidence), evidence
 
     def _evidence(self, rows: FloatArray) -> ModelEvidence:
-        return ModelEvidence(
-            model=self._model,
-            contexts=rows,
-            arms=self._active,
-            width=self._rules.width,
-            burn_in_end=self._rules.burn_in * len(self._active),
-            seed=self._seed,
-        )
+        return self._chooser.evidence(rows)
 
     def _pick(self, rows: FloatArray) -> IntArray:
-        """The arms that ``_choose`` chooses, without their gaps, which take longer to compute."""
-        rule, model, active = self._rules.method.recommender, self._model, self._active
-        if not isinstance(rule, BoundedRule) or not shortcut.pays(rule, model, active):
-            return self._choose(rows).arm
-        picks = np.empty(len(rows), dtype=np.intp)
-        undecided: list[IntArray] = []
-        for block in self._blocks(len(rows)):
-            picks[block], left = shortcut.decided(
-                rule, model, active, self._rules.width, rows[block]
-            )
-            undecided.append(block.start + left)
-        if len(left := np.concatenate([*undecided, np.empty(0, dtype=np.intp)])):
-            picks[left] = self._choose(rows[left]).arm
-        return picks
+        return self._chooser.pick(rows)
 
     def _choose(self, rows: FloatArray) -> Choice:
-        choices = [choice for _, choice, _ in self._decisions(rows)]
-        if not choices:
-            return Choice(np.empty(0, dtype=np.intp), np.empty(0))
-        arms: list[IntArray] = [choice.arm for choice in choices]
-        gaps: list[FloatArray] = [choice.gap for choice in choices]
-        return Choice(np.concatenate(arms), np.concatenate(gaps))
+        return self._chooser.choose(rows)
 
     def _decisions(self, rows: FloatArray) -> Iterator[tuple[slice, Choice, ModelEvidence]]:
-        """Blocks of rows, what is chosen there, and what it was chosen by."""
-        for block in self._blocks(len(rows)):
-            evidence = self._evidence(rows[block])
-            yield block, self._rules.method.recommender.choose(evidence), evidence
+        return self._chooser.decisions(rows)
 
-    def _blocks(self, rows: int) -> Iterator[slice]:
-        size = max(1, _BLOCK // max(1, len(self._model), len(self._active)))
-        for first in range(0, rows, size):
-            yield slice(first, first + size)
+
+def _bounds(gap: FloatArray) -> FloatArray:
+    bound = np.maximum(gap, 0.0)
+    bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
+    return bound

@@ -19,13 +19,14 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.eligible import Mask
 from contextgap.base.labels import Label
 from contextgap.belief import Belief
 from contextgap.models import Model, Posterior
 from contextgap.policy.card import Card, Estimate
-from contextgap.policy.state import Rules
+from contextgap.policy.choosing import Chooser
+from contextgap.policy.fallback import Fallback, answer
 from contextgap.recommenders.history import Choice
-from contextgap.recommenders.rules import ModelEvidence
 from contextgap.tuning.choose import errors_of_averages
 from contextgap.tuning.sample import evenly, repetitions
 
@@ -63,37 +64,39 @@ class _Evidence:
     contexts: FloatArray
     n_arms: int
     seed: int
+    columns: Sequence[int]
     smallest_gap_in_history: Callable[[int | None], Choice]
 
 
 def score(
-    model: Model,
+    chooser: Chooser,
     labels: Sequence[Label],
-    active: Sequence[int],
-    rules: Rules,
-    seed: int,
+    fallback: Fallback | None,
     probability: float | None,
     propensities: Any = None,
 ) -> Card:
     """Return the score card of a policy.
 
-    ``active`` holds the indices of the arms to choose from, ``probability`` is that with which
-    certificates hold, and ``propensities`` are the probabilities with which the logged arms were
-    chosen, in the order in which rewards were told, or None if unknown.
+    ``labels`` are those of the chooser's arms, ``probability`` is that with which certificates
+    hold, and ``propensities`` are the probabilities with which the logged arms were chosen, in the
+    order in which rewards were told, or None if unknown. At every row the policy chooses among the
+    arms that were eligible there; rows at which none of them is in use any more do not count.
     """
+    model, active = chooser.model, chooser.active
     if len(model) < 2:
         raise ValueError(f"a score needs at least 2 rewards, got {len(model)}")
     chances = _read_propensities(propensities, len(model))
-    places = evenly(np.arange(len(model)), _MOST)
+    places, eligible = _rows_to_decide(model, active)
     rows = _left_out(model, active, places)
-    choice = _decide(model, active, rules, seed, rows)
+    choice = _decide(chooser, fallback, rows, eligible)
     picked = np.eye(len(active))[choice.arm]
     own = rows.arms[:, None] == np.asarray(active)
     earned = rows.posterior.mean
     if chances is not None:
         earned = earned + own * (rows.error / chances[places])[:, None]
-    single = int(earned.mean(axis=0).argmax())
-    always = np.eye(len(active))[np.full(len(places), single)]
+    order = _fixed_order(earned, eligible)
+    # Where the best single arm was not eligible, the next in order stands in for it.
+    always = np.eye(len(active))[order[eligible[:, order].argmax(axis=1)]]
     shares = np.stack([picked, always, picked - always])
     values = np.einsum("kij,ij->ki", shares, earned)
     variance = values.var(axis=1, ddof=1) / rows.independent
@@ -117,7 +120,7 @@ def score(
         error=_root_mean_square(rows.error),
         error_of_averages=_root_mean_square(_errors_of_averages(model)[places]),
         value=value,
-        best_single_arm=labels[active[single]],
+        best_single_arm=labels[order[0]],
         best_single=best_single,
         gain=gain,
         logged=logged,
@@ -159,17 +162,62 @@ def _visits(model: Model) -> IntArray:
     return visits
 
 
-def _decide(model: Model, active: Sequence[int], rules: Rules, seed: int, rows: _Rows) -> Choice:
-    burn_in_end = rules.burn_in * len(active)
-    history = ModelEvidence(model, rows.contexts, active, rules.width, burn_in_end, seed)
-    evidence = _Evidence(
-        belief=Belief(rows.posterior, rules.width),
-        contexts=rows.contexts,
-        n_arms=len(active),
-        seed=seed,
-        smallest_gap_in_history=history.smallest_gap_in_history,
+def _rows_to_decide(model: Model, active: Sequence[int]) -> tuple[IntArray, Mask]:
+    """Return the observations to look at, and which of the active arms were eligible there."""
+    places, everywhere = np.arange(len(model)), np.broadcast_to(True, (len(model), len(active)))
+    if not model.observed.has_eligible:
+        places = evenly(places, _MOST)
+        return places, everywhere[: len(places)]
+    eligible = model.observed.eligible(places)[:, list(active)]
+    places = evenly(np.flatnonzero(eligible.any(axis=1)), _MOST)
+    if len(places) < 2:
+        raise ValueError(
+            "a score needs at least 2 rewards told where an arm in use was eligible, "
+            f"got {len(places)}"
+        )
+    return places, eligible[places]
+
+
+def _fixed_order(earned: FloatArray, eligible: Mask) -> IntArray:
+    """Return the arms by what each earns on average where it was eligible, highest first."""
+    often = eligible.sum(axis=0)
+    total = np.where(eligible, earned, 0.0).sum(axis=0)
+    average = np.divide(total, often, out=np.full(len(often), -np.inf), where=often > 0)
+    return np.argsort(-average, kind="stable")
+
+
+def _decide(chooser: Chooser, fallback: Fallback | None, rows: _Rows, eligible: Mask) -> Choice:
+    """Decide at every row among the arms eligible there, as the policy would."""
+    arm, gap = np.empty(len(rows.arms), dtype=np.intp), np.empty(len(rows.arms))
+    for places, among in chooser.groups(eligible):
+        columns = np.array(among.columns)
+        evidence = _Evidence(
+            belief=Belief(_some_arms(rows.posterior, places, columns), among.rules.width),
+            contexts=rows.contexts[places],
+            n_arms=len(columns),
+            seed=among.seed,
+            columns=among.columns,
+            smallest_gap_in_history=among.evidence(rows.contexts[places]).smallest_gap_in_history,
+        )
+        choice = among.rules.method.recommender.choose(evidence)
+        found = answer(fallback, choice, evidence)
+        arm[places], gap[places] = columns[found.arm], found.gap
+    return Choice(arm, gap)
+
+
+def _some_arms(posterior: Posterior, rows: IntArray | slice, columns: IntArray) -> Posterior:
+    """Return the posterior of some arms at some rows."""
+    covariance = posterior.covariance
+    if covariance is not None:
+        covariance = covariance[rows][:, columns[:, None], columns]
+    return posterior._replace(
+        mean=posterior.mean[rows][:, columns],
+        std=posterior.std[rows][:, columns],
+        information_gain=np.broadcast_to(posterior.information_gain, posterior.mean.shape[1:])[
+            columns
+        ],
+        covariance=covariance,
     )
-    return rules.method.recommender.choose(evidence)
 
 
 def _errors_of_averages(model: Model) -> FloatArray:

@@ -44,6 +44,14 @@ def read_seed(value: Any) -> int:
     return seed
 
 
+def file_version(model: Model, *, newer: bool) -> int:
+    """Return the format version that a file needs.
+
+    ``newer`` says whether it holds more than its model that release 0.1 would pass over.
+    """
+    return max(model.file_version, 2 if newer or model.observed.has_eligible else 1)
+
+
 def describe_rules(rules: Rules) -> dict[str, Any]:
     """Return the rules as plain values for a file's header."""
     return {

@@ -24,12 +24,14 @@ class Evidence(Protocol):
     """What a recommender may look at.
 
     ``contexts`` has shape (m, d), ``belief`` arrays (m, n_arms); ``seed`` is for rules that draw at
-    random.
+    random. ``columns`` are the places of these arms among all arms of the policy, of which some may
+    not be eligible.
     """
 
     contexts: FloatArray
     n_arms: int
     seed: int
+    columns: Sequence[int]
 
     @property
     def belief(self) -> Belief:
@@ -43,7 +45,8 @@ class ModelEvidence:
     """The evidence that a model gives at contexts of shape (m, d).
 
     ``arms`` are the model's indices of the arms to choose from; the look-back starts after
-    ``burn_in_end`` observations, and ``seed`` is for rules that draw at random.
+    ``burn_in_end`` observations, and ``seed`` is for rules that draw at random. ``columns`` are
+    places among the arms of a policy, by default those of all.
     """
 
     def __init__(
@@ -54,9 +57,11 @@ class ModelEvidence:
         width: Width,
         burn_in_end: int,
         seed: int,
+        columns: Sequence[int] | None = None,
     ) -> None:
         self.contexts = contexts
         self.n_arms = len(arms)
+        self.columns = range(len(arms)) if columns is None else columns
         self.seed = seed
         self._model = model
         self._arms = arms
@@ -186,7 +191,7 @@ class PosteriorSample(_ByBelief):
 
     def _pick(self, evidence: Evidence) -> IntArray:
         belief = evidence.belief
-        normals = context_normals(evidence.contexts, evidence.n_arms, evidence.seed)
+        normals = context_normals(evidence.contexts, evidence.columns, evidence.seed)
         return np.asarray((belief.mean + belief.half_width * normals).argmax(axis=-1))
 
 
@@ -220,15 +225,15 @@ def check_history(rule: Recommender, model: Model) -> None:
         )
 
 
-def context_normals(contexts: FloatArray, n_arms: int, seed: int) -> FloatArray:
-    """Return standard normal draws, shape (m, n_arms), each a hash of seed, context and arm."""
+def context_normals(contexts: FloatArray, arms: Sequence[int], seed: int) -> FloatArray:
+    """Return standard normal draws, contexts by arms, each a hash of seed, context and arm."""
     from scipy.special import ndtri  # slow to load, and most policies do without
 
     state = np.full(len(contexts), seed, dtype=np.uint64)
     for column in (contexts + 0.0).T:  # + 0.0 makes −0.0 and 0.0 the same context
         state = _scramble(_scramble(state) ^ np.ascontiguousarray(column).view(np.uint64))
-    arms = np.arange(1, n_arms + 1, dtype=np.uint64)
-    bits = _scramble(_scramble(state)[:, None] ^ _scramble(arms)[None, :])
+    numbers = np.array(arms, dtype=np.uint64) + np.uint64(1)
+    bits = _scramble(_scramble(state)[:, None] ^ _scramble(numbers)[None, :])
     uniform = ((bits >> np.uint64(11)) + 0.5) * 2.0**-53
     return np.asarray(ndtri(uniform))
 

@@ -84,6 +84,15 @@ class TableSchema:
         places = range(len(self.codings))
         return tuple(sorted(places, key=lambda place: self._is_category[place]))
 
+    def column_of(self, number: int) -> str:
+        """Return the name of the column that a number of a context comes from."""
+        names = [
+            self.columns[place]
+            for place in self._in_order
+            for _ in range(self.codings[place].width)
+        ]
+        return names[number]
+
     def encode_row(self, row: Sequence[Any], learning: bool) -> tuple[FloatArray, TableSchema]:
         """Return one context as numbers, shape (1, dimension), and the schema after it."""
         self._check_count(len(row))

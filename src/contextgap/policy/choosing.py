@@ -1,0 +1,96 @@
+"""Chooses arms at many contexts, block by block and with shortcuts, so that memory stays bounded.
+
+Where only some arms are eligible, rows with the same eligible arms are chosen for together: the
+answer is that for each row alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.eligible import Mask, groups
+from contextgap.models import Model
+from contextgap.policy import shortcut
+from contextgap.policy.state import Rules
+from contextgap.recommenders.history import Choice
+from contextgap.recommenders.rules import BoundedRule, ModelEvidence
+
+# Numbers in one block of kernel values; 2^22 of them are 32 MB.
+_BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Chooses among some arms of a policy, by its recommender.
+
+    ``active`` holds the model's indices of these arms, ``columns`` their places among all arms of
+    the policy. Arms chosen are places in ``active``.
+    """
+
+    model: Model
+    active: tuple[int, ...]
+    columns: tuple[int, ...]
+    rules: Rules
+    seed: int
+
+    def groups(self, eligible: Mask | None) -> Iterator[tuple[IntArray | slice, Chooser]]:
+        """Yield places of rows, and what chooses among the arms that are eligible there."""
+        if eligible is None:
+            yield slice(None), self
+            return
+        for places, columns in groups(eligible):
+            active = tuple(self.active[column] for column in columns)
+            yield places, replace(self, active=active, columns=tuple(columns.tolist()))
+
+    def evidence(self, rows: FloatArray) -> ModelEvidence:
+        """Return what the recommender sees."""
+        return ModelEvidence(
+            model=self.model,
+            contexts=rows,
+            arms=self.active,
+            width=self.rules.width,
+            burn_in_end=self.rules.burn_in * len(self.active),
+            seed=self.seed,
+            columns=self.columns,
+        )
+
+    def pick(self, rows: FloatArray) -> IntArray:
+        """Return the arms that ``choose`` chooses, without their gaps, which take longer."""
+        rule, model, active = self.rules.method.recommender, self.model, self.active
+        if not isinstance(rule, BoundedRule) or not shortcut.pays(rule, model, active):
+            return self.choose(rows).arm
+        picks = np.empty(len(rows), dtype=np.intp)
+        undecided: list[IntArray] = []
+        for block in self.blocks(len(rows)):
+            picks[block], left = shortcut.decided(
+                rule, model, active, self.rules.width, rows[block]
+            )
+            undecided.append(block.start + left)
+        if len(left := np.concatenate([*undecided, np.empty(0, dtype=np.intp)])):
+            picks[left] = self.choose(rows[left]).arm
+        return picks
+
+    def choose(self, rows: FloatArray) -> Choice:
+        """Return the arms chosen and their gaps."""
+        choices = [choice for _, choice, _ in self.decisions(rows)]
+        if not choices:
+            return Choice(np.empty(0, dtype=np.intp), np.empty(0))
+        arms: list[IntArray] = [choice.arm for choice in choices]
+        gaps: list[FloatArray] = [choice.gap for choice in choices]
+        return Choice(np.concatenate(arms), np.concatenate(gaps))
+
+    def decisions(self, rows: FloatArray) -> Iterator[tuple[slice, Choice, ModelEvidence]]:
+        """Yield blocks of rows, what is chosen there, and what it was chosen by."""
+        for block in self.blocks(len(rows)):
+            evidence = self.evidence(rows[block])
+            yield block, self.rules.method.recommender.choose(evidence), evidence
+
+    def blocks(self, rows: int) -> Iterator[slice]:
+        """Yield slices of rows for which there is memory enough."""
+        size = max(1, _BLOCK // max(1, len(self.model), len(self.active)))
+        for first in range(0, rows, size):
+            yield slice(first, first + size)
