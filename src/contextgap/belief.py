@@ -44,6 +44,12 @@ class Belief:
             vars(one)[name] = None if values is None else values[place].copy()
         return one
 
+    def told(self, sign: float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return mean, std, lower and upper of rewards as users tell them: −1 for costs."""
+        if sign > 0:
+            return self.mean, self.std, self.lower, self.upper
+        return -self.mean, self.std, -self.upper, -self.lower
+
     @cached_property
     def gap(self) -> FloatArray:
         """Highest upper bound of the other arms minus the own lower bound; 0 for a single arm.
@@ -165,7 +171,8 @@ class Decision:
     arms
         All arms, in the order of the arrays.
     mean, std, lower, upper, gap
-        What is believed about each arm; a gap bounds the simple regret of picking that arm.
+        What is believed about each arm's reward, or its cost where costs are told; a gap bounds the
+        simple regret of picking that arm.
     """
 
     arm: Label
@@ -180,9 +187,14 @@ class Decision:
     gap: FloatArray = field(repr=False)
 
     @classmethod
-    def of(cls, belief: Belief, arms: tuple[Label, ...], pick: int, reason: str) -> Decision:
-        """Return the decision for arm number ``pick`` of a belief at one context."""
-        arrays = (belief.mean, belief.std, belief.lower, belief.upper, belief.gap)
+    def of(
+        cls, belief: Belief, arms: tuple[Label, ...], pick: int, reason: str, sign: float = 1.0
+    ) -> Decision:
+        """Return the decision for arm number ``pick`` of a belief at one context.
+
+        The sign is −1 for users who tell costs.
+        """
+        arrays = (*belief.told(sign), belief.gap)
         for array in arrays:
             array.flags.writeable = False
         leader, challenger = arms[int(belief.leader)], arms[int(belief.challenger)]

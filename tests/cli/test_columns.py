@@ -102,3 +102,48 @@ def test_columns_that_are_no_context_are_warned_of(tmp_path):
     messy_log(tmp_path / "log.csv", count=60)
     text = learn(tmp_path)
     assert "warning: the column 'user' has another value in nearly every row, as an id has" in text
+
+
+def test_eligible_arms_and_a_safe_one(tmp_path):
+    frame = messy_log(tmp_path / "log.csv", count=120)
+    among = [arm if place % 3 == 0 else "a|b|never tried" for place, arm in enumerate(frame["arm"])]
+    frame.assign(among=among).to_csv(tmp_path / "log.csv")
+    safe = ["--fallback", "a", "--tolerance", "0.2"]
+    learn(tmp_path, "--exclude", "user", "--eligible", "among", *safe)
+    policy = cg.Policy.load(tmp_path / "p.cgap")
+    assert policy.fallback.arm == "a"
+    assert "among" not in policy.columns
+    assert "fallback" in call("show", tmp_path / "p.cgap").output
+    how = ["--eligible", "among", "--json"]
+    answers = json.loads(call("recommend", tmp_path / "p.cgap", tmp_path / "log.csv", *how).output)
+    for place in range(0, 120, 3):
+        assert answers[place]["arm"] == frame["arm"][place]
+    found = {answer["status"] for answer in answers}
+    assert found <= {"recommended", "bound_too_large", "outside", "no_fallback"}
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (["--fallback", "c"], "--fallback must be one of ['a', 'b'], got 'c'"),
+        (["--tolerance", "1"], "give that too"),
+        (["--eligible", "country"], "none of the arms ['a', 'b'] is eligible, got"),
+    ],
+)
+def test_mistakes_about_arms_are_named(tmp_path, more, text):
+    messy_log(tmp_path / "log.csv", count=30)
+    assert text in learn(tmp_path, *more, code=2)
+
+
+def test_costs_are_kept_low(tmp_path):
+    frame = messy_log(tmp_path / "log.csv")
+    frame.assign(reward=-frame["reward"]).to_csv(tmp_path / "costs.csv")
+    arms = []
+    for log, more in (("log.csv", []), ("costs.csv", ["--minimize"])):
+        how = ["--arm", "arm", "--reward", "reward", "--exclude", "user", "-o", tmp_path / "p.cgap"]
+        call("learn", tmp_path / log, *how, *more)
+        policy = cg.Policy.load(tmp_path / "p.cgap")
+        fresh = frame.assign(country=frame["country"].replace({"": None}))
+        arms.append(policy.recommend(fresh).tolist())
+    assert arms[0] == arms[1]

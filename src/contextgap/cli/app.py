@@ -9,6 +9,7 @@ import typer
 import contextgap
 from contextgap.cli import (
     export,
+    learn,
     policies,
     reproduce,
     run,
@@ -33,7 +34,7 @@ app.command("tune")(tune.tune_command)
 app.command("reproduce")(reproduce.reproduce_command)
 app.command("select")(selection.select_command)
 app.command("plan")(theory.plan_command)
-app.command("learn")(policies.learn_command)
+app.command("learn")(learn.learn_command)
 app.command("recommend")(policies.recommend_command)
 app.command("show")(policies.show_command)
 app.command("export")(export.export_command)

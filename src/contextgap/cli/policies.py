@@ -1,140 +1,41 @@
-"""Commands that make and use policies: learn, recommend, show."""
+"""Commands that use policies: recommend and show."""
 
 from __future__ import annotations
 
 import csv
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 import numpy as np
 import typer
 
-from contextgap.base.columns import Category, Columns, Cyclic, Kind, TableSchema
+from contextgap.base.columns import Cyclic, Kind, TableSchema
 from contextgap.base.components import Component
 from contextgap.base.saving import whole_file
-from contextgap.cli.problems import read_trials, split
+from contextgap.cli.problems import eligible_arms
 from contextgap.cli.terminal import (
     complaints,
-    noting_warnings,
     out,
     print_json,
     print_table,
     say_warning,
 )
-from contextgap.kernels import Gaussian
-from contextgap.learner import Learner
-from contextgap.methods import METHODS
-from contextgap.policy import Card, Policy
-from contextgap.problems.sheet import Sheet, read_sheet, to_number
-from contextgap.tuning import Tuning
-from contextgap.widths import PosteriorWidth
+from contextgap.policy import Card, Policy, Status
+from contextgap.problems.sheet import Sheet, read_sheet
 
 PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run wrote.")]
 ContextFile = Annotated[
     Path | None, typer.Option(help="A .csv or .parquet file of contexts that will be met.")
 ]
+EligibleColumn = Annotated[
+    str | None, typer.Option(help="Column with the arms eligible in each row, such as a|b.")
+]
 Separator = Annotated[
     str | None, typer.Option(help="Between the cells of a text file; a comma, in .tsv a tab.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-
-def learn_command(
-    log: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file, one trial per row.")],
-    arm: Annotated[str, typer.Option(help="Column with the arm tried.")],
-    reward: Annotated[str, typer.Option(help="Column with the reward it gave.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")],
-    context: Annotated[
-        str | None, typer.Option(help="Context columns, comma-separated; all others by default.")
-    ] = None,
-    exclude: Annotated[
-        str | None, typer.Option(help="Columns that are not context, such as ids.")
-    ] = None,
-    category: Annotated[
-        str | None, typer.Option(help="Columns of numbers that are only names, such as codes.")
-    ] = None,
-    cyclic: Annotated[
-        str | None, typer.Option(help="Columns that come back to where they began: hour=24.")
-    ] = None,
-    separator: Separator = None,
-    method: Annotated[
-        str, typer.Option(help=f"Its deployment rule is used: {', '.join(METHODS)}.")
-    ] = "auto",
-    bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
-    ] = None,
-    ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
-    scale: Annotated[float, typer.Option(help="Width of the intervals, in deviations.")] = 2.0,
-    propensity: Annotated[
-        str | None,
-        typer.Option(help="Column with the probability with which the logged arm was chosen."),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
-    json: Json = False,
-) -> None:
-    """Make a policy from logged trials."""
-    with complaints():
-        sheet = read_sheet(log, separator)
-        outcome = arm, reward, propensity
-        columns, arms, rewards = read_trials(sheet, split(context), split(exclude), *outcome)
-        given = _given_kinds(split(category) or [], split(cyclic) or [], columns)
-        table = sheet.table(columns, given)
-        chances = None if propensity is None else sheet.numbers([propensity])[:, 0]
-        try:
-            how = _settings(table, given, bandwidth, ridge)
-            learner = Learner(
-                sorted(set(arms)), method=method, width=PosteriorWidth(scale), seed=seed, **how
-            )
-            with noting_warnings():
-                learner.fit(table, arms, rewards)
-            policy = learner.freeze(learner.score(chances) if len(arms) > 1 else None)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{log}: {error}") from None
-        policy.save(output)
-    if json:
-        tuning = None if learner.tuning is None else learner.tuning.describe()
-        print_json({**_describe(policy), "tuning": tuning, "policy": str(output)})
-        return
-    _print_policy(f"learnt from {len(arms)} trials in {log.name}", policy)
-    if learner.tuning is not None:
-        _print_tuning(learner.tuning)
-    out.print(f"policy: {output}", soft_wrap=True)
-
-
-def _given_kinds(category: list[str], cyclic: list[str], columns: list[str]) -> dict[str, Kind]:
-    """Return the kinds of columns that the user named."""
-    given: dict[str, Kind] = {name: Category() for name in category}
-    for each in cyclic:
-        name, equals, period = each.partition("=")
-        if not equals or to_number(period) is None:
-            raise ValueError(f"--cyclic must be such as hour=24, got {each!r}")
-        given[name] = Cyclic(float(period))
-    for name in given:
-        if name not in columns:
-            raise ValueError(f"there is no context column {name!r}; there are {columns}")
-    return given
-
-
-def _settings(
-    table: Any, given: Mapping[str, Kind], bandwidth: float | None, ridge: float | None
-) -> dict[str, Any]:
-    """Return the user's settings with defaults filled in; no kernel if all is to be learnt."""
-    how = {"columns": Columns.from_table(table, **given)} if given else {}
-    if bandwidth is None and ridge is None:
-        return how
-    if given:
-        raise ValueError(
-            "scales are learnt where columns are named by --category or --cyclic; leave out "
-            "--bandwidth and --ridge"
-        )
-    kernel = Gaussian.from_contexts(table)
-    if bandwidth is not None:
-        kernel = replace(kernel, bandwidth=bandwidth)
-    return {"kernel": kernel, "ridge": ridge, "prior_mean": "auto"}
 
 
 def recommend_command(
@@ -148,6 +49,7 @@ def recommend_command(
     bounds: Annotated[
         bool, typer.Option(help="Whether to bound each arm's regret, which takes longer.")
     ] = True,
+    eligible: EligibleColumn = None,
     separator: Separator = None,
     json: Json = False,
 ) -> None:
@@ -156,11 +58,15 @@ def recommend_command(
         rule = Policy.load(policy)
         sheet = read_sheet(contexts, separator)
         rows = _contexts_in(sheet, rule)
-        arms = rule.recommend(rows).tolist()
+        among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms)
+        arms = rule.recommend(rows, arms=among).tolist()
         answers = [{"arm": arm if isinstance(arm, int) else str(arm)} for arm in arms]
+        if rule.fallback is not None:
+            for answer, status in zip(answers, rule.status(rows, arms=among), strict=True):
+                answer |= {"status": Status(status).name.lower()}
         kind = "left out"
         if bounds:
-            certificate = rule.certificate(rows)
+            certificate = rule.certificate(rows, arms=among)
             kind = kind_of_bounds(certificate.probability)
             for answer, bound in zip(answers, certificate.bound.tolist(), strict=True):
                 answer |= {"regret_bound": bound, "bound": kind}
@@ -204,12 +110,13 @@ def show_command(policy: PolicyFile, json: Json = False) -> None:
     with complaints():
         rule = Policy.load(policy)
     if json:
-        print_json(_describe(rule))
+        print_json(described(rule))
         return
-    _print_policy(str(policy), rule)
+    print_policy(str(policy), rule)
 
 
-def _describe(policy: Policy) -> dict[str, Any]:
+def described(policy: Policy) -> dict[str, Any]:
+    """Return what a policy holds, for machines."""
     return {
         "arms": list(policy.arms),
         "observations": {str(arm): count for arm, count in policy.counts.items()},
@@ -223,6 +130,7 @@ def _describe(policy: Policy) -> dict[str, Any]:
         "kinds": policy.kinds and {name: each.describe() for name, each in policy.kinds.items()},
         "bounds": kind_of_bounds(policy.probability),
         "card": policy.card.describe() if has_card(policy) else None,
+        "fallback": None if policy.fallback is None else policy.fallback.describe(),
     }
 
 
@@ -231,7 +139,8 @@ def _short(part: Component) -> str:
     return re.sub(r"\d+\.\d+(e-?\d+)?", lambda number: f"{float(number[0]):.4g}", str(part))
 
 
-def _print_policy(title: str, policy: Policy) -> None:
+def print_policy(title: str, policy: Policy) -> None:
+    """Print what a policy holds."""
     rows: list[list[Any]] = [
         ["deploys by", type(policy.method.recommender).__name__],
         ["method", policy.method.name],
@@ -242,6 +151,10 @@ def _print_policy(title: str, policy: Policy) -> None:
         ["context", _columns_in_words(policy)],
         ["bounds", kind_of_bounds(policy.probability)],
     ]
+    if policy.fallback is not None:
+        safe, most = policy.fallback.arm, policy.fallback.tolerance
+        when = "outside what was seen" if most is None else f"outside, or bound above {most:g}"
+        rows.append(["fallback", f"{safe} ({when})"])
     shown = [[name, f"{x:.4g}" if isinstance(x, float) else x] for name, x in rows]
     print_table(title, ["", "value"], shown)
     counts = policy.counts
@@ -276,15 +189,6 @@ def print_card(card: Card) -> None:
     out.print(f"from {card.looked_at} of {card.rewards} rewards, each left out in turn")
     for warning in card.warnings:
         say_warning(warning, out)
-
-
-def _print_tuning(tuning: Tuning) -> None:
-    rows = []
-    for each in tuning.candidates:
-        mark = "chosen" if each.name == tuning.chosen else ""
-        rows.append([each.name, each.advantage, f"{100 * each.explained:.1f} %", mark])
-    print_table("models tried", ["model", "nats", "explained", ""], rows)
-    out.print(f"{tuning.chosen}: {tuning.reason}", markup=False)
 
 
 def read_contexts(policy: Policy, path: Path) -> Any:

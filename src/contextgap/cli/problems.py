@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,3 +114,20 @@ def _whole_numbers(arms: list[str]) -> list[Any]:
     if all(arm.lstrip("-").isdecimal() and str(int(arm)) == arm for arm in set(arms)):
         return [int(arm) for arm in arms]
     return list(arms)
+
+
+def eligible_arms(sheet: Sheet, column: str, arms: Sequence[Any]) -> list[list[Any]]:
+    """Return the arms eligible in each row of a table, whose cells are such as a|b.
+
+    Arms that were never tried are passed over.
+    """
+    by_text, found = {str(arm): arm for arm in arms}, []
+    for place, cell in zip(sheet.places, sheet.cells_of(column), strict=True):
+        listed = [each.strip() for each in str(cell or "").split("|")]
+        found.append([by_text[each] for each in listed if each in by_text])
+        if not found[-1]:
+            raise ValueError(
+                f"{sheet.path}, {place}, column {column!r}: none of the arms {list(by_text)} is "
+                f"eligible, got {cell!r}"
+            )
+    return found

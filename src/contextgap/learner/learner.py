@@ -37,7 +37,7 @@ from contextgap.models import Eligible, Follower, Model, new_model, refitted_mod
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.ranking import Ranked
-from contextgap.policy.state import Rules
+from contextgap.policy.state import Rules, read_costs
 from contextgap.recommenders.rules import check_history
 from contextgap.tuning import Tuning, learn
 from contextgap.widths import Width
@@ -94,6 +94,9 @@ class Learner:
     columns
         What the columns of contexts hold, as ``Columns`` or a mapping; by default told from the
         first table. Columns that are not named are left out of contexts.
+    reward
+        ``"minimize"`` if what is told are costs, times or errors, to be kept low: what is believed
+        is then said of them too, with their own sign. ``"maximize"`` by default.
 
     Examples
     --------
@@ -121,15 +124,18 @@ class Learner:
         sharing: float | None = None,
         features: Any = None,
         columns: Columns | Mapping[str, Any] | None = None,
+        reward: str = "maximize",
     ) -> None:
         labels = read_labels(arms)
         self._features = read_features(features, labels)
         start = read_settings(
             len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, self._features
         )
-        self._rules = Rules(read_method(method), start.width, start.burn_in)
+        self._rules = Rules(
+            read_method(method), start.width, start.burn_in, costs=read_costs(reward)
+        )
         self._model = new_model(
-            start.kernel, start.ridge, len(labels), start.prior_mean, start.alike
+            start.kernel, start.ridge, len(labels), self._signed(start.prior_mean), start.alike
         )
         self._alone = start.alone
         check_history(self._rules.method.recommender, self._model)
@@ -193,7 +199,7 @@ class Learner:
     @property
     def prior_mean(self) -> float:
         """The mean reward believed where nothing was observed, as a number."""
-        return self._model.prior()
+        return self._rules.sign * self._model.prior()
 
     @property
     def counts(self) -> dict[Label, int]:
@@ -304,7 +310,7 @@ class Learner:
             warn_of_doubts(contexts, intake.schema.columns, values)
         state = self._state()
         try:
-            self._take_in(intake, places, values, said)
+            self._take_in(intake, places, self._rules.sign * values, said)
         except BaseException:
             self._restore(state)
             raise
@@ -397,7 +403,7 @@ class Learner:
         moment.rng = copy.deepcopy(self._rng)
         pick, reason = self._pick(moment)
         labels = tuple(self._labels[i] for i in view.active)
-        return Decision.of(moment.belief, labels, pick, reason)
+        return Decision.of(moment.belief, labels, pick, reason, self._rules.sign)
 
     @in_turn
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
@@ -628,6 +634,9 @@ class Learner:
             if self._kernel_given and intake.schema.layout is not None:
                 check_categories(self.kernel, intake.schema.layout.categories)
         return intake
+
+    def _signed(self, prior_mean: float | str) -> float | str:
+        return prior_mean if isinstance(prior_mean, str) else self._rules.sign * prior_mean
 
     def _place(self, label: Any) -> int:
         try:

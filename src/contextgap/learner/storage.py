@@ -50,7 +50,9 @@ def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
         header["pending_eligible"] = eligible
     contexts = np.array([x for _, x in waiting]).reshape(len(waiting), schema.dimension or 0)
     arrays = {**model.arrays(), "pending": contexts}
-    files.write(path, "learner", header, arrays, file_version(model, newer=said))
+    files.write(
+        path, "learner", header, arrays, file_version(model, schema, learner._rules, newer=said)
+    )
 
 
 def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from contextgap.base import checks
@@ -53,13 +53,14 @@ class Card:
     error_of_averages
         The same for each arm's average reward.
     value
-        Average reward that the policy would earn at contexts like the logged ones.
+        Average reward that the policy would earn at contexts like the logged ones; the average
+        cost, as below, where costs are told.
     best_single_arm
         The arm that would earn most if it were always chosen.
     best_single
         What it would earn; where it was not eligible, the next best by average stands in for it.
     gain
-        The value of the policy minus that of the best single arm.
+        How much better the policy is than the best single arm.
     logged
         Average of the logged rewards.
     estimator
@@ -93,6 +94,19 @@ class Card:
         if self.error_of_averages == 0:
             return 0.0
         return 1.0 - (self.error / self.error_of_averages) ** 2
+
+    def of_costs(self) -> Self:
+        """Return the card of a policy whose rewards are costs: values are what it would cost."""
+
+        def cost(reward: Estimate) -> Estimate:
+            return Estimate(-reward.value, reward.error)
+
+        return replace(
+            self,
+            value=cost(self.value),
+            best_single=cost(self.best_single),
+            logged=cost(self.logged),
+        )
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the card for people: pairs of a name and a text."""

@@ -135,7 +135,7 @@ class Policy:
     @property
     def prior_mean(self) -> float:
         """The mean reward believed where nothing was observed."""
-        return self._model.prior()
+        return self._rules.sign * self._model.prior()
 
     @property
     def probability(self) -> float | None:
@@ -236,7 +236,8 @@ class Policy:
             else:
                 reason = f"fallback: {why}"
         labels = tuple(self.arms[column] for column in chooser.columns)
-        return Decision.of(evidence.belief.row(0), labels, int(found.arm[0]), reason)
+        belief = evidence.belief.row(0)
+        return Decision.of(belief, labels, int(found.arm[0]), reason, self._rules.sign)
 
     def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
         """Return all eligible arms at one context, best first, each with what is believed of it.
@@ -264,7 +265,8 @@ class Policy:
         bounds[best.arm[0]] = _bounds(best.gap)[0]  # a look-back's is that of an earlier step
         order = [evidence.columns[int(found.arm[0])] for found, evidence in answers]
         places = [columns.index(column) for column in order]
-        return ranked([self.arms[column] for column in order], belief, bounds, places)
+        labels = [self.arms[column] for column in order]
+        return ranked(labels, belief, bounds, places, self._rules.sign)
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.
@@ -467,7 +469,8 @@ class Policy:
         }
         if self._fallback is not None:
             header["fallback"] = self._fallback.describe()
-        version = file_version(self._model, newer=self._fallback is not None)
+        newer = self._fallback is not None
+        version = file_version(self._model, self._schema, self._rules, newer=newer)
         files.write(path, "policy", header, self._model.arrays(), version)
 
     @classmethod
@@ -527,7 +530,8 @@ class Policy:
         return Policy(**{**parts, **changes})
 
     def _score(self, propensities: Any) -> Card:
-        return score(self._chooser, self.arms, self._fallback, self.probability, propensities)
+        card = score(self._chooser, self.arms, self._fallback, self.probability, propensities)
+        return card.of_costs() if self._rules.costs else card
 
     def _answers(
         self, rows: FloatArray, eligible: Mask | None

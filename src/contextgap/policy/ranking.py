@@ -19,7 +19,7 @@ class Ranked:
     arm
         Its label.
     mean, std, lower, upper
-        What is believed about its reward.
+        What is believed about its reward, or its cost where costs are told.
     bound
         A bound on the simple regret of deploying it: max(0, its gap among the eligible arms).
     """
@@ -33,10 +33,14 @@ class Ranked:
 
 
 def ranked(
-    arms: Sequence[Label], belief: Belief, bounds: FloatArray, places: Sequence[int]
+    arms: Sequence[Label],
+    belief: Belief,
+    bounds: FloatArray,
+    places: Sequence[int],
+    sign: float,
 ) -> tuple[Ranked, ...]:
     """Return arms in order; ``places`` says where each is in the belief and the bounds."""
-    columns = (belief.mean, belief.std, belief.lower, belief.upper, bounds)
+    columns = (*belief.told(sign), bounds)
     return tuple(
         Ranked(arm, *(float(column[place]) for column in columns))
         for arm, place in zip(arms, places, strict=True)

@@ -20,13 +20,27 @@ class Rules:
     """The settings that learner and policy share; ``burn_in`` counts pulls per arm.
 
     ``hindsight`` says whether kernel, ridge or prior mean were chosen after seeing rewards, so that
-    bounds are no longer guaranteed.
+    bounds are no longer guaranteed. ``costs`` says that users tell costs, to be kept low; inside,
+    a reward is minus a cost.
     """
 
     method: Method
     width: Width
     burn_in: int
     hindsight: bool = False
+    costs: bool = False
+
+    @property
+    def sign(self) -> float:
+        """What turns rewards as users tell them into rewards, and back."""
+        return -1.0 if self.costs else 1.0
+
+
+def read_costs(reward: Any) -> bool:
+    """Return whether rewards are costs."""
+    if reward not in ("maximize", "minimize"):
+        raise ValueError(f'reward must be "maximize" or "minimize", got {reward!r}')
+    return bool(reward == "minimize")
 
 
 def read_truth(name: str, value: Any) -> bool:
@@ -44,12 +58,13 @@ def read_seed(value: Any) -> int:
     return seed
 
 
-def file_version(model: Model, *, newer: bool) -> int:
+def file_version(model: Model, schema: ContextSchema, rules: Rules, *, newer: bool) -> int:
     """Return the format version that a file needs.
 
-    ``newer`` says whether it holds more than its model that release 0.1 would pass over.
+    ``newer`` says whether it holds more that release 0.1 would pass over.
     """
-    return max(model.file_version, 2 if newer or model.observed.has_eligible else 1)
+    newer = newer or model.observed.has_eligible or schema.table is not None or rules.costs
+    return max(model.file_version, 2 if newer else 1)
 
 
 def describe_rules(rules: Rules) -> dict[str, Any]:
@@ -59,6 +74,7 @@ def describe_rules(rules: Rules) -> dict[str, Any]:
         "width": rules.width.describe(),
         "burn_in": rules.burn_in,
         "hindsight": rules.hindsight,
+        **({"costs": True} if rules.costs else {}),
     }
 
 
@@ -68,7 +84,8 @@ def restore_rules(header: dict[str, Any]) -> Rules:
     if not (isinstance(method, Method) and isinstance(width, Width)):
         raise ValueError("method or width has the wrong type")
     burn_in = checks.whole("burn_in", header["burn_in"], least=0)
-    return Rules(method, width, burn_in, read_truth("hindsight", header["hindsight"]))
+    hindsight = read_truth("hindsight", header["hindsight"])
+    return Rules(method, width, burn_in, hindsight, read_truth("costs", header.get("costs", False)))
 
 
 def describe_state(

@@ -62,7 +62,10 @@ class Sheet:
         cells = [None if _is_empty(cell) else cell for cell in self.cells_of(name)]
         text = kind is None and all(to_number(cell) is None for cell in cells if cell is not None)
         if text or isinstance(kind, Category | Date):
-            return [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+            words = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+            if {str(word).lower() for word in words if word is not None} <= set(_TRUTHS):
+                return [_TRUTHS.get(str(word).lower()) for word in words]
+            return words
         values: list[float] = []
         for place, cell in zip(self.places, cells, strict=True):
             value = math.nan if _is_gap(cell) else to_number(cell)
@@ -99,6 +102,7 @@ class Sheet:
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_TRUTHS = {"true": True, "false": False}
 _GAPS = ("", "na", "n/a", "nan", "none", "null")
 
 
