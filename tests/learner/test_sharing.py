@@ -156,10 +156,60 @@ def test_a_new_arm_starts_from_what_its_neighbours_taught(tmp_path):
 def test_features_come_as_mappings_frames_rows_or_numbers():
     rows = {"a": [1.0, 2.0], "b": [3.0, 4.0]}
     frame = pd.DataFrame({"dose": [3.0, 1.0], "heat": [4.0, 2.0]}, index=["b", "a"])
-    given = [cg.Learner(["a", "b"], features=x)._features for x in (rows, frame, [[1, 2], [3, 4]])]
+    given = [
+        cg.Learner(["a", "b"], features=x)._features.rows for x in (rows, frame, [[1, 2], [3, 4]])
+    ]
     for each in given:
         np.testing.assert_array_equal(each, [[1, 2], [3, 4]])
-    np.testing.assert_array_equal(cg.Learner(2, features=[5, 6])._features, [[5], [6]])
+    np.testing.assert_array_equal(cg.Learner(2, features=[5, 6])._features.rows, [[5], [6]])
+
+
+def test_features_may_be_categories_and_missing(tmp_path):
+    drugs = {
+        "a": {"drug": "x", "dose": 1.0, "coated": True},
+        "b": {"drug": "x", "dose": 2.0, "coated": False},
+        "c": {"drug": "y", "dose": None, "coated": True},
+    }
+    frame = pd.DataFrame(drugs).T
+    learner = cg.Learner(["a", "b", "c"], features=drugs, kernel=cg.Gaussian(1.0))
+    by_frame = cg.Learner(["a", "b", "c"], features=frame, kernel=cg.Gaussian(1.0))
+    np.testing.assert_array_equal(learner._features.rows, by_frame._features.rows)
+    alike = learner._model.alike
+    # dose, where it is missing, drug, coated
+    one_column_per_level = np.array(
+        [[1.0, 0, 1, 0, 1, 0], [2.0, 0, 1, 0, 0, 1], [1.5, 1, 0, 1, 1, 0]]
+    ) * np.sqrt([1, 1, 0.5, 0.5, 0.5, 0.5])
+    widths = np.repeat(alike.bandwidths, [1, 1, 2, 2])
+    np.testing.assert_allclose(
+        alike.similar, cg.Gaussian(widths)(one_column_per_level, one_column_per_level)
+    )
+    learner.tell([[0.0]] * 3, ["a", "b", "c"], [1.0, 2.0, 3.0])
+    learner.save(tmp_path / "l.cgap")
+    again = cg.Learner.load(tmp_path / "l.cgap")
+    for each in (learner, again):
+        each.add_arm("d", features={"drug": "z", "dose": 1.0, "coated": None or False})
+        each.add_arm("e", features={"drug": "z", "dose": 1.0, "coated": False})
+        assert each._model.alike.similar[3, 4] == 1
+        with pytest.raises(TypeError, match="features must have a number in column 'dose'"):
+            each.add_arm("f", features={"drug": "z", "dose": "much", "coated": False})
+    np.testing.assert_array_equal(again.decide([0.0]).mean, learner.decide([0.0]).mean)
+
+
+def test_categories_of_arms_are_learnt_from():
+    rng = np.random.default_rng(0)
+    arms = [f"arm {place}" for place in range(12)]
+    material = ["steel", "wood", "glass"]
+    features = {arm: [material[place % 3]] for place, arm in enumerate(arms)}
+    contexts = rng.uniform(-1, 1, size=(150, 1))
+    tried = rng.integers(12, size=150)
+    rewards = np.sin(2 * contexts[:, 0] + 2 * (tried % 3)) + 0.05 * rng.normal(size=150)
+    described = cg.Learner(arms, features=features)
+    described.fit(contexts, [arms[place] for place in tried], rewards)
+    assert described.tuning.chosen == "shared"
+    fresh = np.linspace(-1, 1, 50)[:, None]
+    best = np.sin(2 * fresh + 2 * np.arange(3)).argmax(axis=1)
+    found = [arms.index(arm) % 3 for arm in described.recommend(fresh)]
+    assert np.mean(found == best) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -168,8 +218,10 @@ def test_features_come_as_mappings_frames_rows_or_numbers():
         ({"a": [1.0]}, "'b' has none"),
         ({"a": [1.0], "b": [2.0], "c": [3.0]}, "'c' is not an arm"),
         ({"a": [1.0], "b": [2.0, 3.0]}, "equally many"),
-        ({"a": [1.0], "b": [float("nan")]}, "finite"),
+        ({"a": [1.0], "b": [float("inf")]}, "finite"),
         ({"a": ["x"], "b": [1.0]}, "number"),
+        ({"a": {"x": 1.0}, "b": {"y": 1.0}}, "features lack 'x'"),
+        ({"a": [1.0], "b": [[]]}, "features must be"),
         ([[1.0]], "a row for each of 2 arms"),
         ("ab", "must map every arm"),
         (3, "must map every arm"),
@@ -316,7 +368,7 @@ def test_bounds_on_differences_keep_their_promise(rng):
 def test_a_file_whose_features_disagree_is_refused(tmp_path):
     learner = cg.Learner(3, kernel=cg.Gaussian(1.0), features=[[0.0], [1.0], [2.0]])
     learner.tell([0.5], 1, 1.0)
-    learner._features[0] = 9.0
+    learner._features.rows[0] = 9.0
     learner.save(tmp_path / "l.cgap")
     with pytest.raises(FileFormatError, match="features of the arms are not those"):
         cg.Learner.load(tmp_path / "l.cgap")

@@ -9,7 +9,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 import contextgap as cg
+from contextgap.base.columns import Layout
 from contextgap.kernels import Constant
+from contextgap.kernels.columns import Spread
+from contextgap.models import Features
 from contextgap.tuning import learn
 from contextgap.tuning.criteria import evidence, leave_one_out
 from contextgap.tuning.sample import _most_each, looked_at
@@ -51,7 +54,35 @@ def test_slopes_are_those_of_finite_differences(kernel, criterion):
     np.testing.assert_allclose(slope, numeric, atol=1e-4 * np.abs(slope).max())
 
 
-@pytest.mark.parametrize("features", [None, np.array([[0.0, 3.0], [1.0, 5.0], [4.0, 3.5]])])
+@pytest.mark.parametrize("kind", [cg.Gaussian, cg.Matern])
+def test_slopes_of_tied_bandwidths_are_those_of_finite_differences(kind):
+    rng = np.random.default_rng(2)
+    contexts = [
+        np.column_stack([rng.normal(size=(20, 3)), rng.integers(4, size=20)]) for _ in range(2)
+    ]
+    spread = Spread.of(contexts, Layout((0, 1, 1, 2), 1))
+    assert spread.tied == (0, 1, 1, 2, 2, 2, 2)
+    columns = [spread.columns(x) for x in contexts]
+    trend = cg.Linear(unit=(1.0,) * 7)
+    terms = Terms(kind((1.0,) * 7), trend, offset=1.0, tied=spread.tied)
+    search = Search(terms, columns, [rng.normal(size=20) for _ in range(2)], "evidence")
+    start = search.start(-0.5, 0.01)
+    assert len(start) == 6  # three bandwidths, slope, offset, ratio
+    theta = start + 0.1 * rng.normal(size=6)
+    slope = search.loss_and_slope(theta)[1]
+    numeric = approx_fprime(theta, lambda x: search.loss_and_slope(x)[0], 1e-6)
+    np.testing.assert_allclose(slope, numeric, atol=1e-4 * np.abs(slope).max())
+    found = spread.of_codes(search.scales(theta).kernel)
+    codes, wanted = np.vstack(contexts), np.vstack(columns)
+    np.testing.assert_allclose(
+        found(codes, codes), search.scales(theta).kernel(wanted, wanted), atol=1e-12
+    )
+
+
+FEATURES = np.array([[0.0, 3.0], [1.0, 5.0], [4.0, 3.0]])
+
+
+@pytest.mark.parametrize("features", [None, Features(FEATURES), Features(FEATURES, categories=1)])
 @pytest.mark.parametrize("kernel", [KERNELS[0], KERNELS[7], KERNELS[10]], ids=str)
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
 def test_slopes_of_arms_that_share_are_those_of_finite_differences(kernel, criterion, features):

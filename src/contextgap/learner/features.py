@@ -1,4 +1,4 @@
-"""Features of arms, as users give them: a row of numbers for each arm."""
+"""Features of arms, as users give them: a row for each arm."""
 
 from __future__ import annotations
 
@@ -9,21 +9,85 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.checks import finite_vector
+from contextgap.base.columns import TableSchema
 from contextgap.base.labels import Label
-from contextgap.kernels import Gaussian
+from contextgap.models import Features
 
 _HINT = 'features must map every arm to its numbers, such as {"A": [1.0, 0.2], "B": [2.0, 0.1]}'
 
 
-def read_features(features: Any, labels: Sequence[Label]) -> FloatArray | None:
+class ArmFeatures:
+    """Features of arms as users give them, and as numbers.
+
+    Like contexts they may have categories and gaps; ``table`` says how these become numbers, None
+    if all features are numbers.
+    """
+
+    def __init__(self, cells: Sequence[Sequence[Any]], names: Sequence[str]) -> None:
+        columns = [list(column) for column in zip(*cells, strict=True)]
+        self.names = tuple(names)
+        self.table = TableSchema.inferred(names, columns)
+        if self.table is None:
+            self.rows = np.array([read_row(row) for row in cells])
+        else:
+            self.rows, self.table = self.table.encode(columns, learning=True)
+
+    @property
+    def numbers(self) -> Features:
+        """The features as numbers."""
+        return Features(self.rows, 0 if self.table is None else self.table.layout.categories)
+
+    def row_of(self, features: Any) -> FloatArray:
+        """Return the features of a new arm as numbers, and remember its levels."""
+        cells = _cells(features, self.names)
+        if len(cells) != len(self.names):
+            raise ValueError(
+                f"features must be {len(self.names)} numbers, as for the other arms, "
+                f"got {len(cells)}"
+            )
+        if self.table is None:
+            return read_row(cells)
+        try:
+            rows, self.table = self.table.encode_row(cells, learning=True)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"features {error}") from None
+        return np.asarray(rows[0])
+
+    def add(self, row: FloatArray) -> None:
+        """Take in the features of a new arm."""
+        self.rows = np.vstack([self.rows, row])
+
+    def describe(self) -> dict[str, Any]:
+        """Return the features as plain values for a file's header."""
+        described: dict[str, Any] = {"features": self.rows.tolist()}
+        if self.table is not None:
+            described["feature_columns"] = self.table.describe()
+        return described
+
+    @classmethod
+    def restored(cls, header: Mapping[str, Any], labels: Sequence[Label]) -> ArmFeatures | None:
+        """Reverse ``describe``."""
+        found = read_features(header.get("features"), labels)
+        if found is not None and "feature_columns" in header:
+            found.table = TableSchema.restored(header["feature_columns"])
+            found.names = found.table.columns
+            if found.table.dimension != found.rows.shape[1]:
+                raise ValueError("the features of the arms are not what their columns say")
+        return found
+
+
+def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
     """Return one row per arm, from a mapping, a DataFrame indexed by arm, or rows in their order.
 
     None stays None.
     """
     if features is None:
         return None
+    names: list[str] | None = None
     if hasattr(features, "index") and hasattr(features, "to_numpy"):
-        features = dict(zip(features.index, features.to_numpy().tolist(), strict=True))
+        names = [str(name) for name in features.columns]
+        rows = features.astype(object).to_numpy().tolist()
+        features = dict(zip(features.index, rows, strict=True))
     if isinstance(features, Mapping):
         missing = [label for label in labels if label not in features]
         if missing or len(features) > len(labels):
@@ -38,23 +102,33 @@ def read_features(features: Any, labels: Sequence[Label]) -> FloatArray | None:
         raise TypeError(f"{_HINT}, got {type(features).__name__}")
     if len(features) != len(labels):
         raise ValueError(f"features must have a row for each of {len(labels)} arms")
-    rows = [read_row(row) for row in features]
-    if len({len(row) for row in rows}) != 1:
+    if isinstance(features[0], Mapping):
+        names = [str(name) for name in features[0]]
+    cells = [_cells(row, names) for row in features]
+    if len({len(row) for row in cells}) != 1:
         raise ValueError("features must be equally many for all arms")
-    return np.array(rows)
+    try:
+        return ArmFeatures(cells, names or [str(place) for place in range(len(cells[0]))])
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        raise type(error)(text if text.startswith("features") else f"features {text}") from None
+
+
+def _cells(features: Any, names: Sequence[str] | None) -> list[Any]:
+    """Return the features of one arm; a number or a word alone counts as a row of one."""
+    if isinstance(features, Mapping):
+        lacking = [name for name in names or () if name not in features]
+        if lacking:
+            raise ValueError(f"features lack {lacking[0]!r} in {dict(features)}")
+        return [features[name] for name in names or features]
+    if isinstance(features, str) or np.ndim(features) == 0:
+        return [features]
+    cells = features.tolist() if isinstance(features, np.ndarray) else list(features)
+    if not cells:
+        raise ValueError("features must be at least one number for each arm")
+    return cells
 
 
 def read_row(features: Any) -> FloatArray:
-    """Return the features of one arm; a number alone counts as a row of one."""
-    row = finite_vector("features", [features] if np.isscalar(features) else features)
-    if not len(row):
-        raise ValueError("features must be at least one number for each arm")
-    return row
-
-
-def usual_bandwidths(features: FloatArray) -> tuple[float, ...]:
-    """Return bandwidths for features before any are learnt: √p standard deviations over arms."""
-    if len(features) < 2:
-        return (1.0,) * int(features.shape[1])
-    found = np.asarray(Gaussian.from_contexts(features).bandwidth, dtype=np.float64)
-    return tuple(float(width) for width in found.reshape(-1))
+    """Return the features of one arm, all of them numbers."""
+    return finite_vector("features", features)

@@ -25,7 +25,7 @@ from contextgap.belief import Decision
 from contextgap.explorers import Explorer, Moment, any_context, choose_context, explore
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
-from contextgap.learner.features import read_features, read_row
+from contextgap.learner.features import read_features
 from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes, read_told_eligible
 from contextgap.learner.settings import read_settings
@@ -87,8 +87,9 @@ class Learner:
         If no kernel is given it is learnt with the other scales, and used where it is clearly
         better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
     features
-        Numbers that describe each arm, such as a dose or a temperature: a mapping from arms to
-        rows, a DataFrame indexed by arm, or rows in the order of ``arms``. Arms with similar
+        What describes each arm, such as a dose or a material: a mapping from arms to rows, a
+        DataFrame indexed by arm, or rows in the order of ``arms``. Text and truth values are
+        categories, and cells may be missing, as in tables of contexts. Arms with similar
         features then share what they learn, ``sharing`` being the correlation of arms with the
         same features (0.9 by default where a kernel is given).
     columns
@@ -128,8 +129,9 @@ class Learner:
     ) -> None:
         labels = read_labels(arms)
         self._features = read_features(features, labels)
+        numbers = None if self._features is None else self._features.numbers
         start = read_settings(
-            len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, self._features
+            len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, numbers
         )
         self._rules = Rules(
             read_method(method), start.width, start.burn_in, costs=read_costs(reward)
@@ -372,7 +374,7 @@ class Learner:
             kernel,
             criterion,
             alone=self._alone,
-            features=self._features,
+            features=None if self._features is None else self._features.numbers,
             layout=self._schema.layout,
         )
         self._model = refitted_model(
@@ -546,7 +548,7 @@ class Learner:
         if self._features is None or row is None:
             self._model.add_arm()
         else:
-            self._features = np.vstack([self._features, row])
+            self._features.add(row)
             self._model.add_arm(row.tolist())
 
     @in_turn
@@ -651,12 +653,7 @@ class Learner:
             raise ValueError(f"features must be given for all arms or for none; {label!r} {told}")
         if self._features is None:
             return None
-        row, count = read_row(features), self._features.shape[1]
-        if len(row) != count:
-            raise ValueError(
-                f"features must be {count} numbers, as for the other arms, got {len(row)}"
-            )
-        return row
+        return self._features.row_of(features)
 
     def _ask_from(self, pool: Any, arms: Any) -> tuple[Any, Label]:
         intake = self._read(pool, called="pool")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Gaussian, Kernel
-from contextgap.learner.features import usual_bandwidths
-from contextgap.models import Alike
+from contextgap.models import Alike, Features
 from contextgap.policy.state import read_prior_mean
 from contextgap.widths import PosteriorWidth, Width
 
@@ -44,7 +42,7 @@ def read_settings(
     burn_in: Any,
     retune: Any,
     sharing: Any,
-    features: FloatArray | None,
+    features: Features | None,
 ) -> Settings:
     """Return a learner's settings; None means that a setting was not given."""
     burn_in = checks.whole("burn_in", burn_in, least=0)
@@ -87,11 +85,12 @@ def read_settings(
     )
 
 
-def _alike(sharing: float | None, features: FloatArray | None) -> Alike:
+def _alike(sharing: float | None, features: Features | None) -> Alike:
+    sharing = _ALIKE if sharing is None else sharing
     if features is None:
-        return Alike(_ALIKE if sharing is None else sharing)
-    rows = tuple(map(tuple, features.tolist()))
-    return Alike(_ALIKE if sharing is None else sharing, rows, usual_bandwidths(features))
+        return Alike(sharing)
+    rows = tuple(map(tuple, features.rows.tolist()))
+    return Alike(sharing, rows, tuple(features.usual_bandwidths.tolist()), features.categories)
 
 
 def _check_left_out(**settings: Any) -> None:

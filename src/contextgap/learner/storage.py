@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from contextgap.base import checks, files
-from contextgap.learner.features import read_features
+from contextgap.learner.features import ArmFeatures
 from contextgap.models import Eligible, check_floats
 from contextgap.policy.state import (
     describe_rules,
@@ -43,7 +43,7 @@ def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
         "next_tune": learner._next_tune,
         "kernel_given": learner._kernel_given,
         "alone": learner._alone,
-        "features": None if learner._features is None else learner._features.tolist(),
+        **({"features": None} if learner._features is None else learner._features.describe()),
         "tuning": None if learner._tuning is None else learner._tuning.describe(),
     }
     if said := any(each is not None for each in eligible):
@@ -74,7 +74,7 @@ def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
         learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
         # Files of release 0.1 know nothing about arms that share.
         learner._alone = read_truth("alone", header.get("alone", learner._kernel_given))
-        learner._features = read_features(header.get("features"), labels)
+        learner._features = ArmFeatures.restored(header, labels)
         told = model.settings().get("features", header.get("features"))
         if told != header.get("features"):
             raise ValueError("the features of the arms are not those that the model has")

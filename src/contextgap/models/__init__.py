@@ -1,6 +1,6 @@
 """Models: what the rewards seen so far say about every arm at a context."""
 
-from contextgap.models.alike import Alike
+from contextgap.models.alike import Alike, Features
 from contextgap.models.base import (
     NOTHING_PENDING,
     Bounds,
@@ -37,6 +37,7 @@ __all__ = [
     "DenseModel",
     "Eligible",
     "ExactModel",
+    "Features",
     "Follower",
     "History",
     "JointModel",

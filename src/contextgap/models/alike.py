@@ -5,15 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import Layout
+from contextgap.kernels import Gaussian
+from contextgap.kernels.columns import Spread, deviations
 
 # Similarities of features do not fall below this: exports divide by them.
 _LEAST = 1e-12
+
+
+class Features(NamedTuple):
+    """Features of arms, a row for each; the last ``categories`` of them are codes."""
+
+    rows: FloatArray
+    categories: int = 0
+
+    def of(self, arms: Sequence[int]) -> Features:
+        """Return the features of some arms."""
+        return Features(self.rows[list(arms)], self.categories)
+
+    @property
+    def usual_bandwidths(self) -> FloatArray:
+        """Bandwidths before any are learnt: √p standard deviations over arms."""
+        count = self.rows.shape[1]
+        if len(self.rows) < 2:
+            return np.ones(count)
+        spread = Spread.of([self.rows], Layout(tuple(range(count)), self.categories))
+        return deviations(spread.columns(self.rows), spread.tied)
 
 
 @dataclass(frozen=True)
@@ -31,11 +54,14 @@ class Alike:
         One tuple of numbers per arm; None if arms have no features.
     bandwidths
         Of the features, one per column.
+    categories
+        How many features at the end are codes of categories: the same, or not the same.
     """
 
     sharing: float
     features: tuple[tuple[float, ...], ...] | None = None
     bandwidths: tuple[float, ...] = ()
+    categories: int = 0
 
     def __post_init__(self) -> None:
         sharing = checks.positive("sharing", self.sharing, "a correlation such as 0.5")
@@ -56,9 +82,9 @@ class Alike:
         """F, shape (arms, arms); a single 1 without features."""
         if self.features is None:
             return np.ones((1, 1))
-        points = np.array(self.features).reshape(len(self.features), -1) / self.bandwidths
-        apart = np.square(points[:, None] - points).sum(axis=-1)
-        return np.asarray(np.maximum(np.exp(-0.5 * apart), _LEAST))
+        kernel = Gaussian(self.bandwidths, categories=self.categories)
+        points = np.array(self.features).reshape(len(self.features), -1)
+        return np.asarray(np.maximum(kernel(points, points), _LEAST))
 
     def matrix(self, n_arms: int) -> FloatArray:
         """Return B, shape (arms, arms)."""
@@ -74,8 +100,10 @@ class Alike:
         """Return everything as plain values."""
         if self.features is None:
             return {"sharing": self.sharing}
+        codes = {"categories": self.categories} if self.categories else {}
         return {
             "sharing": self.sharing,
             "features": [list(row) for row in self.features],
             "bandwidths": list(self.bandwidths),
+            **codes,
         }

@@ -52,8 +52,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 class JointModel(Model, KeepsHistory):
     """Exact posteriors of arms that are alike, updated in O(n²) per observation of any arm.
 
-    ``sharing``, ``features`` and ``bandwidths`` say how alike, as in ``Alike``. All else is as for
-    every ``Model``.
+    ``sharing``, ``features``, ``bandwidths`` and ``categories`` say how alike, as in ``Alike``. All
+    else is as for every ``Model``.
     """
 
     kind = "joint"
@@ -68,9 +68,10 @@ class JointModel(Model, KeepsHistory):
         sharing: float = 0.5,
         features: Any = None,
         bandwidths: Sequence[float] = (),
+        categories: int = 0,
     ) -> None:
         super().__init__(kernel, ridge, n_arms, prior_mean)
-        self.alike = Alike(sharing, features, tuple(bandwidths))
+        self.alike = Alike(sharing, features, tuple(bandwidths), categories)
         if self.alike.features is not None and len(self.alike.features) != n_arms:
             raise ValueError(f"features must be those of {n_arms} arms")
         self._inverse = GroupedInverse(n_arms)

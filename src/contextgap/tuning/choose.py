@@ -13,6 +13,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.base.columns import Layout
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
 from contextgap.kernels.columns import Spread, deviations
+from contextgap.models import Features
 from contextgap.tuning.criteria import CRITERIA
 from contextgap.tuning.report import Candidate, Tuning
 from contextgap.tuning.sample import MOST_OPERATIONS, Data, part_of
@@ -45,7 +46,7 @@ def learn(
     criterion: str = "evidence",
     *,
     alone: bool = False,
-    features: FloatArray | None = None,
+    features: Features | None = None,
     layout: Layout | None = None,
 ) -> tuple[Scales, Tuning]:
     """Return the scales that explain the observations best, and a report of the search.
@@ -62,7 +63,7 @@ def learn(
     alone
         Whether to take for granted that arms have nothing in common.
     features
-        Of all arms, shape (arms, p).
+        Of all arms.
     layout
         Which numbers of a context share a bandwidth, and how many are codes of categories.
     """
@@ -88,7 +89,7 @@ def learn(
     candidates = _compared(scales, looked)
     chosen, reason = _chosen(candidates, enough)
     if not alone and len(heard) > 1 and count <= MOST_SHARED:
-        own = None if features is None else features[heard]
+        own = None if features is None else features.of(heard)
         for base in _bases(candidates):
             search, theta, _ = found[base]
             joint = shared(search.terms, theta, everything, criterion, own)
@@ -213,11 +214,11 @@ def _bases(candidates: dict[str, Candidate]) -> list[str]:
     return list(dict.fromkeys([best, _most_probable(candidates, *_SMOOTH).name]))
 
 
-def _of_all_arms(scales: Scales, features: FloatArray | None) -> Scales:
+def _of_all_arms(scales: Scales, features: Features | None) -> Scales:
     """Return scales learnt from the arms observed, with the features of all arms."""
     if features is None or scales.alike is None:
         return scales
-    rows = tuple(map(tuple, features.tolist()))
+    rows = tuple(map(tuple, features.rows.tolist()))
     return replace(scales, alike=replace(scales.alike, features=rows))
 
 

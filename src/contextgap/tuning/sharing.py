@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.kernels import Gaussian
-from contextgap.models import Alike
+from contextgap.models import Alike, Features
 from contextgap.tuning.beliefs import LOGIT_SPREAD, bandwidth_beliefs
 
 _LOGITS = (-7.0, 7.0)
@@ -25,14 +24,12 @@ class Sharing:
     counts
         How many observations each of the arms has; observations come arm after arm.
     features
-        Of those arms, shape (arms, p); None if they have none.
+        Of those arms; None if they have none.
     """
 
-    def __init__(self, counts: IntArray, features: FloatArray | None = None) -> None:
+    def __init__(self, counts: IntArray, features: Features | None = None) -> None:
         self.counts, self.features = counts, features
-        self.reference = np.empty(0)
-        if features is not None:
-            self.reference = np.asarray(Gaussian.from_contexts(features).bandwidth)
+        self.reference = np.empty(0) if features is None else features.usual_bandwidths
         self.size = 1 + len(self.reference)
         self.bounds = [_LOGITS, *[_BANDWIDTHS] * len(self.reference)]
         self._firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -54,8 +51,9 @@ class Sharing:
         sharing = 1 / (1 + math.exp(-part[0]))
         if self.features is None:
             return Alike(sharing)
-        rows = tuple(map(tuple, self.features.tolist()))
-        return Alike(sharing, rows, tuple((self.reference * np.exp(part[1:])).tolist()))
+        rows = tuple(map(tuple, self.features.rows.tolist()))
+        bandwidths = tuple((self.reference * np.exp(part[1:])).tolist())
+        return Alike(sharing, rows, bandwidths, self.features.categories)
 
     def spread(self, matrix: FloatArray) -> FloatArray:
         """Return a table of arms as one of observations."""
@@ -69,7 +67,11 @@ class Sharing:
         rho = alike.sharing
         slopes = [rho * (1 - rho) * (common.sum() - by_arm.trace())]
         if self.features is not None:
-            for column, width in zip(self.features.T, alike.bandwidths, strict=True):
-                apart = np.square((column[:, None] - column) / width)
-                slopes.append(rho * (common * apart).sum())
+            numbers = len(alike.bandwidths) - self.features.categories
+            for place, width in enumerate(alike.bandwidths):
+                column = self.features.rows[:, place]
+                apart = column[:, None] - column
+                if place >= numbers:
+                    apart = (apart != 0).astype(np.float64)
+                slopes.append(rho * (common * np.square(apart / width)).sum())
         return np.array(slopes)

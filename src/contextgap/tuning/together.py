@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
+from contextgap.models import Features
 from contextgap.tuning.sample import Data, part_of
 from contextgap.tuning.search import Scales, Search
 from contextgap.tuning.sharing import Sharing
@@ -38,7 +39,7 @@ def shared(
     theta: FloatArray,
     data: Data,
     criterion: str,
-    features: FloatArray | None,
+    features: Features | None,
 ) -> Shared | None:
     """Return the best scales of arms that share, or None where they are no better than alone.
 

@@ -233,6 +233,7 @@ def test_rows_are_named_in_tables():
         (pandas.DataFrame({"x": ["a"], "y": [None]}), ValueError, "nothing but gaps in the column"),
         (pandas.DataFrame({"x": ["a", []]}), TypeError, "got [] in column 'x'"),
         ({"x": "a", "y": None}, ValueError, "nothing but gaps in the column 'y'"),
+        (pandas.DataFrame({"x": [1.0, "2,0"]}), TypeError, "all numbers or all text in column 'x'"),
     ],
 )
 def test_tables_whose_kinds_cannot_be_told_are_refused(table, kind, text):

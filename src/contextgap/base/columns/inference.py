@@ -35,10 +35,16 @@ def guess_kind(name: str, column: Sequence[Any]) -> Kind:
         return Number(gaps=gaps)
     if all(isinstance(each, date | np.datetime64) for each in known) or _are_dates(known):
         return Date(gaps=gaps)
+    first = known[0]
     for each in known:
         if not isinstance(each, str | bool | np.bool_ | Real | Enum):
             raise TypeError(
                 f"must be numbers, text, truth values or dates, got {each!r} in column {name!r}"
+            )
+        if isinstance(each, str | Enum) != isinstance(first, str | Enum):
+            raise TypeError(
+                f"must be all numbers or all text in column {name!r}, got {first!r} and {each!r}; "
+                "if it is a category all the same, give columns that say so"
             )
     return Category(gaps=gaps)
 
