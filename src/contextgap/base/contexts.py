@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -22,6 +22,30 @@ class Intake(NamedTuple):
     rows: FloatArray
     single: bool
     schema: ContextSchema
+
+
+class Encoded:
+    """Contexts that were read before, as kernels see them, with the schema they were read by.
+
+    It stands for one context if it has one dimension, and else for a table of them.
+    """
+
+    def __init__(self, rows: FloatArray, schema: ContextSchema) -> None:
+        self.rows, self.schema = rows, schema
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Encoded:
+        return Encoded(self.rows[index], self.schema)
+
+    def __iter__(self) -> Iterator[Encoded]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def intake(self) -> Intake:
+        """The contexts as if they were just read."""
+        return Intake(np.atleast_2d(self.rows), self.rows.ndim == 1, self.schema)
 
 
 @dataclass(frozen=True)
@@ -60,6 +84,8 @@ class ContextSchema:
         ignored. Errors call the argument ``called``. If ``learning``, a first table may have
         columns that are no numbers, and the schema after it knows all levels of categories.
         """
+        if isinstance(contexts, Encoded):
+            return contexts.intake
         try:
             if self.table is not None:
                 return self._read_table(contexts, self.table, learning)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgap.base.arrays import FloatArray
 from contextgap.cli.options import (
     CORES,
     Context,
@@ -121,7 +121,7 @@ def run_command(
         ]
         reference, rounds = _parts(samples, explore, evaluate, held_out=until is not None)
         contestants = _read(methods)
-        settings = _settings(rounds[0][0].contexts, kernel, bandwidth, ridge, scale)
+        settings = _settings(rounds[0][0].inputs, kernel, bandwidth, ridge, scale)
         steps = len(rounds[0][0])
         results = conduct_untouched(
             rounds,
@@ -167,7 +167,7 @@ def _read(methods: str) -> dict[str, Method]:
 
 def _parts(
     samples: Sequence[Problem], explore: int | None, evaluate: int | None, *, held_out: bool
-) -> tuple[FloatArray | None, list[Pair]]:
+) -> tuple[Any, list[Pair]]:
     """Return contexts held out of the first sample, if asked for, and the pairs of all samples.
 
     Half of a sample is explored and the rest deployed on, at most 1000 rows each, unless sizes are
@@ -180,12 +180,12 @@ def _parts(
     evaluate = evaluate or min(_MOST, max(1, left))
     sizes = (evaluate, explore, evaluate) if held_out else (explore, evaluate)
     parts = [sample.split(*sizes) for sample in samples]
-    reference = parts[0][0].contexts if held_out else None
+    reference = parts[0][0].inputs if held_out else None
     return reference, [(part[-2], part[-1]) for part in parts]
 
 
 def _settings(
-    contexts: FloatArray,
+    contexts: Any,
     kernel: str | None,
     bandwidth: float | None,
     ridge: float | None,
@@ -201,7 +201,7 @@ def _settings(
     if kernel is not None:
         settings["kernel"] = read_kernel(kernel)
     elif bandwidth is not None:
-        settings["kernel"] = Gaussian(bandwidth)
+        settings["kernel"] = replace(Gaussian.from_contexts(contexts), bandwidth=bandwidth)
     elif ridge is not None:  # which a learner takes with a kernel only
         settings["kernel"] = Gaussian.from_contexts(contexts)
     return settings if ridge is None else {**settings, "ridge": ridge}
@@ -226,8 +226,8 @@ def _policy(
 ) -> Policy:
     """Return the policy of one exploration, which stops early if a rule says so."""
     learner = Learner(explore.arms, method=method, seed=seed, **settings)
-    contexts: Any = explore.contexts
-    if explore.columns is not None:
+    contexts: Any = explore.inputs
+    if explore.columns is not None and explore.schema is None:
         contexts = [dict(zip(explore.columns, row, strict=True)) for row in contexts.tolist()]
     for _ in explored(learner, contexts, explore.observations):
         if rule is not None and learner.done(rule):
@@ -239,7 +239,7 @@ def _saving(policy: Policy, pair: Pair, until: float) -> dict[str, Any]:
     """Return how much exploration stopping early saved, and what it cost."""
     explore, exploit = pair
     used, whole = sum(policy.counts.values()), len(explore)
-    chosen = [exploit.arms.index(arm) for arm in policy.recommend(exploit.contexts)]
+    chosen = [exploit.arms.index(arm) for arm in policy.recommend(exploit.inputs)]
     return {
         "tolerance": until,
         "stopped_after": used,

@@ -82,7 +82,7 @@ def compare_command(
         found = tune_and_compare(
             study,
             read_methods(split(methods) or []),
-            thinned(Grid.of(study.hold_out[0].contexts, kernel=kernel), grid),
+            thinned(Grid.of(study.hold_out[0].inputs, kernel=kernel), grid),
             scales=_read_scales(scales),
             checkpoints=checkpoints,
             seed=seed,

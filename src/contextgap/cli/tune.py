@@ -60,7 +60,7 @@ def tune_command(
         found = tune_all(
             study.hold_out,
             read_methods([method]),
-            thinned(Grid.of(study.hold_out[0].contexts), grid),
+            thinned(Grid.of(study.hold_out[0].inputs), grid),
             PosteriorWidth(1.0),
             seed,
             executor=executor,

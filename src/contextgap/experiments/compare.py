@@ -150,7 +150,7 @@ def compare(
     found = tune_and_compare(
         study,
         read_methods(methods),
-        Grid.of(study.hold_out[0].contexts, bandwidths, ridges, kernel),
+        Grid.of(study.hold_out[0].inputs, bandwidths, ridges, kernel),
         scales=scales,
         checkpoints=checkpoints,
         begin=lambda _: progress,

@@ -54,6 +54,8 @@ def _digest(problem: Problem) -> str:
     digest = hashlib.sha256()
     for array in (problem.contexts, problem.rewards, problem.observations):
         digest.update(str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    if problem.schema is not None:
+        digest.update(repr(problem.schema).encode())
     return digest.hexdigest()
 
 

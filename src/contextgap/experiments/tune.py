@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -55,7 +55,7 @@ class Grid:
     @classmethod
     def of(
         cls,
-        contexts: FloatArray,
+        contexts: Any,
         bandwidths: Sequence[float] | None = None,
         ridges: Sequence[float] | None = None,
         kernel: str | Kernel | None = None,
@@ -83,7 +83,9 @@ class Grid:
         chosen = tuple(float(bandwidth) for bandwidth in bandwidths)
         if not chosen or not chosen_ridges:
             raise ValueError("bandwidths and ridges must not be empty")
-        return cls(tuple(map(Gaussian, chosen)), chosen, chosen_ridges, OWN_UNIT)
+        usual = Gaussian.from_contexts(contexts)
+        kernels = tuple(replace(usual, bandwidth=bandwidth) for bandwidth in chosen)
+        return cls(kernels, chosen, chosen_ridges, OWN_UNIT)
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def tune(
     progress
         Called with the numbers of finished and of all tasks.
     """
-    grid = Grid.of(explore.contexts, bandwidths, ridges)
+    grid = Grid.of(explore.inputs, bandwidths, ridges)
     chosen = {"method": read_method(method)}
     found = tune_all(
         (explore, exploit), chosen, grid, width, seed, executor=executor, progress=progress

@@ -188,10 +188,10 @@ def explore_once(
     """Return the regret after each number of steps, and how often each rank was tried."""
     learner = Learner(explore.n_arms, method=method, seed=seed, **(settings or {}))
     reached, arms = [], []
-    for arm in explored(learner, explore.contexts, explore.observations):
+    for arm in explored(learner, explore.inputs, explore.observations):
         arms.append(arm)
         if len(arms) in checkpoints:
-            reached.append(_reached(len(arms), exploit, learner.recommend(exploit.contexts)))
+            reached.append(_reached(len(arms), exploit, learner.recommend(exploit.inputs)))
     ranks = explore.ranks[np.arange(len(arms)), arms]
     return {
         "reached": reached,
@@ -220,10 +220,10 @@ def full_information(
     reached = []
     for step in checkpoints:
         learner = Learner(explore.n_arms, method="uniform", seed=seed, **(settings or {}))
-        contexts = np.repeat(explore.contexts[:step], explore.n_arms, axis=0)
+        contexts = explore.inputs[np.repeat(np.arange(min(step, len(explore))), explore.n_arms)]
         arms = np.tile(np.arange(explore.n_arms), min(step, len(explore)))
         learner.fit(contexts, arms, explore.observations[:step].ravel())
-        reached.append(_reached(step, exploit, learner.recommend(exploit.contexts)))
+        reached.append(_reached(step, exploit, learner.recommend(exploit.inputs)))
     return {"reached": reached}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.contexts import ContextSchema
+from contextgap.base.contexts import ContextSchema, Encoded
 from contextgap.base.labels import Label, read_labels
 from contextgap.problems.extras import study_import
 from contextgap.problems.splits import part_ends
@@ -29,7 +29,8 @@ class Problem:
     name
         What results are labelled with.
     contexts
-        One context per row, shape (n, d); a DataFrame's column names are kept.
+        One context per row, shape (n, d); a DataFrame's column names are kept. Where it has text,
+        dates or gaps, contexts are kept as kernels see them; ``inputs`` is for learners.
     rewards
         Expected reward of each arm at each context, shape (n, A); regret is measured against it.
     arms
@@ -41,6 +42,8 @@ class Problem:
     observations
         The reward that a learner observes when it tries an arm, shape (n, A); by default the
         expected rewards.
+    schema
+        How the columns of ``contexts`` became numbers, if they were not; told from a table.
 
     Examples
     --------
@@ -59,9 +62,10 @@ class Problem:
     ordered: bool = False
     columns: tuple[str, ...] | None = None
     observations: FloatArray = None  # type: ignore[assignment]
+    schema: ContextSchema | None = None
 
     def __post_init__(self) -> None:
-        contexts, columns = _read_contexts(self.contexts, self.columns)
+        contexts, columns, schema = _read_contexts(self.contexts, self.columns, self.schema)
         rewards = _read_rewards("rewards", self.rewards, len(contexts))
         given: Any = self.arms
         arms = read_labels(rewards.shape[1] if given is None else given)
@@ -84,6 +88,7 @@ class Problem:
             "arms": arms,
             "columns": columns,
             "observations": observations,
+            "schema": schema,
         }
         for field, value in canonical.items():
             object.__setattr__(self, field, value)
@@ -105,6 +110,11 @@ class Problem:
         if self.observations is not self.rewards:
             parts.append("observations differ from rewards")
         return f"Problem({self.name!r}: {', '.join(parts)})"
+
+    @property
+    def inputs(self) -> Any:
+        """The contexts as learners, policies and kernels take them."""
+        return self.contexts if self.schema is None else Encoded(self.contexts, self.schema)
 
     @property
     def n_arms(self) -> int:
@@ -226,6 +236,8 @@ class Problem:
 
     def frame(self) -> Any:
         """Return the contexts as a pandas DataFrame; unnamed numbers are called x0, x1, ..."""
+        if self.schema is not None:
+            raise TypeError(f"the contexts of {self.name!r} are not all numbers")
         names = self.columns or [f"x{number}" for number in range(self.dimension)]
         return study_import("pandas").DataFrame(self.contexts, columns=list(names))
 
@@ -247,23 +259,29 @@ class Problem:
         return picks.astype(np.intp)
 
 
-def _read_contexts(contexts: Any, columns: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+def _read_contexts(
+    contexts: Any, columns: Any, schema: ContextSchema | None
+) -> tuple[FloatArray, tuple[str, ...] | None, ContextSchema | None]:
+    if schema is not None:  # rows that were read before
+        return frozen(np.array(contexts)), schema.columns, schema
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}")
     names = None if columns is None else tuple(str(name) for name in columns)
-    intake = ContextSchema(columns=names).read(contexts)
+    intake = ContextSchema(columns=names).read(contexts, learning=True)
     if intake.single or len(intake.rows) == 0:
         raise ValueError(
             f"contexts must have the shape (rows, numbers) with at least one row, "
             f"got {np.shape(contexts)}"
         )
     names = intake.schema.columns
+    if intake.schema.table is not None:
+        return frozen(intake.rows), names, intake.schema
     if names is not None and len(names) != intake.rows.shape[1]:
         raise ValueError(
             f"columns must name the {intake.rows.shape[1]} numbers of a context, "
             f"got {len(names)} names"
         )
-    return frozen(intake.rows.copy()), names
+    return frozen(intake.rows.copy()), names, None
 
 
 def _read_rewards(name: str, values: Any, rows: int) -> FloatArray:

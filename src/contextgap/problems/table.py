@@ -31,7 +31,7 @@ class Table(FixedData):
     scale
         Whether to give each context column mean 0 and standard deviation 1 over all rows
         (constant columns become 0), which suits kernels with one bandwidth for all columns. The
-        rewards play no part in it.
+        rewards play no part in it. Tables with text or gaps are left as they are.
     """
 
     path: str | Path
@@ -62,10 +62,14 @@ class Table(FixedData):
         columns = tuple(self.context or sheet.others(self.rewards))
         if not columns:
             raise ValueError(f"{path}: every column is in rewards, which leaves none as context")
-        contexts = sheet.numbers(columns)
+        table = sheet.table(columns)
+        plain = all(kind == "f" for kind in (table[name].dtype.kind for name in columns))
+        if plain and not table.isna().any(axis=None):
+            table = sheet.numbers(columns)
+            table = standardised(table) if self.scale else table
         return Problem(
             name=path.stem,
-            contexts=standardised(contexts) if self.scale else contexts,
+            contexts=table,
             rewards=rewards,
             arms=tuple(self.rewards if self.arms is None else self.arms),
             ordered=self.ordered,

@@ -71,7 +71,7 @@ def run_report(
             TRIED,
             [("Share of exploration steps by rank of the arm tried.", picks)],
         ),
-        _policy_section(policy, card, exploit.contexts[0]),
+        _policy_section(policy, card, exploit.inputs[0]),
     ]
     return Report(
         title=f"What you get: {explore.name}",

@@ -13,6 +13,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.base.columns.cells import is_gap
 from contextgap.base.columns.inference import all_numbers
 from contextgap.base.columns.raw import raw_cells
+from contextgap.base.contexts import Encoded
 
 _FEWEST = 30  # rows, below which nothing is concluded
 _NEARLY = 0.9  # of the rows
@@ -21,7 +22,7 @@ _PERFECT = 1 - 1e-12
 
 def warn_of_doubts(contexts: Any, wanted: Sequence[str] | None, rewards: FloatArray) -> None:
     """Warn of columns that look like ids, never change, or give the reward away."""
-    if wanted is None or len(rewards) < _FEWEST:
+    if wanted is None or len(rewards) < _FEWEST or isinstance(contexts, Encoded):
         return
     raw = raw_cells(contexts)
     if raw.single or raw.names is None:

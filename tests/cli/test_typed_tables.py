@@ -1,0 +1,60 @@
+"""Studies of tables with text and gaps: run, compare and tune."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+import contextgap as cg
+from contextgap.problems import Table
+from tests.cli.test_policies import call
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Which of two arms pays more depends on the country and on whether x is missing."""
+    rng = np.random.default_rng(0)
+    country = rng.choice(["DE", "FR", "IT"], size=240)
+    x = np.where(rng.random(240) < 0.2, np.nan, rng.normal(size=240))
+    side = np.where(country == "DE", 1.0, -0.5) + 1.2 * np.isnan(x)
+    frame = pandas.DataFrame({"country": country, "x": x, "left": side, "right": -side})
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_typed_table_is_a_problem(table):
+    problem = Table(table, rewards=["left", "right"]).sample()
+    assert dict(problem.schema.kinds) == {"country": cg.Category(), "x": cg.Number(gaps=True)}
+    assert problem.columns == ("country", "x")
+    assert problem.dimension == 3
+    part, rest = problem.split(100, 140)
+    assert part.schema is problem.schema
+    learner = cg.Learner(problem.arms)
+    learner.fit(part.inputs, ["left", "right"] * 50, part.rewards[np.arange(100), [0, 1] * 50])
+    places = [problem.arms.index(arm) for arm in learner.recommend(rest.inputs)]
+    assert rest.regret(places).mean() < 0.05
+    raw = pandas.read_csv(table).iloc[100:]
+    assert (learner.recommend(raw) == learner.recommend(rest.inputs)).all()
+    with pytest.raises(TypeError, match="not all numbers"):
+        problem.frame()
+
+
+def test_run_makes_a_policy_of_a_typed_table(table, tmp_path):
+    how = ["--rewards", "left,right", "--methods", "auto,uniform", "--out", tmp_path / "out"]
+    found = json.loads(call("run", table, *how, "--jobs", "1", "--json").output)
+    regrets = {row["method"]: row["average_regret"] for row in found["results"]}
+    single = next(value for name, value in regrets.items() if "single" in name)
+    assert min(regrets.values()) < 0.2 * single
+    policy = cg.Policy.load(tmp_path / "out" / "policy.cgap")
+    assert policy.columns == ("country", "x")
+    assert policy.recommend({"country": "DE", "x": 0.3}) == "left"
+    assert policy.recommend({"country": "FR", "x": 0.3}) == "right"
+    assert policy.recommend({"country": "FR", "x": None}) == "left"
+
+
+def test_compare_tunes_kernels_that_know_categories(table, tmp_path):
+    how = ["--rewards", "left,right", "--methods", "uniform", "--grid", "2"]
+    made = call("compare", table, *how, "--repetitions", "1", "--out", tmp_path / "out")
+    assert "uniform" in made.output
