@@ -165,6 +165,10 @@ def _check_same_shape(policy: Policy, export: _Exported, path: Path) -> None:
         "arms": ([*map(label_text, rule.labels)], [*map(label_text, export.labels)]),
         "columns": (names, list(export.columns or names)),
     }
+    table = getattr(export, "table", None)
+    if rule.table is not None and table is not None:
+        # The same level may have another code.
+        pairs["kinds and levels"] = (rule.table.describe(), table.describe())
     for what, (expected, got) in pairs.items():
         if expected != got:
             raise ValueError(
