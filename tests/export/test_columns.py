@@ -293,7 +293,16 @@ def test_the_metadata_says_what_columns_and_codes_mean(tmp_path):
     country = json.loads(stored["contextgap.table"])[0]
     assert (country["name"], set(country["levels"])) == ("country", set(LEVELS["country"]))
     assert model.graph.input[0].type.tensor_type.shape.dim[1].dim_value == len(COLUMNS)
-    onnx.checker.check_model(model, full_check=True)
+
+
+@pytest.mark.parametrize("opset", [12, 13, 18, 21])
+@pytest.mark.parametrize("float32", [False, True])
+def test_files_are_valid_at_every_opset(opset, float32, tmp_path):
+    policy = learnt("gap", "trend", steps=24).freeze()
+    path = write_onnx(policy, tmp_path / "p.onnx", opset=opset, float32=float32).path
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    frame = table(300, seed=2, unseen=0.1)
+    assert np.mean(GraphPolicy(path).recommend(frame) == indices(policy, frame)) >= 0.99
 
 
 @needs_c

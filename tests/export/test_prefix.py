@@ -75,6 +75,13 @@ def test_two_policies_in_one_program(compiler, tmp_path):
 
 
 @needs_c
+@pytest.mark.parametrize("prefix", ["kernel", "spread", "real", "levels", "is", "numbers"])
+def test_prefixes_like_names_of_the_source(prefix, tmp_path):
+    export = write_c(learnt("gap", "trend").freeze(), tmp_path, prefix=prefix, self_test=5)
+    assert self_test(export, COMPILERS[0]).returncode == 0
+
+
+@needs_c
 def test_another_prefix_changes_names_and_nothing_else(tmp_path):
     labels = ["contextgap_a", "CONTEXTGAP_B"]
     learner = cg.Learner(labels, kernel=cg.Gaussian(1.0), seed=0)
@@ -152,7 +159,7 @@ def test_names_are_distinct_and_valid(columns):
     words += [word for each in names for word in (each.count, *each.constants)]
     assert len(set(words)) == len(words)
     assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,80}", word) for word in words)
-    text = declarations(names, "contextgap")
+    text = declarations(names)
     assert text.count("/*") == text.count("*/")
 
 

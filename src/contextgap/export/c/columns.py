@@ -31,7 +31,7 @@ class Words(NamedTuple):
 
 
 PLAIN = Words(
-    dimension="CONTEXTGAP_DIMENSION",
+    dimension="(size_t)CONTEXTGAP_DIMENSION",
     linkage="",
     decide="contextgap_decide",
     recommend_checked="contextgap_recommend_checked",
@@ -42,7 +42,7 @@ PLAIN = Words(
     sines="sin",
 )
 TYPED = Words(
-    dimension="KERNEL_DIMENSION",
+    dimension="NUMBERS_SEEN",
     linkage="static ",
     decide="decide_spread",
     recommend_checked="recommend_spread",
@@ -87,7 +87,7 @@ def header_parts(rule: DecisionRule, prefix: str) -> dict[str, str]:
     if rule.table is None:
         return {"unknown_status": "", "levels": ""}
     names = category_names(rule.table, prefix)
-    found = declarations(names, prefix)
+    found = declarations(names)
     return {
         "unknown_status": named(_UNKNOWN, prefix),
         "levels": f"\n{found}" if found else "",
@@ -103,8 +103,8 @@ def source_macros(rule: DecisionRule, real: Real) -> str:
         f"#define REAL_COS cos{real.suffix}\n"
         f"#define REAL_MOD fmod{real.suffix}\n"
         f"#define TURN {turn}\n"
-        f"#define MOST_LEVELS {MOST_LEVELS}\n"
-        f"#define KERNEL_DIMENSION {rule.dimension}\n"
+        f"#define MOST_LEVELS {real.literal(MOST_LEVELS, 'levels')}\n"
+        f"#define NUMBERS_SEEN {rule.dimension}U\n"
     )
 
 
@@ -127,7 +127,7 @@ def source_part(rule: DecisionRule, real: Real, prefix: str) -> str:
         ),
         array(real, "spread_by", [n.by for n in numbers], "period, or number of levels"),
     ]
-    texts = definitions(category_names(rule.table, prefix), prefix)
+    texts = definitions(category_names(rule.table, prefix))
     return fill("columns.c", prefix, tables=named("\n".join(tables), prefix), levels=texts)
 
 

@@ -36,7 +36,7 @@ _NUMBERS = """\
 """
 _CODES = """\
     for (size_t i = {start}; i < {end}; i++) {{
-        const int differ = x[i] < y[i] || x[i] > y[i];
+        const bool differ = (x[i] < y[i]) || (x[i] > y[i]);
 {body}    }}
 """
 _SQUARE = """\
@@ -68,7 +68,7 @@ def kernel_source(
     real: Real,
     *,
     with_diagonal: bool,
-    dimension_name: str = "CONTEXTGAP_DIMENSION",
+    dimension_name: str = "(size_t)CONTEXTGAP_DIMENSION",
 ) -> KernelSource:
     """Return any nesting of the library's own kernels in C, with k(x, x) where that is needed.
 
@@ -93,8 +93,8 @@ class _Writer:
         self._dimension = dimension
         self._dimension_name = dimension_name
         self._real = real
-        self._floor = "85" if real.float32 else "300"
-        self._farthest = "85" if real.float32 else "700"
+        self._floor = real.literal(-85 if real.float32 else -300, "an exponent")
+        self._farthest = real.literal(85 if real.float32 else 700, "a distance")
 
     def function(self, name: str, arguments: str, body: str) -> None:
         self.parts.append(f"static contextgap_real {name}{arguments}\n{{\n{body}}}\n")
@@ -120,7 +120,7 @@ class _Writer:
         if isinstance(kernel, Periodic):
             return self._periodic(kernel)
         if isinstance(kernel, Constant):
-            name = self._define("    (void)x;\n    (void)y;\n    return 1;\n")
+            name = self._define("    (void)x;\n    (void)y;\n    return REAL_ONE;\n")
             return self._stationary(name, Operations())
         return self._dot(kernel)
 
@@ -153,15 +153,16 @@ class _Writer:
 
     def _matern(self, kernel: Matern) -> _Node:
         loop, squared, cost = self._squared_distance(kernel, 2 * kernel.smoothness)
+        three = self._real.literal(3, "a number")
         shape, more = {
             0.5: ("", Operations()),
-            1.5: ("(1 + r) * ", Operations(1, 1)),
-            2.5: ("(1 + r + r * r / 3) * ", Operations(2, 2, 1)),
+            1.5: ("(REAL_ONE + r) * ", Operations(1, 1)),
+            2.5: (f"(REAL_ONE + r + ((r * r) / {three})) * ", Operations(2, 2, 1)),
         }[kernel.smoothness]
         name = self._define(
             f"{loop}"
             f"    contextgap_real r = REAL_SQRT({squared});\n"
-            f"    r = r > {self._farthest} ? {self._farthest} : r;\n"
+            f"    r = (r > {self._farthest}) ? {self._farthest} : r;\n"
             f"    return {shape}REAL_EXP(-r);\n"
         )
         return self._stationary(name, cost + more + Operations(sqrt=1, exp=1))
@@ -172,7 +173,7 @@ class _Writer:
         size = self._table("roughness", 1 / self._each(kernel.bandwidth))
         sine = f"{size}[i] * REAL_SIN({rate}[i] * (x[i] - y[i]))"
         loop = self._loops("squared", _SQUARE.format(difference=sine))
-        name = self._define(loop + self._decay("squared * -2"))
+        name = self._define(loop + self._decay("squared * -REAL_TWO"))
         d = self._dimension
         cost = Operations(additions=2 * d, multiplications=3 * d + 1, sin=d, exp=1)
         return self._stationary(name, cost)
@@ -190,7 +191,7 @@ class _Writer:
             addend = " * ".join(f"({side})" for side in sides)
             cost = Operations(3 * d + codes, 3 * d + codes)
             same = (
-                f"        const contextgap_real t = differ ? 0 : {scale}[i];\n"
+                f"        const contextgap_real t = differ ? REAL_ZERO : {scale}[i];\n"
                 "        sum += t * t;\n"
             )
         body = self._loops("sum", f"        sum += {addend};\n", codes, same)
@@ -223,12 +224,12 @@ class _Writer:
         if not isinstance(bandwidth, float):
             scale = self._table("scale", 1 / self._each(bandwidth))
             square = _SQUARE.format(difference=f"(x[i] - y[i]) * {scale}[i]")
-            apart = _SQUARE.format(difference=f"differ ? {scale}[i] : 0")
+            apart = _SQUARE.format(difference=f"differ ? {scale}[i] : REAL_ZERO")
             cost = Operations(2 * d + codes, 2 * d + codes + 1)
             loop = self._loops("squared", square, codes, apart)
             return loop, f"squared * {self._real.literal(times, 'a factor')}", cost
         square = _SQUARE.format(difference="x[i] - y[i]")
-        apart = "        squared += differ ? 1 : 0;\n"
+        apart = "        squared += differ ? REAL_ONE : REAL_ZERO;\n"
         loop = self._loops("squared", square, codes, apart)
         cost = Operations(2 * d + codes, d + 1)
         # The inverse square of a tiny bandwidth is infinite; dividing twice is not.
@@ -241,17 +242,19 @@ class _Writer:
 
     def _loops(self, total: str, numbers: str, codes: int = 0, differ: str = "") -> str:
         """Return loops over a context's numbers and over its codes that add to a total."""
-        text, count = f"    contextgap_real {total} = 0;\n", self._dimension - codes
+        text, count = f"    contextgap_real {total} = REAL_ZERO;\n", self._dimension - codes
         if count:  # compilers warn of a loop that never runs
-            text += _NUMBERS.format(end=count if codes else self._dimension_name, body=numbers)
+            text += _NUMBERS.format(
+                end=f"{count}U" if codes else self._dimension_name, body=numbers
+            )
         if codes:
-            text += _CODES.format(start=count, end=self._dimension_name, body=differ)
+            text += _CODES.format(start=f"{count}U", end=self._dimension_name, body=differ)
         return text
 
     def _decay(self, exponent: str) -> str:
         return (
             f"    const contextgap_real exponent = {exponent};\n"
-            f"    return REAL_EXP(exponent < -{self._floor} ? -{self._floor} : exponent);\n"
+            f"    return REAL_EXP((exponent < {self._floor}) ? {self._floor} : exponent);\n"
         )
 
     def _setting(self, value: float, called: str) -> str:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from contextgap.base.columns import Category, TableSchema
 from contextgap.base.columns.cells import Level
 from contextgap.export.c.literals import rows, string, string_bytes
-from contextgap.export.c.naming import Identifiers, named, plain_word
+from contextgap.export.c.naming import Identifiers, plain_word
 
 _POINTER = 8
-# Macros of the header, and of the source, that no constant may be called.
+# Macros of the header, which no constant may be called.
 _TAKEN = (
     *("ARMS", "DIMENSION", "EXPORT_ID", "FALLBACK_ARM", "HAS_WIDTHS", "INPUT_NOT_FINITE"),
     *("LEVEL_UNKNOWN", "OK", "POLICY_H", "RESULT_NOT_FINITE"),
@@ -85,9 +85,9 @@ def _level_word(level: Level, code: int) -> str:
     return plain_word(text).upper() or f"LEVEL_{code}"
 
 
-def declarations(names: Sequence[CategoryNames], prefix: str) -> str:
+def declarations(names: Sequence[CategoryNames]) -> str:
     """Return the header's part: constants and prototypes."""
-    parts = [named(_FIRST, prefix)] if names else []
+    parts = [_FIRST] if names else []
     for each in names:
         last = len(each.constants) - 1
         lines = [
@@ -101,14 +101,14 @@ def declarations(names: Sequence[CategoryNames], prefix: str) -> str:
     return "".join(parts)
 
 
-def definitions(names: Sequence[CategoryNames], prefix: str) -> str:
+def definitions(names: Sequence[CategoryNames]) -> str:
     """Return the source's part: the texts of levels and the functions that find them."""
     if not names:
         return ""
-    parts = [named(_FIND, prefix)]
+    parts = [_FIND]
     for each in names:
         called = f"levels_{each.place}"
-        texts = ("0" if text is None else string(text, "a level") for text in each.texts)
+        texts = ("NULL" if text is None else string(text, "a level") for text in each.texts)
         size = max(1, len(each.texts))
         parts.append(
             f"static const char *const {called}[{size}] = {{\n{rows(texts, 1)}\n}};\n\n"
@@ -137,16 +137,17 @@ def _in_comment(text: str | None) -> str:
 
 _FIRST = """\
 /* Codes of the levels of categories, and functions that return a text's code, -1 if it is no
- * level's. A null pointer is a gap. Truth values are called "true" and "false". */
+ * level's. A null pointer is a gap, as NAN is in a row. Truth values are called "true" and
+ * "false". */
 """
 _FIND = """\
-static int same_text(const char *a, const char *b)
+static bool same_text(const char *a, const char *b)
 {
     size_t i = 0;
-    if (a == NULL || b == NULL) {
+    if ((a == NULL) || (b == NULL)) {
         return a == b;
     }
-    while (a[i] != '\\0' && a[i] == b[i]) {
+    while ((a[i] != '\\0') && (a[i] == b[i])) {
         i++;
     }
     return a[i] == b[i];

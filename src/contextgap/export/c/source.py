@@ -115,7 +115,7 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
             whose = rule.shared.whose.tolist()
             kind = layout.index_type[0]
             found.append(integers("whose", kind, whose, "the column of alike of each point"))
-            found.append(f"#define COLUMNS {layout.columns}\n")
+            found.append(f"#define COLUMNS {layout.columns}U\n")
         return found
     if layout.form is not Form.LOOK_BACK:
         return [integers("sizes", "size_t", layout.sizes, "observations of each arm")]
@@ -159,7 +159,9 @@ def _rule(rule: DecisionRule, layout: Layout) -> str:
             "last_step.c", solved_entries=solved, mean_term=mean_term, pick=pick, **words
         )
     else:
-        mean_term = "weights[arm * sizes[0] + i] * k" if explained else "v[arm][i] * innovations[i]"
+        mean_term = (
+            "weights[(arm * sizes[0]) + i] * k" if explained else "v[arm][i] * innovations[i]"
+        )
         steps = fill(
             "shared_step.c", solved_entries=solved, mean_term=mean_term, pick=pick, **words
         )
