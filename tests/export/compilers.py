@@ -26,6 +26,7 @@ struct contextgap_real {
     friend R operator*(R a, R b) { multiplications++; return a.value * b.value; }
     friend R operator/(R a, R b) { divisions++; return a.value / b.value; }
     friend R operator-(R a) { return -a.value; }
+    explicit operator int() const { return static_cast<int>(value); }
     R &operator+=(R b) { return *this = *this + b; }
     R &operator-=(R b) { return *this = *this - b; }
     R &operator*=(R b) { return *this = *this * b; }
@@ -36,6 +37,8 @@ struct contextgap_real {
     friend R exp(R a) { exps++; return std::exp(a.value); }
     friend R sqrt(R a) { sqrts++; return std::sqrt(a.value); }
     friend R sin(R a) { sins++; return std::sin(a.value); }
+    friend R cos(R a) { sins++; return std::cos(a.value); }
+    friend R fmod(R a, R b) { divisions++; return std::fmod(a.value, b.value); }
 };
 #endif
 """

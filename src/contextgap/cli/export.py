@@ -10,12 +10,13 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from contextgap.base.arrays import FloatArray
-from contextgap.cli.policies import ContextFile, Json, PolicyFile, read_contexts
+from contextgap.cli.policies import ContextFile, Json, PolicyFile
+from contextgap.cli.tables import read_table
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.compression import CompressionReport, compress
-from contextgap.export.c import CExport
+from contextgap.export.c import CExport, write_c
 from contextgap.export.c.literals import label_text
+from contextgap.export.c.naming import DEFAULT_PREFIX
 from contextgap.export.onnx import OnnxFile
 from contextgap.policy import Policy
 
@@ -32,6 +33,9 @@ def export_command(
     explain: Annotated[
         bool, typer.Option("--explain", help="Widths, gaps and certificates too.")
     ] = False,
+    prefix: Annotated[
+        str, typer.Option(help="Of all names in C, so that several policies can be linked.")
+    ] = DEFAULT_PREFIX,
     contexts: ContextFile = None,
     max_bytes: Annotated[
         int | None,
@@ -50,8 +54,8 @@ def export_command(
         if policy_out is not None and max_bytes is None:
             raise ValueError("--policy-out writes what --max-bytes makes; give --max-bytes too")
         rule = Policy.load(policy)
-        rows = None if contexts is None else read_contexts(rule, contexts)
-        exports = _Exports(onnx, c, float32, explain, rows)
+        rows = None if contexts is None else read_table(rule, contexts)
+        exports = _Exports(onnx, c, float32, explain, rows, prefix)
         report = None
         if max_bytes is not None:
             rule, report = _compressed(rule, max_bytes, exports, seed)
@@ -80,22 +84,26 @@ class _Exports:
         c: Path | None,
         float32: bool,
         explain: bool,
-        contexts: FloatArray | None,
+        contexts: Any,
+        prefix: str,
     ) -> None:
         self.onnx, self.c = onnx, c
         self.float32, self.explain = float32, explain
         self.contexts = contexts
+        self.prefix = prefix
 
     def write(self, policy: Policy) -> tuple[OnnxFile | None, CExport | None]:
         graph, code = None, None
         if self.onnx is not None:
             graph = policy.to_onnx(self.onnx, float32=self.float32, explain=self.explain)
         if self.c is not None:
-            code = policy.to_c(
+            code = write_c(
+                policy,
                 self.c,
                 float32=self.float32,
                 certificates=self.explain,
                 contexts=_thinned(self.contexts),
+                prefix=self.prefix,
             )
         return graph, code
 
@@ -108,12 +116,13 @@ class _Exports:
                 self.float32,
                 self.explain,
                 self.contexts,
+                self.prefix,
             )
             graph, code = trial.write(policy)
         return max(graph.size if graph else 0, code.rom_bytes if code else 0)
 
 
-def _thinned(contexts: FloatArray | None) -> FloatArray | None:
+def _thinned(contexts: Any) -> Any:
     """At most as many contexts as a self-test can have, evenly spread over the file."""
     if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
         return contexts

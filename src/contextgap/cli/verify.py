@@ -15,13 +15,20 @@ import numpy as np
 import typer
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.cli.policies import ContextFile, Json, PolicyFile, read_contexts
+from contextgap.cli.policies import ContextFile, Json, PolicyFile
+from contextgap.cli.tables import read_table
 from contextgap.cli.terminal import complaints, out, print_json, print_table
-from contextgap.export import Parity, decision_rule, parity
+from contextgap.export import DecisionRule, Parity, decision_rule, parity
 from contextgap.export.answers import comparison_contexts
-from contextgap.export.c.build import CompiledPolicy, CompilerError, find_compiler
+from contextgap.export.c.build import (
+    CompiledPolicy,
+    CompilerError,
+    find_compiler,
+    found_prefix,
+)
 from contextgap.export.c.literals import column_names, label_text
-from contextgap.export.c.writer import HEADER, SELF_TEST, SOURCE
+from contextgap.export.c.naming import FileNames
+from contextgap.export.columns import seen_by_kernels
 from contextgap.export.onnx import GraphPolicy
 from contextgap.policy import Policy
 
@@ -37,6 +44,9 @@ def verify_command(
     compiler: Annotated[
         str | None, typer.Option(help="For C; $CC, cc, gcc or clang if left out.")
     ] = None,
+    prefix: Annotated[
+        str | None, typer.Option(help="Of the C export, if its folder holds several.")
+    ] = None,
     agreement: Annotated[
         float, typer.Option(help="Least share of equal decisions in float32.", min=0, max=1)
     ] = 0.99,
@@ -48,14 +58,17 @@ def verify_command(
     """
     with complaints(), _compiler_errors():
         rule = Policy.load(policy)
-        export, notice = _open(exported, compiler)
+        export, notice = _open(exported, compiler, prefix)
         _check_same_shape(rule, export, exported)
         plain = decision_rule(rule)
         sets = {"random": comparison_contexts(rule, plain, count, None, seed)}
         if contexts is not None:
-            sets[contexts.name] = read_contexts(rule, contexts)
-        compared = {name: _Comparison(rule, export, rows) for name, rows in sets.items()}
-        self_test = _run_self_test(exported, compiler) if exported.is_dir() else None
+            given = read_table(rule, contexts)
+            sets[contexts.name] = comparison_contexts(rule, plain, count, given)
+        compared = {name: _Comparison(rule, plain, export, rows) for name, rows in sets.items()}
+        self_test = None
+        if isinstance(export, CompiledPolicy):
+            self_test = _run_self_test(exported, compiler, FileNames.of(export.prefix))
     single = export.dtype == np.float32
     reasons = [
         f"{name}: {result.different} of {result.contexts} decisions differ"
@@ -108,16 +121,19 @@ class _Exported(Protocol):
     def recommend(self, contexts: Any) -> IntArray: ...
 
 
-def _open(path: Path, compiler: str | None) -> tuple[_Exported, str]:
+def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[_Exported, str]:
     """Return an export, ready to be asked, and what runs it."""
     if path.is_dir():
-        missing = [name for name in (HEADER, SOURCE, SELF_TEST) if not (path / name).is_file()]
-        if missing:
+        try:
+            names = FileNames.of(found_prefix(path, prefix))
+            if not (path / names.self_test).is_file():
+                raise FileNotFoundError(f"{path} holds no {names.self_test}")
+        except FileNotFoundError as error:
             raise ValueError(
-                f"{path} is no exported policy: it holds no {missing[0]}; "
-                "'contextgap export --c' writes one"
-            )
-        return CompiledPolicy(path, compiler), f"C by {Path(find_compiler(compiler)).name}"
+                f"{path} is no exported policy: {error}; 'contextgap export --c' writes one"
+            ) from None
+        compiled = CompiledPolicy(path, compiler, prefix=prefix)
+        return compiled, f"C by {Path(find_compiler(compiler)).name}"
     if not path.exists():
         raise ValueError(f"there is no {path}; 'contextgap export' writes a .onnx file or a folder")
     if path.suffix != ".onnx":
@@ -143,12 +159,16 @@ def _compiler_errors() -> Iterator[None]:
 def _check_same_shape(policy: Policy, export: _Exported, path: Path) -> None:
     """Raise if the export cannot be of this policy."""
     rule = decision_rule(policy)
-    names = list(column_names(rule.columns, rule.dimension))
+    names = list(column_names(rule.columns, rule.inputs))
     pairs: dict[str, tuple[Any, Any]] = {
-        "numbers per context": (rule.dimension, export.dimension),
+        "numbers per context": (rule.inputs, export.dimension),
         "arms": ([*map(label_text, rule.labels)], [*map(label_text, export.labels)]),
         "columns": (names, list(export.columns or names)),
     }
+    table = getattr(export, "table", None)
+    if rule.table is not None and table is not None:
+        # The same level may have another code.
+        pairs["kinds and levels"] = (rule.table.describe(), table.describe())
     for what, (expected, got) in pairs.items():
         if expected != got:
             raise ValueError(
@@ -159,9 +179,12 @@ def _check_same_shape(policy: Policy, export: _Exported, path: Path) -> None:
 class _Comparison:
     """An export's decisions at some contexts, compared and timed."""
 
-    def __init__(self, policy: Policy, export: _Exported, contexts: FloatArray) -> None:
+    def __init__(
+        self, policy: Policy, rule: DecisionRule, export: _Exported, contexts: FloatArray
+    ) -> None:
         self.exported_seconds, chosen = _timed(lambda: export.recommend(contexts))
-        self.python_seconds, _ = _timed(lambda: policy.recommend(contexts))
+        seen = seen_by_kernels(rule.table, contexts)
+        self.python_seconds, _ = _timed(lambda: policy._pick(seen))
         self.parity: Parity = parity(policy, chosen, contexts)
 
     def described(self) -> dict[str, Any]:
@@ -182,15 +205,15 @@ def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, answer
 
 
-def _run_self_test(folder: Path, compiler: str | None) -> tuple[bool, str]:
+def _run_self_test(folder: Path, compiler: str | None, names: FileNames) -> tuple[bool, str]:
     """Build the exported self-test as its header says; return whether it passed, and its words."""
     with tempfile.TemporaryDirectory(prefix="contextgap-") as place:
         program = Path(place) / "selftest"
-        command = [find_compiler(compiler), "-std=c99", "-O2", str(folder / SOURCE)]
-        command += [str(folder / SELF_TEST), "-o", str(program), "-lm"]
+        command = [find_compiler(compiler), "-std=c99", "-O2", str(folder / names.source)]
+        command += [str(folder / names.self_test), "-o", str(program), "-lm"]
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode:
-            raise CompilerError(f"{command[0]} refused {folder / SELF_TEST}:\n{built.stderr}")
+            raise CompilerError(f"{command[0]} refused {folder / names.self_test}:\n{built.stderr}")
         done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     return done.returncode == 0, done.stdout.strip()
 

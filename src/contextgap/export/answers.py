@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import Belief, gaps
+from contextgap.export.columns import random_rows, read_rows, rows_of, seen_by_kernels
 from contextgap.export.rule import DecisionRule
 from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
@@ -21,6 +22,7 @@ _BLOCK = 1024  # contexts at once, since kernel values of many may be large
 class Answers:
     """Python's answers at m contexts: the index of the recommended arm, and what is believed.
 
+    ``contexts`` are as exports take them.
     ``mean``, ``half_width`` and ``gap``, of shape (m, arms), are those after the last step, and
     ``certificate`` is max(0, gap of the recommended arm). Of ``scores``, of the same shape, the
     recommended arm has the smallest.
@@ -45,9 +47,10 @@ class Answers:
 
 def answers_of(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answers:
     """Return a policy's answers; ``rule`` is the same policy as plain arrays."""
+    seen = seen_by_kernels(rule.table, contexts)
     blocks = [
-        _block(policy, rule, contexts[rows], choice, evidence.belief)
-        for rows, choice, evidence in policy._decisions(contexts)
+        replace(_block(policy, rule, seen[rows], choice, evidence.belief), contexts=contexts[rows])
+        for rows, choice, evidence in policy._decisions(seen)
     ]
     return Answers(
         **{
@@ -101,16 +104,19 @@ def _smallest_gaps(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> 
 def comparison_contexts(
     policy: Policy, rule: DecisionRule, count: int, given: Any, seed: int = 0
 ) -> FloatArray:
-    """Return contexts to compare at: given ones, or some near the observed ones.
+    """Return contexts to compare at, as exports take them: given ones, or near those observed.
 
     Of ``count`` that are made, a quarter are observed ones, half lie between and a quarter around
     them.
     """
     if given is not None:
-        rows, _ = policy._read(given)
-        return rows
+        return policy._read(given)[0] if rule.table is None else read_rows(rule.table, given)
     rng = np.random.default_rng(seed)
     observed = observed_contexts(rule)
+    if rule.table is not None:
+        rows = rows_of(rule.table, observed)
+        at = rows[rng.integers(len(rows), size=count // 4)] if len(rows) else rows
+        return np.concatenate([at, random_rows(rule.table, rows, count - len(at), rng)])
     if not len(observed):
         return rng.uniform(-1.0, 1.0, (count, rule.dimension))
     low, high = observed.min(axis=0), observed.max(axis=0)

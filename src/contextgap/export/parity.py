@@ -58,7 +58,8 @@ def parity(policy: Policy, exported: IntArray, contexts: FloatArray) -> Parity:
     exported
         The indices of the arms that the export recommends, −1 for none.
     contexts
-        Where, shape (m, d), m at least 1.
+        Where, shape (m, d), m at least 1, as the export takes them: of a table with typed columns,
+        one number per column.
     """
     expected = answers_of(policy, decision_rule(policy), contexts)
     rows = np.arange(len(contexts))

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg.blas import dtpmv, dtpsv
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.columns import TableSchema
 from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.models import Posterior, Support
@@ -109,9 +110,11 @@ class DecisionRule:
     kernel
         Similarity of contexts.
     dimension
-        Numbers per context.
+        Numbers per context, as kernels see it.
     columns
-        Their names, if they have any.
+        The names of what an export takes, if they have any.
+    table
+        How the columns become the numbers that kernels see; None if they are these.
     prior
         The mean believed where nothing was observed.
     labels
@@ -134,6 +137,7 @@ class DecisionRule:
     kernel: Kernel
     dimension: int
     columns: tuple[str, ...] | None
+    table: TableSchema | None
     prior: float
     labels: tuple[Label, ...]
     arms: tuple[ArmTable, ...]
@@ -142,6 +146,11 @@ class DecisionRule:
     probability: float | None
     pulls: IntArray
     first_step: int
+
+    @property
+    def inputs(self) -> int:
+        """How many numbers an export takes: one per column of a table."""
+        return self.dimension if self.table is None else len(self.table.codings)
 
 
 def decision_rule(policy: Policy) -> DecisionRule:
@@ -172,6 +181,7 @@ def decision_rule(policy: Policy) -> DecisionRule:
         kernel=policy.kernel,
         dimension=policy.dimension,
         columns=policy.columns,
+        table=policy._schema.table,
         prior=model.prior(),
         labels=policy.arms,
         arms=tables,

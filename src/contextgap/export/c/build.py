@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.c.source import fill
-from contextgap.export.c.writer import HEADER, SOURCE
+from contextgap.export.c.filling import fill
+from contextgap.export.c.naming import DEFAULT_PREFIX, FileNames
 
 _COMPILERS = ("cc", "gcc", "clang")
 
@@ -36,12 +36,27 @@ def find_compiler(compiler: str | None = None) -> str:
     )
 
 
+def found_prefix(directory: Path, prefix: str | None = None) -> str:
+    """Return the prefix of the one export in a folder, or of the one asked for."""
+    ending = FileNames.of("").header
+    found = sorted(path.name.removesuffix(ending) for path in directory.glob(f"*{ending}"))
+    if prefix is None and len(found) > 1:
+        raise ValueError(f"{directory} holds several exports, {found}; say which by its prefix")
+    called = prefix or (found[0] if found else DEFAULT_PREFIX)
+    names = FileNames.of(called)
+    for name in (names.header, names.source):
+        if not (directory / name).is_file():
+            raise FileNotFoundError(f"{directory} holds no {name}; write_c writes it")
+    return called
+
+
 def compile_shared(
     directory: str | os.PathLike[str],
     compiler: str | None = None,
     *,
     into: str | os.PathLike[str] | None = None,
     flags: Sequence[str] = ("-O2",),
+    prefix: str | None = None,
 ) -> Path:
     """Compile an export, with loops over many contexts, to a shared library; return its path.
 
@@ -49,12 +64,11 @@ def compile_shared(
     remove; nothing is added to the export's ``directory``.
     """
     command, export = find_compiler(compiler), Path(directory)
-    for name in (HEADER, SOURCE):
-        if not (export / name).is_file():
-            raise FileNotFoundError(f"{export} holds no {name}; write_c writes it")
+    called = found_prefix(export, prefix)
+    names = FileNames.of(called)
     target = Path(tempfile.mkdtemp(prefix="contextgap-") if into is None else into)
     batch, library = target / "batch.c", target / "contextgap_policy.so"
-    batch.write_text(fill("batch.c"), encoding="utf-8")
+    batch.write_text(fill("batch.c", called), encoding="utf-8")
     options = ["-std=c99", "-shared", "-fPIC", *flags, "-I", str(export)]
     done = subprocess.run(
         [command, *options, str(batch), "-o", str(library), "-lm"],
@@ -63,7 +77,7 @@ def compile_shared(
         check=False,
     )
     if done.returncode:
-        raise CompilerError(f"{command} refused {export / SOURCE}:\n{done.stderr}")
+        raise CompilerError(f"{command} refused {export / names.source}:\n{done.stderr}")
     return library
 
 
@@ -71,7 +85,8 @@ class CompiledDecisions(NamedTuple):
     """What the exported code decides at m contexts.
 
     ``arm``, ``status`` and ``certificate`` have shape (m,), all else (m, arms). ``status`` is 0, or
-    why the arm is the fallback. An export that holds means only has None for what rests on widths.
+    why the arm is the fallback, or 3 if a level is unknown. An export that holds means only has
+    None for what rests on widths.
     """
 
     arm: IntArray
@@ -85,7 +100,9 @@ class CompiledDecisions(NamedTuple):
 class CompiledPolicy:
     """An export that ``write_c`` wrote to ``directory``, compiled and loaded.
 
-    It is asked at contexts of shape (m, d), which are rounded first if it computes in ``float``.
+    It is asked at contexts of shape (m, d), which are rounded first if it computes in ``float``; of
+    a table with typed columns, at rows with one number per column. ``prefix`` says which export, if
+    the folder holds several.
     """
 
     def __init__(
@@ -94,30 +111,34 @@ class CompiledPolicy:
         compiler: str | None = None,
         *,
         flags: Sequence[str] = ("-O2",),
+        prefix: str | None = None,
     ) -> None:
+        self.prefix = found_prefix(Path(directory), prefix)
         with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
             # A loaded library outlives its file.
-            library = compile_shared(directory, compiler, into=folder, flags=flags)
+            library = compile_shared(
+                directory, compiler, into=folder, flags=flags, prefix=self.prefix
+            )
             self._library = ctypes.CDLL(str(library))
-        facts = [self._library.contextgap_batch_facts(which) for which in range(5)]
+        facts = [self._named("batch_facts")(which) for which in range(5)]
         self.n_arms, self.dimension, size, self.has_widths, self.fallback = facts
         self.dtype = np.dtype(np.float32 if size == 4 else np.float64)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The arms' labels as the export has them."""
-        return self._texts("contextgap_labels", self.n_arms)
+        return self._texts("labels", self.n_arms)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the context's numbers as the export has them."""
-        return self._texts("contextgap_columns", self.dimension)
+        return self._texts("columns", self.dimension)
 
     def recommend(self, contexts: Any) -> IntArray:
         """Return the index of the recommended arm for every row."""
         rows = self._rows(contexts)
         arm, status = np.empty((2, len(rows)), dtype=np.intc)
-        self._library.contextgap_batch_recommend(
+        self._named("batch_recommend")(
             _pointer(rows), ctypes.c_long(len(rows)), _pointer(arm), _pointer(status)
         )
         return arm.astype(np.intp)
@@ -129,7 +150,7 @@ class CompiledPolicy:
         # Zeros, since an export of means alone leaves widths and gaps untouched.
         tables = [np.zeros((len(rows), self.n_arms), dtype=self.dtype) for _ in range(3)]
         certificate = np.zeros(len(rows), dtype=self.dtype)
-        self._library.contextgap_batch_decide(
+        self._named("batch_decide")(
             _pointer(rows),
             ctypes.c_long(len(rows)),
             *(_pointer(x) for x in (arm, status, *tables, certificate)),
@@ -144,8 +165,16 @@ class CompiledPolicy:
             certificate=certificate.astype(np.float64) if self.has_widths else None,
         )
 
+    def encode(self, column: str, text: str | None) -> int:
+        """Return the code of a level, −1 if it is unknown; ``column`` as the function has it."""
+        data = None if text is None else text.encode("utf-8")
+        return int(self._named(f"encode_{column}")(ctypes.c_char_p(data)))
+
+    def _named(self, name: str) -> Any:
+        return getattr(self._library, f"{self.prefix}_{name}")
+
     def _texts(self, name: str, count: int) -> tuple[str, ...]:
-        table = (ctypes.c_char_p * count).in_dll(self._library, name)
+        table = (ctypes.c_char_p * count).in_dll(self._library, f"{self.prefix}_{name}")
         return tuple((text or b"").decode("utf-8") for text in table)
 
     def _rows(self, contexts: Any) -> NDArray[Any]:

@@ -1,7 +1,8 @@
 """Kernels as C functions, one per node of the expression, with what each costs.
 
 They are those of ``contextgap.kernels``, clamped alike so that nothing underflows: a Gaussian's
-exponent at −300 (−85 in ``float``), a Matérn's distance at 700 (85 in ``float``).
+exponent at −300 (−85 in ``float``), a Matérn's distance at 700 (85 in ``float``). Codes of
+categories, the last numbers of a context, are the same or not the same, whatever they are.
 """
 
 from __future__ import annotations
@@ -29,12 +30,18 @@ from contextgap.kernels import (
 
 _KNOWN = (Gaussian, Matern, Periodic, Linear, Polynomial, Constant, Sum, Product, Scaled)
 _TWO_CONTEXTS = "(const contextgap_real *x, const contextgap_real *y)"
-_DISTANCE = """\
-    contextgap_real squared = 0;
-    for (size_t i = 0; i < CONTEXTGAP_DIMENSION; i++) {{
+_NUMBERS = """\
+    for (size_t i = 0; i < {end}; i++) {{
+{body}    }}
+"""
+_CODES = """\
+    for (size_t i = {start}; i < {end}; i++) {{
+        const bool differ = (x[i] < y[i]) || (x[i] > y[i]);
+{body}    }}
+"""
+_SQUARE = """\
         const contextgap_real t = {difference};
         squared += t * t;
-    }}
 """
 
 
@@ -56,10 +63,18 @@ class _Node(NamedTuple):
 
 
 def kernel_source(
-    kernel: Kernel, dimension: int, real: Real, *, with_diagonal: bool
+    kernel: Kernel,
+    dimension: int,
+    real: Real,
+    *,
+    with_diagonal: bool,
+    dimension_name: str = "(size_t)CONTEXTGAP_DIMENSION",
 ) -> KernelSource:
-    """Return any nesting of the library's own kernels in C, with k(x, x) where that is needed."""
-    writer = _Writer(dimension, real)
+    """Return any nesting of the library's own kernels in C, with k(x, x) where that is needed.
+
+    ``dimension_name`` is what the code calls the number of numbers that kernels see.
+    """
+    writer = _Writer(dimension, real, dimension_name)
     root = writer.visit(kernel)
     writer.function("kernel", _TWO_CONTEXTS, f"    return {root.function}(x, y);\n")
     if with_diagonal:
@@ -72,13 +87,14 @@ def kernel_source(
 class _Writer:
     """Collects the functions of a kernel expression, inner ones first."""
 
-    def __init__(self, dimension: int, real: Real) -> None:
+    def __init__(self, dimension: int, real: Real, dimension_name: str) -> None:
         self.parts: list[str] = []
         self._count = 0
         self._dimension = dimension
+        self._dimension_name = dimension_name
         self._real = real
-        self._floor = "85" if real.float32 else "300"
-        self._farthest = "85" if real.float32 else "700"
+        self._floor = real.literal(-85 if real.float32 else -300, "an exponent")
+        self._farthest = real.literal(85 if real.float32 else 700, "a distance")
 
     def function(self, name: str, arguments: str, body: str) -> None:
         self.parts.append(f"static contextgap_real {name}{arguments}\n{{\n{body}}}\n")
@@ -104,7 +120,7 @@ class _Writer:
         if isinstance(kernel, Periodic):
             return self._periodic(kernel)
         if isinstance(kernel, Constant):
-            name = self._define("    (void)x;\n    (void)y;\n    return 1;\n")
+            name = self._define("    (void)x;\n    (void)y;\n    return REAL_ONE;\n")
             return self._stationary(name, Operations())
         return self._dot(kernel)
 
@@ -131,21 +147,22 @@ class _Writer:
         return _Node(name, inner.value + one, diagonal, inner.diagonal + one)
 
     def _gaussian(self, kernel: Gaussian) -> _Node:
-        loop, squared, cost = self._squared_distance(kernel.bandwidth, -0.5)
+        loop, squared, cost = self._squared_distance(kernel, -0.5)
         name = self._define(f"{loop}{self._decay(squared)}")
         return self._stationary(name, cost + Operations(exp=1))
 
     def _matern(self, kernel: Matern) -> _Node:
-        loop, squared, cost = self._squared_distance(kernel.bandwidth, 2 * kernel.smoothness)
+        loop, squared, cost = self._squared_distance(kernel, 2 * kernel.smoothness)
+        three = self._real.literal(3, "a number")
         shape, more = {
             0.5: ("", Operations()),
-            1.5: ("(1 + r) * ", Operations(1, 1)),
-            2.5: ("(1 + r + r * r / 3) * ", Operations(2, 2, 1)),
+            1.5: ("(REAL_ONE + r) * ", Operations(1, 1)),
+            2.5: (f"(REAL_ONE + r + ((r * r) / {three})) * ", Operations(2, 2, 1)),
         }[kernel.smoothness]
         name = self._define(
             f"{loop}"
             f"    contextgap_real r = REAL_SQRT({squared});\n"
-            f"    r = r > {self._farthest} ? {self._farthest} : r;\n"
+            f"    r = (r > {self._farthest}) ? {self._farthest} : r;\n"
             f"    return {shape}REAL_EXP(-r);\n"
         )
         return self._stationary(name, cost + more + Operations(sqrt=1, exp=1))
@@ -155,25 +172,29 @@ class _Writer:
         rate = self._table("frequency", math.pi / self._each(kernel.period))
         size = self._table("roughness", 1 / self._each(kernel.bandwidth))
         sine = f"{size}[i] * REAL_SIN({rate}[i] * (x[i] - y[i]))"
-        name = self._define(_DISTANCE.format(difference=sine) + self._decay("squared * -2"))
+        loop = self._loops("squared", _SQUARE.format(difference=sine))
+        name = self._define(loop + self._decay("squared * -REAL_TWO"))
         d = self._dimension
         cost = Operations(additions=2 * d, multiplications=3 * d + 1, sin=d, exp=1)
         return self._stationary(name, cost)
 
     def _dot(self, kernel: Kernel) -> _Node:
-        d = self._dimension
-        addend, cost = "x[i] * y[i]", Operations(d, d)
+        codes = kernel.categories if isinstance(kernel, Linear) else 0
+        d = self._dimension - codes
+        addend, cost, same = "x[i] * y[i]", Operations(d, d), ""
         if isinstance(kernel, Linear) and not kernel.plain:
-            scale = self._table("scale", 1 / self._each(kernel.unit))
-            centre = self._table("centre", self._each(kernel.centre))
+            units = 1 / self._each(kernel.unit)
+            units[d:] *= math.sqrt(0.5)  # the corners of kernels.categories
+            scale = self._table("scale", units)
+            centre = self._table("centre", self._each(kernel.centre)[:d]) if d else ""
             sides = (f"({side}[i] - {centre}[i]) * {scale}[i]" for side in "xy")
-            addend, cost = " * ".join(f"({side})" for side in sides), Operations(3 * d, 3 * d)
-        body = (
-            "    contextgap_real sum = 0;\n"
-            "    for (size_t i = 0; i < CONTEXTGAP_DIMENSION; i++) {\n"
-            f"        sum += {addend};\n"
-            "    }\n"
-        )
+            addend = " * ".join(f"({side})" for side in sides)
+            cost = Operations(3 * d + codes, 3 * d + codes)
+            same = (
+                f"        const contextgap_real t = differ ? REAL_ZERO : {scale}[i];\n"
+                "        sum += t * t;\n"
+            )
+        body = self._loops("sum", f"        sum += {addend};\n", codes, same)
         if isinstance(kernel, Polynomial):
             body += f"    sum += {self._real.literal(kernel.offset, 'offset')};\n"
             body += "    contextgap_real power = sum;\n"
@@ -194,15 +215,23 @@ class _Writer:
         self.function(name, _TWO_CONTEXTS, body)
         return name
 
-    def _squared_distance(self, bandwidth: Any, times: float) -> tuple[str, str, Operations]:
-        """Return the loop, |x − y|²·times in units of the bandwidth, and what they cost."""
-        d = self._dimension
+    def _squared_distance(
+        self, kernel: Gaussian | Matern, times: float
+    ) -> tuple[str, str, Operations]:
+        """Return the loops, |x − y|²·times in units of the bandwidth, and what they cost."""
+        bandwidth, codes = kernel.bandwidth, kernel.categories
+        d = self._dimension - codes
         if not isinstance(bandwidth, float):
             scale = self._table("scale", 1 / self._each(bandwidth))
-            loop = _DISTANCE.format(difference=f"(x[i] - y[i]) * {scale}[i]")
-            cost = Operations(2 * d, 2 * d + 1)
+            square = _SQUARE.format(difference=f"(x[i] - y[i]) * {scale}[i]")
+            apart = _SQUARE.format(difference=f"differ ? {scale}[i] : REAL_ZERO")
+            cost = Operations(2 * d + codes, 2 * d + codes + 1)
+            loop = self._loops("squared", square, codes, apart)
             return loop, f"squared * {self._real.literal(times, 'a factor')}", cost
-        loop, cost = _DISTANCE.format(difference="x[i] - y[i]"), Operations(2 * d, d + 1)
+        square = _SQUARE.format(difference="x[i] - y[i]")
+        apart = "        squared += differ ? REAL_ONE : REAL_ZERO;\n"
+        loop = self._loops("squared", square, codes, apart)
+        cost = Operations(2 * d + codes, d + 1)
         # The inverse square of a tiny bandwidth is infinite; dividing twice is not.
         if bandwidth > 1e-20 and abs(times) * bandwidth**-2 < self._real.most:
             inverse = self._real.literal(times * bandwidth**-2, "bandwidth")
@@ -211,10 +240,21 @@ class _Writer:
         squared = f"squared / {divisor} / {divisor} * {self._real.literal(times, 'a factor')}"
         return loop, squared, cost + Operations(divisions=2)
 
+    def _loops(self, total: str, numbers: str, codes: int = 0, differ: str = "") -> str:
+        """Return loops over a context's numbers and over its codes that add to a total."""
+        text, count = f"    contextgap_real {total} = REAL_ZERO;\n", self._dimension - codes
+        if count:  # compilers warn of a loop that never runs
+            text += _NUMBERS.format(
+                end=f"{count}U" if codes else self._dimension_name, body=numbers
+            )
+        if codes:
+            text += _CODES.format(start=f"{count}U", end=self._dimension_name, body=differ)
+        return text
+
     def _decay(self, exponent: str) -> str:
         return (
             f"    const contextgap_real exponent = {exponent};\n"
-            f"    return REAL_EXP(exponent < -{self._floor} ? -{self._floor} : exponent);\n"
+            f"    return REAL_EXP((exponent < {self._floor}) ? {self._floor} : exponent);\n"
         )
 
     def _setting(self, value: float, called: str) -> str:
@@ -224,7 +264,7 @@ class _Writer:
         return self._real.literal(value, called)
 
     def _each(self, value: Any) -> Any:
-        return np.broadcast_to(np.asarray(value, dtype=np.float64), self._dimension)
+        return np.full(self._dimension, value, dtype=np.float64)
 
     def _table(self, what: str, values: Any) -> str:
         name = f"kernel_{self._count + 1}_{what}"

@@ -2,8 +2,8 @@
 
 Bytes are those of pointers and ``size_t`` where they are largest. Of operations, every addition,
 subtraction, multiplication and division of real numbers counts, and every call of ``exp``, ``sqrt``
-and ``sin``; comparisons, signs and integer arithmetic do not. None of the loops ends early, so the
-count holds for every finite context and is the worst case.
+and ``sin``, as which ``cos`` counts; comparisons, signs and integer arithmetic do not. None of the
+loops ends early, so the count holds for every finite context and is the worst case.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from enum import Enum
 
-from contextgap.export.c.literals import Real, column_names, label_text
+from contextgap.base.columns import TableSchema
+from contextgap.export.c.levels import level_bytes
+from contextgap.export.c.literals import Real, column_names, label_text, string_bytes
 from contextgap.export.rule import DecisionRule
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
 from contextgap.kernels.stationary import Stationary
@@ -57,7 +59,8 @@ class Layout:
     """The sizes of the exported tables.
 
     ``sizes`` holds the number of observations of each arm. Arms that share all have the same ones;
-    ``columns`` is then the number of arms observed, else 0.
+    ``columns`` is then the number of arms observed, else 0. ``table`` says how a row of a table
+    with typed columns becomes what kernels see, ``dimension`` numbers.
     """
 
     form: Form
@@ -67,6 +70,7 @@ class Layout:
     kernel_constants: int
     text_bytes: int
     columns: int = 0
+    table: TableSchema | None = None
 
     @classmethod
     def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
@@ -80,11 +84,10 @@ class Layout:
             dimension=policy.dimension,
             sizes=tuple(policy._model.support_sizes(policy._active)),
             kernel_constants=_kernel_constants(policy.kernel, policy.dimension),
-            # A text ends with a zero byte, and a table points to it.
-            text_bytes=sum(
-                len(word.encode("utf-8", "backslashreplace")) + 1 + _POINTER for word in words
-            ),
+            # A table points to each text.
+            text_bytes=sum(string_bytes(word) + _POINTER for word in words),
             columns=policy._model.n_arms if policy._model.shares else 0,
+            table=policy._schema.table,
         )
 
     def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:
@@ -125,13 +128,23 @@ class Layout:
         """Bytes of the tables' real numbers."""
         # C has no empty arrays, so every table has at least one entry.
         if self.columns:
-            return self.real.bytes * self._shared_numbers
+            return self.real.bytes * (self._shared_numbers + self._spread_numbers)
         count = max(1, self.points * self.dimension) + max(1, self.points) + self.kernel_constants
         if self.form.has_widths:
             count += max(1, self.factor_entries) + self.arms
         if self.form is Form.LOOK_BACK:  # every step's width
             count += self.points
-        return self.real.bytes * count
+        return self.real.bytes * (count + self._spread_numbers)
+
+    @property
+    def _spread_numbers(self) -> int:
+        """Numbers that say what stands for gaps, periods, and how many levels there are."""
+        return 0 if self.table is None else 2 * self.dimension
+
+    @property
+    def _spread_bytes(self) -> int:
+        """Bytes of what becomes of each column, of which one, and of the texts of levels."""
+        return 0 if self.table is None else 3 * self.dimension + level_bytes(self.table)
 
     @property
     def _shared_numbers(self) -> int:
@@ -146,16 +159,21 @@ class Layout:
         """Bytes of all constants: numbers, labels, names and indices."""
         if self.columns:
             whose = max(1, self.points) * self.index_type[1] if self.form.has_widths else 0
-            return self.number_bytes + self.text_bytes + _POINTER + whose
-        total = self.number_bytes + self.text_bytes + _POINTER * self.arms
+            return self._table_bytes + _POINTER + whose
+        total = self._table_bytes + _POINTER * self.arms
         if self.form is Form.LOOK_BACK:
             total += _POINTER * self.arms + max(1, self.points) * self.index_type[1]
         return total
 
     @property
+    def _table_bytes(self) -> int:
+        return self.number_bytes + self.text_bytes + self._spread_bytes
+
+    @property
     def ram_bytes(self) -> int:
         """Bytes of all arrays on the stack while a decision is made."""
-        padding = 2 * _POINTER
+        spread = 0 if self.table is None else self.dimension * self.real.bytes
+        padding = 2 * _POINTER + spread
         if not self.form.has_widths:
             tables = 2 if self.columns else 1
             return tables * self.arms * self.real.bytes + padding
@@ -191,7 +209,9 @@ def _kernel_constants(kernel: Kernel, dimension: int) -> int:
         return sum(_kernel_constants(side, dimension) for side in sides)
     if isinstance(kernel, Scaled):
         return _kernel_constants(kernel.kernel, dimension)
-    if isinstance(kernel, Periodic) or (isinstance(kernel, Linear) and not kernel.plain):
+    if isinstance(kernel, Linear):  # codes have a unit and no centre
+        return 0 if kernel.plain else 2 * dimension - kernel.categories
+    if isinstance(kernel, Periodic):
         return 2 * dimension
     if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, tuple):
         return dimension
@@ -211,7 +231,7 @@ class Operations:
     divisions
         Divisions.
     exp, sqrt, sin
-        Calls of these functions.
+        Calls of these functions; those of cos count as sin, remainders as divisions.
     """
 
     additions: int = 0

@@ -27,11 +27,14 @@ class Real:
         limits = np.finfo(np.float32) if float32 else np.finfo(np.float64)
         self.least, self.most = float(limits.tiny), float(limits.max)  # normal, positive, finite
 
-    def rounded(self, values: Any, called: str) -> NDArray[Any]:
-        """Return ``values`` in this type, rounded once; what has no finite value is refused."""
+    def rounded(self, values: Any, called: str, *, gaps: bool = False) -> NDArray[Any]:
+        """Return ``values`` in this type, rounded once; what has no finite value is refused.
+
+        NaN may be among them where there may be ``gaps``.
+        """
         with np.errstate(over="ignore", under="ignore"):
             array = np.asarray(values, dtype=np.float64).astype(self.dtype)
-        if not np.isfinite(array).all():
+        if not (np.isfinite(array) | (gaps & np.isnan(array))).all():
             raise ExportError(
                 f"{called} cannot be exported: it holds numbers that no finite {self.name} is near"
             )
@@ -46,14 +49,15 @@ class Real:
         """Return the literals of numbers that ``rounded`` gave."""
         numbers = rounded.ravel().tolist()
         if not self.float32:
-            return map(repr, numbers)  # the shortest text that reads back as the same double
+            # The shortest text that reads back as the same double.
+            return (repr(number) if number == number else "(double)NAN" for number in numbers)
         # Nine digits tell any two floats apart; the exponent keeps "1" from being an int.
-        return (f"{number:.8e}f" for number in numbers)
+        return (f"{number:.8e}f" if number == number else "NAN" for number in numbers)
 
 
-def array(real: Real, name: str, values: Any, comment: str) -> str:
+def array(real: Real, name: str, values: Any, comment: str, *, gaps: bool = False) -> str:
     """Return the definition of a constant array; C has no empty ones, so those get one zero."""
-    rounded = real.rounded(values, name)
+    rounded = real.rounded(values, name, gaps=gaps)
     declared = f"static const contextgap_real {name}[{max(1, rounded.size)}]"
     return f"/* {comment} */\n{declared} = {{\n{rows(real.literals(rounded), 4)}\n}};\n"
 
@@ -81,6 +85,11 @@ def string(text: str, called: str) -> str:
         )
     # Octal escapes have at most three digits, so they cannot swallow what follows, as \x does.
     return '"' + "".join(chr(b) if b in _PLAIN else f"\\{b:03o}" for b in data) + '"'
+
+
+def string_bytes(text: str) -> int:
+    """Return the bytes of text as a C string, with the zero at its end."""
+    return len(text.encode("utf-8", "backslashreplace")) + 1
 
 
 def label_text(label: Label) -> str:

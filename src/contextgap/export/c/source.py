@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import asdict
-from importlib.resources import files
-from string import Template
 
 import numpy as np
 
 from contextgap.export.answers import Answers
+from contextgap.export.c.columns import (
+    header_parts,
+    row_layout,
+    source_macros,
+    source_part,
+    words_of,
+)
+from contextgap.export.c.filling import fill
 from contextgap.export.c.layout import Form, Layout, Operations, first_step
 from contextgap.export.c.literals import (
     array,
@@ -20,11 +26,10 @@ from contextgap.export.c.literals import (
     rows,
     string,
 )
+from contextgap.export.c.naming import named
+from contextgap.export.columns import has_unknown_level
 from contextgap.export.rule import DecisionRule, SharedTable
 from contextgap.recommenders import HighestMean, HighestUpper
-
-# Replaced by the export's id, which depends on the text around it.
-EXPORT_ID = "@EXPORT_ID@"
 
 _FIELDS = """\
     /* Full widths of the intervals: upper = mean + width / 2. */
@@ -40,19 +45,12 @@ _EXPLAINED = """\
 """
 
 
-def fill(name: str, **values: object) -> str:
-    """Return the template ``name``.in with its ``$names`` replaced."""
-    from contextgap import __version__
-
-    text = (files("contextgap.export.c") / "templates" / f"{name}.in").read_text("utf-8")
-    return Template(text).substitute(values, version=__version__, export_id=EXPORT_ID)
-
-
-def source(rule: DecisionRule, layout: Layout, kernel: str) -> str:
+def source(rule: DecisionRule, layout: Layout, kernel: str, prefix: str) -> str:
     """Return the text of ``contextgap_policy.c``: tables, kernel and rule."""
-    real, columns = layout.real, column_names(rule.columns, rule.dimension)
+    real, columns = layout.real, column_names(rule.columns, rule.inputs)
     return fill(
         "policy.c",
+        prefix,
         real_max="FLT_MAX" if real.float32 else "DBL_MAX",
         real_huge="HUGE_VALF" if real.float32 else "HUGE_VAL",
         suffix=real.suffix,
@@ -60,9 +58,11 @@ def source(rule: DecisionRule, layout: Layout, kernel: str) -> str:
             (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels)), 1
         ),
         columns=rows((string(name, f"column {i}") for i, name in enumerate(columns)), 1),
-        data="\n".join([*_numbers(rule, layout), *_indices(rule, layout)]),
-        kernel=kernel,
-        rule=_rule(rule, layout),
+        data=named("\n".join([*_numbers(rule, layout), *_indices(rule, layout)]), prefix),
+        kernel=named(kernel, prefix),
+        rule=named(_rule(rule, layout), prefix) + source_part(rule, real, prefix),
+        macros=source_macros(rule, real),
+        dimension=named(words_of(rule.table).dimension, prefix),
     )
 
 
@@ -115,7 +115,7 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
             whose = rule.shared.whose.tolist()
             kind = layout.index_type[0]
             found.append(integers("whose", kind, whose, "the column of alike of each point"))
-            found.append(f"#define COLUMNS {layout.columns}\n")
+            found.append(f"#define COLUMNS {layout.columns}U\n")
         return found
     if layout.form is not Form.LOOK_BACK:
         return [integers("sizes", "size_t", layout.sizes, "observations of each arm")]
@@ -135,13 +135,16 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
 
 def _rule(rule: DecisionRule, layout: Layout) -> str:
     form, solved = layout.form, layout.solved_entries
+    words = words_of(rule.table)._asdict()
     prior = layout.real.literal(rule.prior, "the prior mean")
     means = "means.c" if rule.shared is None else "shared_means.c"
     if form is Form.MEANS:
-        return fill("highest.c") + fill(means, prior=prior) + fill("decide_means.c")
-    by_decision = fill("recommend_by_decision.c")
+        return (
+            fill("highest.c") + fill(means, prior=prior, **words) + fill("decide_means.c", **words)
+        )
+    by_decision = fill("recommend_by_decision.c", **words)
     if form is Form.LOOK_BACK:
-        look_back = fill("look_back.c", solved_entries=solved)
+        look_back = fill("look_back.c", solved_entries=solved, **words)
         gaps = fill("gaps.c", prior=prior) + fill("interval_gaps.c")
         return fill("lowest.c") + gaps + look_back + by_decision
     picking, pick = "lowest.c", "lowest(decision->gap)"
@@ -153,14 +156,18 @@ def _rule(rule: DecisionRule, layout: Layout) -> str:
     if rule.shared is None:
         mean_term = "weights[point] * k" if explained else "v[i] * innovations[point]"
         steps = fill("interval_gaps.c") + fill(
-            "last_step.c", solved_entries=solved, mean_term=mean_term, pick=pick
+            "last_step.c", solved_entries=solved, mean_term=mean_term, pick=pick, **words
         )
     else:
-        mean_term = "weights[arm * sizes[0] + i] * k" if explained else "v[arm][i] * innovations[i]"
-        steps = fill("shared_step.c", solved_entries=solved, mean_term=mean_term, pick=pick)
+        mean_term = (
+            "weights[(arm * sizes[0]) + i] * k" if explained else "v[arm][i] * innovations[i]"
+        )
+        steps = fill(
+            "shared_step.c", solved_entries=solved, mean_term=mean_term, pick=pick, **words
+        )
     return (
         fill(picking)
-        + (fill(means, prior=prior) if explained else "")
+        + (fill(means, prior=prior, **words) if explained else "")
         + fill("gaps.c", prior=prior)
         + steps
         + ("" if explained else by_decision)
@@ -168,22 +175,32 @@ def _rule(rule: DecisionRule, layout: Layout) -> str:
 
 
 def header(
-    rule: DecisionRule, layout: Layout, operations: Operations, fallback: int, precision: str
+    rule: DecisionRule,
+    layout: Layout,
+    operations: Operations,
+    fallback: int,
+    precision: str,
+    prefix: str,
 ) -> str:
     """Return the text of ``contextgap_policy.h``: the interface, and what a call costs."""
-    columns = enumerate(column_names(rule.columns, rule.dimension))
     explained = layout.form is Form.MEANS_EXPLAINED
+    words = words_of(rule.table)._asdict()
     return fill(
         "policy.h",
+        prefix,
+        **{name: named(word, prefix) for name, word in words.items()},
+        **header_parts(rule, prefix),
         recommender=type(rule.recommender).__name__,
         arms=layout.arms,
         points=layout.points,
         kernel=_wrapped(comment_text(str(rule.kernel))),
-        dimension=layout.dimension,
-        columns="\n".join(f" *   [{i}] {comment_text(name)}" for i, name in columns),
+        inputs=rule.inputs,
+        columns=row_layout(rule, prefix),
         **asdict(operations),
         multiply_adds=operations.multiply_adds,
-        explained_cost=_EXPLAINED.format(entries=layout.factor_entries) if explained else "",
+        explained_cost=named(
+            _EXPLAINED.format(entries=layout.factor_entries) if explained else "", prefix
+        ),
         number_bytes=layout.number_bytes,
         rom_bytes=layout.rom_bytes,
         ram_bytes=layout.ram_bytes,
@@ -191,7 +208,7 @@ def header(
         real=layout.real.name,
         has_widths=int(layout.form.has_widths),
         fallback=fallback,
-        decision_fields=_fields(rule, layout.form) if layout.form.has_widths else "",
+        decision_fields=named(_fields(rule, layout.form) if layout.form.has_widths else "", prefix),
         failed_fields=", all else is HUGE_VAL" if layout.form.has_widths else "",
     )
 
@@ -211,11 +228,13 @@ def _wrapped(text: str) -> str:
     return "\n * ".join(textwrap.wrap(text, 92, break_long_words=False))
 
 
-def self_test(layout: Layout, expected: Answers, tolerance: float) -> str:
+def self_test(
+    rule: DecisionRule, layout: Layout, expected: Answers, tolerance: float, prefix: str
+) -> str:
     """Return the text of ``contextgap_selftest.c``: Python's answers, to compare with."""
     real, near = layout.real, (expected.margin <= tolerance).astype(int)
     data = [
-        array(real, "contexts", expected.contexts, "one after the other"),
+        array(real, "contexts", expected.contexts, "one after the other", gaps=True),
         array(real, "means", expected.mean, "of every arm"),
         integers("arms", "int", expected.arm.tolist(), "recommended"),
         integers("near_tie", "unsigned char", near.tolist(), "whether rounding may decide"),
@@ -224,10 +243,22 @@ def self_test(layout: Layout, expected: Answers, tolerance: float) -> str:
         data.append(array(real, "widths", 2 * expected.half_width, "full ones, of every arm"))
         data.append(array(real, "gaps", expected.gap, "of every arm"))
         data.append(array(real, "certificates", expected.certificate, "of the recommended arm"))
+    if rule.table is not None:
+        statuses = 3 * has_unknown_level(rule.table, expected.contexts)
+        data.append(integers("statuses", "int", statuses.tolist(), "3 if a level is unknown"))
+        # The last of the three bad inputs is NaN, which is none where there may be gaps.
+        kinds = [2 if coding.kind.gaps else 3 for coding in rule.table.codings]
+        data.append(integers("bad_kinds", "int", kinds, "whether NaN is bad input, too"))
     return fill(
         "selftest.c",
+        prefix,
         count=len(expected.arm),
         real_max="FLT_MAX" if real.float32 else "DBL_MAX",
         tolerance=real.literal(tolerance, "the tolerance"),
-        data="\n".join(data),
+        data=named("\n".join(data), prefix),
+        math="" if rule.table is None else "#include <math.h>\n",
+        bad_kinds="3" if rule.table is None else "bad_kinds[place]",
+        expected_status=named("CONTEXTGAP_OK", prefix)
+        if rule.table is None
+        else "statuses[vector]",
     )

@@ -16,16 +16,18 @@ from scipy.linalg.blas import dtpsv, stpsv
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.export.answers import Answers, answers_of, comparison_contexts, fallback_arm
+from contextgap.export.c.columns import spread_cost, words_of
+from contextgap.export.c.filling import EXPORT_ID
 from contextgap.export.c.kernels import kernel_source
 from contextgap.export.c.layout import Form, Layout, Operations, recommend_cost
 from contextgap.export.c.literals import Real
-from contextgap.export.c.source import EXPORT_ID, header, source
+from contextgap.export.c.naming import DEFAULT_PREFIX, FileNames, check_prefix
+from contextgap.export.c.source import header, source
 from contextgap.export.c.source import self_test as self_test_text
+from contextgap.export.columns import seen_by_kernels
 from contextgap.export.rule import ArmTable, DecisionRule, ExportError, decision_rule
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
-
-HEADER, SOURCE, SELF_TEST = "contextgap_policy.h", "contextgap_policy.c", "contextgap_selftest.c"
 
 _MOST = 200  # contexts to emulate at
 _MARGIN = 16  # rounding in C need not go as in numpy
@@ -74,11 +76,15 @@ def write_c(
     self_test: int = 200,
     contexts: Any = None,
     certificates: bool = False,
+    prefix: str = DEFAULT_PREFIX,
 ) -> CExport:
     """Write a policy as C99: a header, a source and a program that tests them on the target.
 
     Raises ``ExportError`` for what cannot be expressed: rules that draw at random, kernels other
     than the library's own, numbers beyond the range of ``float``.
+
+    Of a table with typed columns the code takes one number per column, as ``write_onnx`` says; the
+    header has a constant for every level and functions that return a text's code.
 
     Parameters
     ----------
@@ -96,31 +102,43 @@ def write_c(
         Whether a policy that deploys the highest mean shall explain itself by widths, gaps and
         certificates. They take n²/2 numbers for an arm's n observations; without them it needs
         its observed contexts and n numbers. Other rules need widths anyway and always have them.
+    prefix
+        Begins the names of files, functions and, in capitals, macros. Policies with different ones
+        can be linked into one program.
     """
     checks.instance("policy", policy, Policy, "learner.freeze()")
     count = checks.whole("self_test", self_test, least=1)
     for name, value in (("float32", float32), ("certificates", certificates)):
         read_truth(name, value)
+    names = FileNames.of(check_prefix(prefix))
     rule, real = decision_rule(policy), Real(float32)
     layout = Layout.of(policy, real, certificates=certificates)
-    kernel = kernel_source(rule.kernel, rule.dimension, real, with_diagonal=layout.form.has_widths)
-    rows = real.rounded(comparison_contexts(policy, rule, count, contexts), "contexts")
+    kernel = kernel_source(
+        rule.kernel,
+        rule.dimension,
+        real,
+        with_diagonal=layout.form.has_widths,
+        dimension_name=words_of(rule.table).dimension,
+    )
+    made = comparison_contexts(policy, rule, count, contexts)
+    rows = real.rounded(made, "contexts", gaps=rule.table is not None)
     if not len(rows):
         raise ValueError("contexts must hold at least one context to compare at, got none")
     expected = answers_of(policy, rule, rows.astype("float64"))
     tolerance, sentence = _precision(rule, layout, expected)
     operations = recommend_cost(rule, layout, kernel.value, kernel.diagonal)
+    operations += spread_cost(rule.table)
     fallback, folder = fallback_arm(rule), Path(directory)
     texts = {
-        SOURCE: source(rule, layout, kernel.code),
-        SELF_TEST: self_test_text(layout, expected, tolerance),
-        HEADER: header(rule, layout, operations, fallback, sentence),
+        names.source: source(rule, layout, kernel.code, prefix),
+        names.self_test: self_test_text(rule, layout, expected, tolerance, prefix),
+        names.header: header(rule, layout, operations, fallback, sentence, prefix),
     }
     _write(folder, texts)
     return CExport(
-        header=folder / HEADER,
-        source=folder / SOURCE,
-        self_test=folder / SELF_TEST,
+        header=folder / names.header,
+        source=folder / names.source,
+        self_test=folder / names.self_test,
         rom_bytes=layout.rom_bytes,
         ram_bytes=layout.ram_bytes,
         operations=operations,
@@ -136,7 +154,7 @@ def _precision(rule: DecisionRule, layout: Layout, expected: Answers) -> tuple[f
     Only kernel values are computed in double and then rounded. Returns the deviation of means and
     gaps, or difference of scores, up to which it is rounding; and the same in words.
     """
-    real, contexts = layout.real, expected.contexts[:_MOST]
+    real, contexts = layout.real, seen_by_kernels(rule.table, expected.contexts[:_MOST])
     mean, half = np.zeros((2, len(contexts), layout.arms))
     for i, arm in enumerate(_tables(rule)):
         shift, variance = _emulated(rule, arm, layout, contexts)

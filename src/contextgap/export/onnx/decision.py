@@ -18,7 +18,7 @@ from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHist
 
 def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool) -> None:
     """Put a whole rule into a graph, with everything believed if it is to explain itself."""
-    kernel = KernelGraph(graph, _support(rule))
+    kernel = KernelGraph(graph, _support(rule), rule.table)
     chosen, scores, explained = _decide(graph, rule, kernel, explain)
     bad = _unanswerable(graph, kernel.contexts, scores)
     bad_row = graph.node("Reshape", bad, graph.whole([-1]))

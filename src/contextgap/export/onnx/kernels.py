@@ -3,17 +3,21 @@
 Squared distances are summed over differences, one dimension at a time: nothing larger than
 (support, batch) is held. Expanding them into x² + y² − 2xy would be one matrix product, but it is
 wrong by about 1e-16·x² where x is close to y, of which the root that Matérn kernels take makes
-1e-8·x: as much as decisions and standard deviations are to agree to.
+1e-8·x: as much as decisions and standard deviations are to agree to. Codes of categories, the last
+numbers of a context, are the same or not the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import TableSchema
 from contextgap.export.onnx.builder import GraphBuilder
+from contextgap.export.onnx.columns import spread_rows
 from contextgap.export.rule import ExportError
 from contextgap.kernels import (
     Constant,
@@ -27,6 +31,7 @@ from contextgap.kernels import (
     Scaled,
     Sum,
 )
+from contextgap.kernels.categories import weights
 
 _KNOWN = (Constant, Gaussian, Matern, Periodic, Linear, Polynomial, Sum, Product, Scaled)
 # Below this a bandwidth's square is too close to zero; as the kernels themselves have it.
@@ -52,14 +57,18 @@ def check_kernel(kernel: Kernel) -> None:
 class KernelGraph:
     """Kernels between the observed contexts ``support``, shape (n, d), and the graph's input.
 
-    ``contexts`` names the transposed input, shape (d, batch), and ``ones`` a row of ones, shape
-    (1, batch).
+    ``contexts`` names what kernels see of the input, transposed, shape (d, batch), and ``ones`` a
+    row of ones, shape (1, batch). ``table`` says how the input's columns become what kernels see.
     """
 
-    def __init__(self, graph: GraphBuilder, support: FloatArray) -> None:
+    def __init__(
+        self, graph: GraphBuilder, support: FloatArray, table: TableSchema | None = None
+    ) -> None:
         self._graph = graph
         self.support = support
         self.contexts = graph.node("Transpose", "contexts", perm=[1, 0])
+        if table is not None:
+            self.contexts = spread_rows(graph, self.contexts, table)
         count = graph.rows(graph.node("Shape", "contexts"), 0, 1)
         one = graph.real([[1.0]])
         self.ones = graph.node("Expand", one, graph.stack([graph.whole([1]), count]))
@@ -94,7 +103,7 @@ class KernelGraph:
             factor = graph.real(kernel.factor, "the kernel's factor")
             return graph.node("Mul", self.diagonal(kernel.kernel), factor)
         if isinstance(kernel, Linear):
-            return graph.reduce("ReduceSumSquare", self._standardised(kernel), axis=0)
+            return self._linear_diagonal(kernel)
         if isinstance(kernel, Polynomial):
             return self._power(kernel, self.diagonal(Linear()))
         return self.ones
@@ -138,17 +147,34 @@ class KernelGraph:
         return self._decay(self._squared_distance(support, circles))
 
     def _linear(self, kernel: Linear, factor: float = 1.0) -> str:
-        support = self._graph.real(factor * kernel.standardised(self.support))
-        return self._graph.node("MatMul", support, self._standardised(kernel))
+        graph, parts = self._graph, []
+        if self.support.shape[1] > kernel.categories:
+            support = graph.real(factor * kernel.standardised(self.support))
+            parts.append(graph.node("MatMul", support, self._standardised(kernel)))
+        if kernel.categories:
+            level = 0.5 * factor * weights(kernel.unit, kernel.categories)
+            parts.append(self._codes(level, np.zeros(len(level))))
+        return self._sum(parts)
+
+    def _linear_diagonal(self, kernel: Linear) -> str:
+        graph, parts = self._graph, []
+        if self.support.shape[1] > kernel.categories:
+            standardised = self._standardised(kernel)
+            parts.append(graph.reduce("ReduceSumSquare", standardised, axis=0))
+        if kernel.categories:
+            level = 0.5 * float(weights(kernel.unit, kernel.categories).sum())
+            parts.append(graph.node("Mul", self.ones, graph.real(level)))
+        return self._sum(parts)
 
     def _standardised(self, kernel: Linear) -> str:
-        """The contexts minus a linear kernel's centre, over its unit."""
+        """The contexts minus a linear kernel's centre, over its unit; codes are left out."""
         if kernel.plain:
             return self.contexts
-        graph = self._graph
-        centre = graph.real(self._each(kernel.centre)[:, None], "the centre")
-        unit = graph.real(self._each(kernel.unit)[:, None], "the unit")
-        return graph.node("Div", graph.node("Sub", self.contexts, centre), unit)
+        graph, count = self._graph, self.support.shape[1] - kernel.categories
+        centre = graph.real(self._each(kernel.centre)[:count, None], "the centre")
+        unit = graph.real(self._each(kernel.unit)[:count, None], "the unit")
+        numbers = graph.rows(self.contexts, 0, count) if kernel.categories else self.contexts
+        return graph.node("Div", graph.node("Sub", numbers, centre), unit)
 
     def _power(self, kernel: Polynomial, inner: str) -> str:
         graph = self._graph
@@ -166,27 +192,53 @@ class KernelGraph:
 
     def _scaled_distance(self, kernel: Gaussian | Matern) -> str:
         """Squared distances in units of the bandwidth."""
-        graph = self._graph
+        graph, codes = self._graph, kernel.categories
         if not isinstance(kernel.bandwidth, float):
             scale = np.asarray(kernel.bandwidth)
             column = graph.real(scale[:, None], "the bandwidth")
             contexts = graph.node("Div", self.contexts, column)
-            return self._squared_distance(self.support / scale, contexts)
-        squared = self._squared_distance(self.support, self.contexts)
+            unlike = weights(kernel.bandwidth, codes) if codes else np.empty(0)
+            return self._squared_distance(self.support / scale, contexts, unlike)
+        squared = self._squared_distance(self.support, self.contexts, np.ones(codes))
         if kernel.bandwidth > _TINY:
             return graph.node("Mul", squared, graph.real(kernel.bandwidth**-2, "1/bandwidth²"))
         bandwidth = graph.real(kernel.bandwidth, "the bandwidth")
         return graph.node("Div", graph.node("Div", squared, bandwidth), bandwidth)
 
-    def _squared_distance(self, support: FloatArray, contexts: str) -> str:
-        """Squared distances from rows of ``support`` (n, d) to columns of ``contexts``."""
-        graph, total = self._graph, ""
-        for j in range(support.shape[1]):
-            row = graph.rows(contexts, j, j + 1)
-            difference = graph.node("Sub", row, graph.real(support[:, j : j + 1]))
-            square = graph.node("Mul", difference, difference)
-            total = graph.node("Add", total, square) if total else square
-        return total
+    def _squared_distance(
+        self, support: FloatArray, contexts: str, unlike: FloatArray | None = None
+    ) -> str:
+        """Squared distances from rows of ``support`` (n, d) to columns of ``contexts``.
+
+        ``unlike`` says how far apart codes are that differ, squared, for every category.
+        """
+        codes = 0 if unlike is None else len(unlike)
+        squares = self._squares(support[:, : support.shape[1] - codes], contexts)
+        if unlike is None or not codes:
+            return self._sum(squares)
+        return self._sum([*squares, self._codes(np.zeros(codes), unlike)])
+
+    def _squares(self, support: FloatArray, contexts: str) -> Iterator[str]:
+        graph = self._graph
+        for j, column in enumerate(support.T):
+            difference = graph.node(
+                "Sub", graph.rows(contexts, j, j + 1), graph.real(column[:, None])
+            )
+            yield graph.node("Mul", difference, difference)
+
+    def _codes(self, same: FloatArray, differ: FloatArray) -> str:
+        """The sum over all categories of one number where codes are the same, else of another."""
+        graph, parts = self._graph, []
+        first = self.support.shape[1] - len(same)
+        for j, (equal, unlike) in enumerate(zip(same.tolist(), differ.tolist(), strict=True)):
+            row = graph.rows(self.contexts, first + j, first + j + 1)
+            own = graph.real(self.support[:, first + j, None])
+            where = graph.node("Equal", row, own)
+            parts.append(graph.node("Where", where, graph.real(equal), graph.real(unlike)))
+        return self._sum(parts)
+
+    def _sum(self, parts: Iterable[str]) -> str:
+        return reduce(lambda total, part: self._graph.node("Add", total, part), parts)
 
     def _decay(self, squared: str) -> str:
         """exp(−squared/2), no smaller than the kernels themselves let it be."""

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base import checks
+from contextgap.base.columns import TableSchema
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.files import FileFormatError
 from contextgap.base.labels import Label, decode_label
+from contextgap.export.columns import read_rows
 from contextgap.export.onnx.writer import PREFIX
 from contextgap.problems.extras import study_import
 
@@ -52,6 +54,8 @@ class GraphPolicy:
         self.labels: tuple[Label, ...] = tuple(decode_label(label) for label in known["labels"])
         self.columns: tuple[str, ...] | None = known["columns"] and tuple(known["columns"])
         self.dimension: int = known["dimension"]
+        described = known.get("table")
+        self.table = None if described is None else TableSchema.restored(described)
         self.recommender: dict[str, Any] = known["recommender"]
         self.kernel: dict[str, Any] = known["kernel"]
         self.probability: float | None = known["probability"]
@@ -66,7 +70,9 @@ class GraphPolicy:
         Parameters
         ----------
         contexts
-            Shape (n, d), however many, or a DataFrame with the columns by name.
+            Shape (n, d), however many, or a DataFrame with the columns by name. Where columns have
+            types, an array of numbers holds what the graph takes, codes in place of levels; a
+            DataFrame, a mapping or rows of cells hold levels and dates as they are.
         """
         return self._run(contexts, ("arm",))["arm"]
 
@@ -92,8 +98,14 @@ class GraphPolicy:
             yield rows[first : first + self._rows]
 
     def _read(self, contexts: Any) -> NDArray[Any]:
-        # Not the schema's own reading: what is not finite is the graph's to answer.
-        _, values = ContextSchema(self.dimension, self.columns)._by_name(contexts)
+        numbers = isinstance(contexts, np.ndarray) and contexts.dtype.kind in "fiub"
+        if self.table is None:
+            # Not the schema's own reading: what is not finite is the graph's to answer.
+            _, values = ContextSchema(self.dimension, self.columns)._by_name(contexts)
+        elif numbers:
+            values = contexts
+        else:
+            values = read_rows(self.table, contexts)
         with np.errstate(over="ignore"):  # too large for float32 is infinite, and answered so
             rows = np.ascontiguousarray(values, dtype=self.dtype)
         if rows.ndim != 2 or rows.shape[1] != self.dimension:

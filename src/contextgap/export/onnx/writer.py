@@ -67,8 +67,14 @@ def write_onnx(
     The metadata holds the labels that the indices stand for, the names of the columns, the
     recommender, the kernel, and with which probability all certificates hold at once.
 
-    A row that holds NaN or infinity, or numbers so large that means or bounds overflow to NaN, gets
-    the arm −1, NaN for everything believed and an infinite certificate.
+    A table with typed columns has one number per column, in the table's order: a number, days
+    since 1970, the code of a category's level, NaN for a gap. The metadata then also holds
+    ``table``, with each column's kind and levels; a level's code is its place, from 0. Any other
+    code is a level never met. ``GraphPolicy`` reads tables as they are.
+
+    A row that holds NaN, where there may be no gap, or infinity, or numbers so large that means or
+    bounds overflow to NaN, gets the arm −1, NaN for everything believed and an infinite
+    certificate.
 
     Intervals need a triangular matrix for each arm, some n²/2 numbers for n observations; a policy
     that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them.
@@ -119,7 +125,7 @@ def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
 
 
 def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule) -> Any:
-    shape = ["batch", rule.dimension]
+    shape = ["batch", rule.inputs]
     contexts = helper.make_tensor_value_info("contexts", graph.type_code(graph.dtype), shape)
     outputs = list(graph.outputs.values())
     made = helper.make_graph(graph.nodes, "policy", [contexts], outputs, graph.initializers)
@@ -143,15 +149,17 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
         labels = [encode_label(label) for label in rule.labels]
     except TypeError as error:
         raise ExportError(str(error)) from None
-    structured = {
+    structured: dict[str, Any] = {
         "labels": labels,
         "columns": None if rule.columns is None else list(rule.columns),
-        "dimension": rule.dimension,
+        "dimension": rule.inputs,
         "recommender": rule.recommender.describe(),
         "kernel": rule.kernel.describe(),
         "probability": rule.probability,
         "numbers_per_context": _numbers_per_context(rule),
     }
+    if rule.table is not None:
+        structured["table"] = rule.table.describe()
     texts = {f"{PREFIX}{key}": json.dumps(value) for key, value in structured.items()}
     return {**texts, f"{PREFIX}version": version("contextgap")}
 
