@@ -5,7 +5,7 @@ import json
 import pytest
 
 import contextgap as cg
-from contextgap.cli.tables import read_table
+from contextgap.cli.tables import read_contexts
 from contextgap.export.columns import read_rows
 from contextgap.export.onnx import GraphPolicy
 from tests.cli.test_deployment import call, called, explored, needs_compiler
@@ -48,7 +48,7 @@ def test_files_hold_levels_as_text(place, tmp_path):
     path = policy.to_onnx(tmp_path / "x.onnx").path
     frame = table(400, seed=11, unseen=0.1)
     for name in ("rows.csv", "text.parquet"):
-        read = read_table(policy, place / name)
+        read = read_contexts(policy, place / name)
         got = GraphPolicy(path).recommend(read)
         assert got.tolist() == GraphPolicy(path).recommend(frame).tolist()
         codes = read_rows(policy._schema.table, read)[:, 2]
@@ -62,7 +62,7 @@ def test_cells_that_are_wrong_are_named(place, tmp_path):
     arguments = ("export", place / "policy.cgap", "--onnx", tmp_path / "x.onnx")
     result = call(*arguments, "--contexts", tmp_path / "rows.csv", code=2)
     said = " ".join(result.stderr.split())
-    assert "rows.csv: contexts must have a number in column 'load', row 1, got 'much'" in said
+    assert "rows.csv, line 3, column 'load': a number is needed, got 'much'" in said
 
 
 @needs_compiler

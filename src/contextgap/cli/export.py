@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from contextgap.cli.policies import ContextFile, Json, PolicyFile
-from contextgap.cli.tables import read_table
+from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.compression import CompressionReport, compress
 from contextgap.export.c import CExport, write_c
@@ -54,7 +54,7 @@ def export_command(
         if policy_out is not None and max_bytes is None:
             raise ValueError("--policy-out writes what --max-bytes makes; give --max-bytes too")
         rule = Policy.load(policy)
-        rows = None if contexts is None else read_table(rule, contexts)
+        rows = None if contexts is None else read_contexts(rule, contexts)
         exports = _Exports(onnx, c, float32, explain, rows, prefix)
         report = None
         if max_bytes is not None:

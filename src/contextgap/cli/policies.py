@@ -11,10 +11,11 @@ from typing import IO, Annotated, Any
 import numpy as np
 import typer
 
-from contextgap.base.columns import Cyclic, Kind, TableSchema
+from contextgap.base.columns import Cyclic, Kind
 from contextgap.base.components import Component
 from contextgap.base.saving import whole_file
 from contextgap.cli.problems import eligible_arms
+from contextgap.cli.tables import contexts_in
 from contextgap.cli.terminal import (
     complaints,
     out,
@@ -57,7 +58,7 @@ def recommend_command(
     with complaints():
         rule = Policy.load(policy)
         sheet = read_sheet(contexts, separator)
-        rows = _contexts_in(sheet, rule)
+        rows = contexts_in(sheet, rule)
         among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms)
         arms = rule.recommend(rows, arms=among).tolist()
         answers = [{"arm": arm if isinstance(arm, int) else str(arm)} for arm in arms]
@@ -189,34 +190,3 @@ def print_card(card: Card) -> None:
     out.print(f"from {card.looked_at} of {card.rewards} rewards, each left out in turn")
     for warning in card.warnings:
         say_warning(warning, out)
-
-
-def read_contexts(policy: Policy, path: Path) -> Any:
-    """Return the contexts in a file, checked as the policy's own."""
-    return _contexts_in(read_sheet(path), policy)
-
-
-def _contexts_in(sheet: Sheet, policy: Policy) -> Any:
-    """Return a table's contexts as a policy takes them; errors name the file."""
-    columns, known = list(policy.columns or sheet.columns), policy._schema.table
-    rows = sheet.numbers(columns) if known is None else _with_levels(sheet, known)
-    if not len(rows):
-        raise ValueError(f"{sheet.path} holds no contexts")
-    try:
-        policy._read(rows)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{sheet.path}: {error}") from None
-    return rows
-
-
-def _with_levels(sheet: Sheet, known: TableSchema) -> Any:
-    """Return a table with the levels of categories that its text stands for."""
-    table = sheet.table(known.columns, known.kinds)
-    for coding in known.codings:
-        levels = [each for each in coding.levels if each is not None and not isinstance(each, str)]
-        if levels:  # text files have no numbers and truth values
-            by_text = {str(each).lower(): each for each in levels}
-            table[coding.name] = [
-                by_text.get(str(each).lower(), each) for each in table[coding.name]
-            ]
-    return table

@@ -5,41 +5,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from contextgap.base.columns import Category, Date
-from contextgap.base.columns.coding import Coding
-from contextgap.cli.policies import read_contexts
-from contextgap.export.c.levels import level_text
+from contextgap.base.columns import TableSchema
 from contextgap.policy import Policy
-from contextgap.problems.extras import study_import
-from contextgap.problems.sheet import read_sheet, to_number
+from contextgap.problems.sheet import Sheet, read_sheet
 
 
-def read_table(policy: Policy, path: Path) -> Any:
-    """Return the contexts in a file as the policy takes them: an array, or a DataFrame of cells."""
-    table = policy._schema.table
-    if table is None:
-        return read_contexts(policy, path)
-    sheet = read_sheet(path)
-    cells = {
-        coding.name: [_cell(coding, cell) for cell in sheet.cells_of(coding.name)]
-        for coding in table.codings
-    }
-    frame = study_import("pandas").DataFrame(cells, dtype=object)
+def read_contexts(policy: Policy, path: Path) -> Any:
+    """Return the contexts in a file, checked as the policy's own."""
+    return contexts_in(read_sheet(path), policy)
+
+
+def contexts_in(sheet: Sheet, policy: Policy) -> Any:
+    """Return a table's contexts as a policy takes them; errors name the file."""
+    columns, known = list(policy.columns or sheet.columns), policy._schema.table
+    rows = sheet.numbers(columns) if known is None else _with_levels(sheet, known)
+    if not len(rows):
+        raise ValueError(f"{sheet.path} holds no contexts")
     try:
-        policy._read(frame)
+        policy._read(rows)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{path}: {error}") from None
-    return frame
+        raise ValueError(f"{sheet.path}: {error}") from None
+    return rows
 
 
-def _cell(coding: Coding, cell: Any) -> Any:
-    """Return a cell of a file, where all may be text, as the column has it."""
-    if not isinstance(cell, str):
-        return cell
-    if not cell.strip():
-        return None
-    if isinstance(coding.kind, Category):
-        by_text = {level_text(level): level for level in reversed(coding.levels)}
-        return by_text.get(cell, by_text.get(cell.lower(), cell))
-    number = to_number(cell)
-    return cell if isinstance(coding.kind, Date) or number is None else number
+def _with_levels(sheet: Sheet, known: TableSchema) -> Any:
+    """Return a table with the levels of categories that its text stands for."""
+    table = sheet.table(known.columns, known.kinds)
+    for coding in known.codings:
+        levels = [each for each in coding.levels if each is not None and not isinstance(each, str)]
+        if levels:  # text files have no numbers and truth values
+            by_text = {str(each).lower(): each for each in levels}
+            table[coding.name] = [
+                by_text.get(str(each).lower(), each) for each in table[coding.name]
+            ]
+    return table

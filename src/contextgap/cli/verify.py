@@ -16,7 +16,7 @@ import typer
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.cli.policies import ContextFile, Json, PolicyFile
-from contextgap.cli.tables import read_table
+from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.export import DecisionRule, Parity, decision_rule, parity
 from contextgap.export.answers import comparison_contexts
@@ -63,7 +63,7 @@ def verify_command(
         plain = decision_rule(rule)
         sets = {"random": comparison_contexts(rule, plain, count, None, seed)}
         if contexts is not None:
-            given = read_table(rule, contexts)
+            given = read_contexts(rule, contexts)
             sets[contexts.name] = comparison_contexts(rule, plain, count, given)
         compared = {name: _Comparison(rule, plain, export, rows) for name, rows in sets.items()}
         self_test = None

@@ -433,6 +433,7 @@ class Policy:
         float32: bool = False,
         certificates: bool = False,
         contexts: Any = None,
+        prefix: str = "contextgap",
     ) -> CExport:
         """Write the policy as C99: a header, a source and a self-test.
 
@@ -446,11 +447,18 @@ class Policy:
             Include widths, gaps and certificates also where the rule does not need them.
         contexts
             Contexts for the self-test; by default some are made around the observed ones.
+        prefix
+            What all names in C begin with; two policies in one program need different ones.
         """
         from contextgap.export.c import write_c
 
         return write_c(
-            self, directory, float32=float32, certificates=certificates, contexts=contexts
+            self,
+            directory,
+            float32=float32,
+            certificates=certificates,
+            contexts=contexts,
+            prefix=prefix,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -70,7 +70,7 @@ class Sheet:
         for place, cell in zip(self.places, cells, strict=True):
             value = math.nan if _is_gap(cell) else to_number(cell)
             if value is None or math.isinf(value):
-                hint = "" if value is not None else "; is it a category?"
+                hint = "; is it a category?" if value is None and kind is None else ""
                 raise ValueError(f"{self.path}, {place}, column {name!r}: {_complaint(cell)}{hint}")
             values.append(value)
         return values
