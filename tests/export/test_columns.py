@@ -169,6 +169,7 @@ def test_codes_and_nothing_else(kernel, tmp_path):
         assert self_test(export, COMPILERS[0]).returncode == 0
 
 
+@pytest.mark.filterwarnings("ignore:the column")
 def test_numbers_with_gaps_and_nothing_else(tmp_path):
     frame = table(80)[["x", "load"]]
     learner = cg.Learner(2, kernel=cg.Gaussian(1.0), ridge=0.1)
@@ -223,6 +224,7 @@ def test_what_has_no_answer(tmp_path):
         assert (got.arm[bad] == export.fallback).all()
 
 
+@pytest.mark.filterwarnings("ignore:the column")
 def test_a_gap_in_a_category_is_its_level_or_unknown(tmp_path):
     policy = learnt().freeze()
     country = schema(policy).codings[0]
@@ -246,6 +248,7 @@ def learnt_without_gaps_in_country():
     return learner.fit(frame, np.arange(60) % 2, frame["load"]).freeze()
 
 
+@pytest.mark.filterwarnings("ignore:the column")
 @needs_c
 def test_rare_levels_are_one(tmp_path):
     names = [f"n{i}" for i in range(MOST_LEVELS + 20)]
