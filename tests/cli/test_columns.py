@@ -74,6 +74,19 @@ def test_levels_that_are_no_text_are_found_in_text_files(tmp_path):
     assert [each["arm"] for each in json.loads(answers)] == policy.recommend(table).tolist()
 
 
+def test_truth_values_among_numbers_are_read_again(tmp_path):
+    rng = np.random.default_rng(0)
+    flag, arm = rng.random(60) < 0.5, rng.choice(["a", "b"], size=60)
+    reward = np.where(flag == (arm == "a"), 1.0, 0.0) + 0.01 * rng.normal(size=60)
+    frame = pandas.DataFrame({"flag": flag, "x": rng.normal(size=60), "arm": arm, "reward": reward})
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    learn(tmp_path)
+    answers = json.loads(
+        call("recommend", tmp_path / "p.cgap", tmp_path / "log.csv", "--json").output
+    )
+    assert [each["arm"] for each in answers] == np.where(flag, "a", "b").tolist()
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [

@@ -187,3 +187,29 @@ def test_arms_may_be_eligible_at_rows_of_tables():
     mask[~mask.any(axis=1)] = True
     found = learner.recommend(table, arms=mask)
     assert all(mask[place, "ab".index(arm)] for place, arm in enumerate(found))
+
+
+def test_an_irrelevant_category_fades_with_more_rewards():
+    def bandwidths(count):
+        rng = np.random.default_rng(count)
+        table = pandas.DataFrame({name: rng.integers(n, size=count) for name, n in LEVELS.items()})
+        arms = rng.integers(2, size=count)
+        rewards = np.where((table["country"] % 2 == 0) == arms, 1.0, 0.0)
+        rewards += 0.5 * rng.normal(size=count)
+        kernel = cg.Gaussian.from_contexts(table.astype("category"))
+        learner = cg.Learner(
+            2, kernel=kernel, columns=dict.fromkeys(LEVELS, "category"), retune="doubling"
+        ).fit(table, arms, rewards)
+        return learner.kernel.kernel.bandwidth
+
+    few, many = bandwidths(60), bandwidths(1000)
+    assert many[1] > 2 * many[0]
+    assert many[1] / many[0] > few[1] / few[0]
+
+
+def test_an_agreement_counts_the_fallback():
+    policy = fitted(120).freeze(fallback="a", tolerance=0.3)
+    table, _, _ = log(400, 6)
+    smaller = policy.compress(points=20, contexts=table)
+    same = np.mean(smaller.recommend(table) == policy.recommend(table))
+    assert smaller.compression.agreement == pytest.approx(same, abs=0.1)

@@ -155,6 +155,16 @@ def test_cells_become_numbers_text_and_gaps(write):
     assert known["n"].tolist() == ["1", "2.5", "-3"]
 
 
+def test_words_for_gaps_and_decimal_commas(write):
+    sheet = read_sheet(
+        write('text,date,n\nNaN,2024-01-01,"1,5"\nNA,n/a,"2,5"\nx,2024-01-02,"3,5"\n')
+    )
+    assert sheet.table(["text"])["text"].isna().tolist() == [True, False, False]
+    assert sheet.table(["date"])["date"].isna().tolist() == [False, True, False]
+    with pytest.raises(ValueError, match=r"line 2, column 'n': numbers have a decimal point"):
+        sheet.table(["n"])
+
+
 def test_separators(write):
     for name, separator, between in (("t.tsv", None, "\t"), ("t.csv", ";", ";")):
         sheet = read_sheet(write(f"a{between}b\n1{between}2\n", name), separator)

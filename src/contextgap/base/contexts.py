@@ -112,6 +112,8 @@ class ContextSchema:
 
     def _read_table(self, contexts: Any, table: TableSchema, learning: bool) -> Intake:
         raw = raw_cells(contexts)
+        if raw.doubtful and not set(table.columns) <= set(raw.names or ()):
+            raw = raw._replace(names=None)
         cells = raw.picked(self._wanted(raw.names) if raw.names is not None else ())
         if raw.single:
             rows, after = table.encode_row(cells, learning)
@@ -186,7 +188,7 @@ def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | No
     """Return the schema of a first table with names; None if it is numbers throughout."""
     named = isinstance(contexts, Mapping) or hasattr(contexts, "to_numpy")
     raw = raw_cells(contexts) if named else None
-    if raw is None or raw.names is None:
+    if raw is None or raw.names is None or raw.doubtful:
         return None
     _check_distinct(raw.names)
     names = raw.names if wanted is None else list(wanted)

@@ -123,7 +123,7 @@ def eligible_arms(sheet: Sheet, column: str, arms: Sequence[Any]) -> list[list[A
     """
     by_text, found = {str(arm): arm for arm in arms}, []
     for place, cell in zip(sheet.places, sheet.cells_of(column), strict=True):
-        listed = [each.strip() for each in str(cell or "").split("|")]
+        listed = [each.strip() for each in ("" if cell is None else str(cell)).split("|")]
         found.append([by_text[each] for each in listed if each in by_text])
         if not found[-1]:
             raise ValueError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from contextgap.base.columns import TableSchema
 from contextgap.policy import Policy
 from contextgap.problems.sheet import Sheet, read_sheet
 
@@ -18,7 +17,7 @@ def read_contexts(policy: Policy, path: Path) -> Any:
 def contexts_in(sheet: Sheet, policy: Policy) -> Any:
     """Return a table's contexts as a policy takes them; errors name the file."""
     columns, known = list(policy.columns or sheet.columns), policy._schema.table
-    rows = sheet.numbers(columns) if known is None else _with_levels(sheet, known)
+    rows = sheet.numbers(columns) if known is None else sheet.table(columns, known.kinds)
     if not len(rows):
         raise ValueError(f"{sheet.path} holds no contexts")
     try:
@@ -26,16 +25,3 @@ def contexts_in(sheet: Sheet, policy: Policy) -> Any:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{sheet.path}: {error}") from None
     return rows
-
-
-def _with_levels(sheet: Sheet, known: TableSchema) -> Any:
-    """Return a table with the levels of categories that its text stands for."""
-    table = sheet.table(known.columns, known.kinds)
-    for coding in known.codings:
-        levels = [each for each in coding.levels if each is not None and not isinstance(each, str)]
-        if levels:  # text files have no numbers and truth values
-            by_text = {str(each).lower(): each for each in levels}
-            table[coding.name] = [
-                by_text.get(str(each).lower(), each) for each in table[coding.name]
-            ]
-    return table

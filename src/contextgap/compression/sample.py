@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.contexts import Encoded
 from contextgap.policy import Policy
 
 _JITTER = 0.1
@@ -77,8 +78,8 @@ class Decided(NamedTuple):
         shape = (len(contexts), len(policy.arms))
         mean, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
         arm = np.empty(len(contexts), dtype=np.intp)
-        for rows, choice, evidence in policy._decisions(contexts):
-            belief, arm[rows] = evidence.belief, choice.arm
+        for rows, found, evidence in policy._answers(contexts, None):
+            belief, arm[rows] = evidence.belief, found.arm
             mean[rows], lower[rows], upper[rows] = belief.mean, belief.lower, belief.upper
         return cls(contexts, arm, mean, lower, upper)
 
@@ -89,7 +90,9 @@ class Decided(NamedTuple):
 
 def deployed_arms(policy: Policy, contexts: FloatArray) -> IntArray:
     """Return the indices of the arms that a policy deploys."""
-    return policy._pick(contexts)
+    index = {label: i for i, label in enumerate(policy.arms)}
+    labels = policy.recommend(Encoded(contexts, policy._schema))
+    return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
 
 
 def targets(decided: Decided, fitted: str) -> FloatArray:

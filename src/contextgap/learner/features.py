@@ -85,6 +85,10 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
         return None
     names: list[str] | None = None
     if hasattr(features, "index") and hasattr(features, "to_numpy"):
+        if not features.index.is_unique:
+            raise ValueError("features must have one row for each arm, got an arm twice")
+        if not hasattr(features, "columns"):
+            features = features.to_frame("0")
         names = [str(name) for name in features.columns]
         rows = features.astype(object).to_numpy().tolist()
         features = dict(zip(features.index, rows, strict=True))
@@ -102,8 +106,9 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
         raise TypeError(f"{_HINT}, got {type(features).__name__}")
     if len(features) != len(labels):
         raise ValueError(f"features must have a row for each of {len(labels)} arms")
-    if isinstance(features[0], Mapping):
-        names = [str(name) for name in features[0]]
+    first = features[0]
+    if isinstance(first, Mapping) or hasattr(first, "to_dict"):
+        names = [str(name) for name in dict(first)]
     cells = [_cells(row, names) for row in features]
     if len({len(row) for row in cells}) != 1:
         raise ValueError("features must be equally many for all arms")
@@ -116,6 +121,8 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
 
 def _cells(features: Any, names: Sequence[str] | None) -> list[Any]:
     """Return the features of one arm; a number or a word alone counts as a row of one."""
+    if hasattr(features, "index") and hasattr(features, "to_dict"):  # a Series
+        features = {str(name): value for name, value in features.to_dict().items()}
     if isinstance(features, Mapping):
         lacking = [name for name in names or () if name not in features]
         if lacking:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,12 +61,9 @@ class Sheet:
 
     def _typed(self, name: str, kind: Kind | None) -> list[Any]:
         cells = [None if _is_empty(cell) else cell for cell in self.cells_of(name)]
-        text = kind is None and all(to_number(cell) is None for cell in cells if cell is not None)
+        text = kind is None and not any(map(_is_number, cells))
         if text or isinstance(kind, Category | Date):
-            words = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
-            if {str(word).lower() for word in words if word is not None} <= set(_TRUTHS):
-                return [_TRUTHS.get(str(word).lower()) for word in words]
-            return words
+            return self._text(name, cells)
         values: list[float] = []
         for place, cell in zip(self.places, cells, strict=True):
             value = math.nan if _is_gap(cell) else to_number(cell)
@@ -74,6 +72,17 @@ class Sheet:
                 raise ValueError(f"{self.path}, {place}, column {name!r}: {_complaint(cell)}{hint}")
             values.append(value)
         return values
+
+    def _text(self, name: str, cells: list[Any]) -> list[Any]:
+        words = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+        words = [None if str(word).lower() in _NO_WORDS else word for word in words]
+        for place, word in zip(self.places, words, strict=True):
+            if isinstance(word, str) and _COMMA.fullmatch(word):
+                raise ValueError(
+                    f"{self.path}, {place}, column {name!r}: numbers have a decimal point, "
+                    f"got {word!r}"
+                )
+        return words
 
     def is_text(self, name: str) -> bool:
         """Whether a column, such as a time stamp, holds text throughout and not one number."""
@@ -102,8 +111,9 @@ class Sheet:
 
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_TRUTHS = {"true": True, "false": False}
-_GAPS = ("", "na", "n/a", "nan", "none", "null")
+_NO_WORDS = ("", "n/a", "nan", "none", "null")  # NA may be Namibia
+_GAPS = (*_NO_WORDS, "na")
+_COMMA = re.compile(r"-?\d+,\d+")
 
 
 def read_sheet(path: Path, separator: str | None = None) -> Sheet:
@@ -211,6 +221,11 @@ def to_number(cell: Any) -> float | None:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _is_number(cell: Any) -> bool:
+    number = None if isinstance(cell, bool) else to_number(cell)
+    return number is not None and not math.isnan(number)
 
 
 def _is_gap(cell: Any) -> bool:

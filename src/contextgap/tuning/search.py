@@ -111,7 +111,9 @@ class Search:
             self.trends = [terms.trend(x, x) for x in contexts]
         # Bandwidths are learnt from differences between contexts. Rewards of several arms, or of
         # several visits, at one context count as one, so that they do not outweigh the prior.
-        self.share = len(np.unique(everything, axis=0)) / len(everything)
+        # Not so for categories, of which there are few: there a context comes again by itself.
+        repeated = terms.tied is None
+        self.share = len(np.unique(everything, axis=0)) / len(everything) if repeated else 1.0
         variance = float(heard.var())
         self.guess = variance if variance > 0 else 1.0
 

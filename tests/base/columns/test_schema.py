@@ -3,6 +3,7 @@
 import enum
 import math
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 
 import numpy as np
 import pandas
@@ -58,11 +59,11 @@ def test_numbers_come_first_then_codes_by_frequency():
 
 
 def test_numbers_alone_are_read_as_before():
-    plain = FRAME[["count"]].assign(new=FRAME["new"])
+    plain = FRAME[["count"]].assign(more=[0.5, 1.5, 2.5, 3.5])
     intake = read(plain)
     assert intake.schema.table is None
     np.testing.assert_array_equal(intake.rows, plain.to_numpy(dtype=float))
-    assert dict(intake.schema.kinds) == {"count": cg.Number(), "new": cg.Number()}
+    assert dict(intake.schema.kinds) == {"count": cg.Number(), "more": cg.Number()}
 
 
 @pytest.mark.parametrize(
@@ -100,17 +101,48 @@ class Colour(enum.Enum):
     RED = "red"
 
 
-def test_levels_of_different_types_are_different():
-    schema = given_columns(x="category")
-    values = ["1", 1, True, 1.5, "True", Colour.RED, 2]
-    intake = read({"x": "0"}, schema)
+def test_what_is_written_in_different_ways_is_one_level():
+    schema = read({"x": "0"}, given_columns(x="category")).schema
+    ways = [["1", 1, 1.0, "1.0", np.int64(1)], [True, "true", "TRUE", np.bool_(True)]]
+    ways += [[2.5, "2.5", Decimal("2.5")], ["red", Colour.RED], ["01"], ["True story"], ["1.0.0"]]
     codes = []
-    for value in values:
-        intake = read({"x": value}, intake.schema)
-        codes.append(intake.rows[0, 0])
+    for same in ways:
+        schema = read({"x": same[0]}, schema).schema
+        found = {schema.read({"x": each}).rows[0, 0] for each in same}
+        assert len(found) == 1
+        codes += found
     assert codes == [1, 2, 3, 4, 5, 6, 7]
-    assert read({"x": "red"}, intake.schema).rows[0, 0] == 6
-    assert read({"x": 2.0}, intake.schema).rows[0, 0] == 7  # as tables with gaps hold it
+    mixed = pandas.DataFrame({"x": pandas.Series([True, 1] * 3, dtype=object)})
+    assert len(np.unique(read(mixed, given_columns(x="category")).rows)) == 2
+
+
+def test_categories_of_pandas_are_categories_whatever_they_hold():
+    for values in ([1, 2, 1], [True, False, True], ["2024-01-01", "2024-01-02", None]):
+        column = pandas.Categorical(values)
+        kinds = read(pandas.DataFrame({"x": column, "y": [1.0, 2.0, 3.0]})).schema.kinds
+        assert isinstance(kinds["x"], cg.Category)
+
+
+def test_rows_are_matched_by_names_that_are_no_text():
+    frame = pandas.DataFrame({0: [0.1, 0.2], 1: [10.0, 20.0], 2: ["u", "v"]})
+    first = read(frame)
+    for order in ([0, 1, 2], [2, 0, 1]):
+        row = frame[order].iloc[1]
+        np.testing.assert_array_equal(first.schema.read(row).rows[0], first.rows[1])
+
+
+@given(st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1)))
+def test_every_way_to_write_a_time_gives_the_same_number(moment):
+    ways = [moment, np.datetime64(moment), pandas.Timestamp(moment), moment.isoformat()]
+    ways.append(pandas.Timestamp(moment).to_datetime64())
+    rows = read([[each] for each in ways], given_columns(day="date")).rows
+    assert len(np.unique(rows)) == 1
+
+
+def test_a_gap_that_comes_first_is_filled_later():
+    schema = read({"year": None}, given_columns(year=cg.Number(gaps=True))).schema
+    table = pandas.DataFrame({"year": [1990.0, 2000.0, 2020.0, np.nan]})
+    np.testing.assert_array_equal(read(table, schema).rows[:, 0], [1990, 2000, 2020, 2000])
 
 
 def test_unknown_levels_are_like_no_other_and_are_kept_while_learning():

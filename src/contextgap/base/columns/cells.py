@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
-Level: TypeAlias = str | bool | int | float | None
+Level: TypeAlias = str | None
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_A_DAY = 86400.0
+_A_DAY = 86_400_000_000  # in microseconds
+_WHOLE = re.compile(r"-?\d+\.0+")
 
 
 def is_gap(value: Any) -> bool:
@@ -41,24 +43,26 @@ def number(value: Any) -> float:
 
 
 def level(value: Any) -> Level:
-    """Return a cell as a level, None if it is missing; raises TypeError if it is none."""
-    if type(value) is str:
-        return value
+    """Return a cell as the text of its level, None for a gap; raises TypeError if it is neither.
+
+    What files and tables write in different ways is one level: 2, 2.0, "2" and "2.0"; True, "True"
+    and "TRUE". "02" is another.
+    """
     if is_gap(value):
         return None
     if isinstance(value, Enum):
         return level(value.value)
-    if isinstance(value, str):
-        return str(value)
     if isinstance(value, bool | np.bool_):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        # Tables with gaps hold whole numbers as floats.
+        return str(bool(value)).lower()
+    if isinstance(value, Real | Decimal):
         exact = float(value)
-        return int(exact) if exact.is_integer() else exact
-    raise TypeError
+        return str(int(exact)) if exact.is_integer() else repr(exact)
+    if not isinstance(value, str):
+        raise TypeError
+    text = str(value)
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    return text.partition(".")[0] if _WHOLE.fullmatch(text) else text
 
 
 def day(value: Any) -> float:
@@ -71,12 +75,12 @@ def day(value: Any) -> float:
         except ValueError:
             raise TypeError from None
     if isinstance(value, np.datetime64):
-        microseconds = int(value.astype("datetime64[us]").astype(np.int64))
-        return float(microseconds / (1e6 * _A_DAY))
+        return int(value.astype("datetime64[us]").astype(np.int64)) / _A_DAY
     if not isinstance(value, date):
         raise TypeError
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     # Times without a zone are taken as they stand.
-    moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return float((moment - _EPOCH).total_seconds() / _A_DAY)
+    since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH
+    # Whole microseconds, so that every way to write a time gives the same number.
+    return float(((since.days * 86_400 + since.seconds) * 10**6 + since.microseconds) / _A_DAY)

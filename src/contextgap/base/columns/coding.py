@@ -47,11 +47,7 @@ class Coding:
         if isinstance(kind, Category):
             counts = Counter(found._read(cells.level, column))  # as they come, where they tie
             return replace(found, levels=tuple(each for each, _ in counts.most_common(MOST_LEVELS)))
-        if kind.gaps and not isinstance(kind, Cyclic):
-            known = found._numbers(column)
-            known = known[~np.isnan(known)]
-            return replace(found, filling=float(np.median(known)) if len(known) else None)
-        return found
+        return found._filled_by(found._numbers(column))
 
     @cached_property
     def width(self) -> int:
@@ -70,9 +66,8 @@ class Coding:
         return (*tied, tied[-1] + 1) if self.kind.gaps else tuple(tied)
 
     @cached_property
-    def _codes(self) -> dict[str, int]:
-        # By their representation: 1, True and "1" are different levels.
-        return {repr(each): code for code, each in enumerate(self.levels)}
+    def _codes(self) -> dict[Level, int]:
+        return {each: code for code, each in enumerate(self.levels)}
 
     @cached_property
     def _takes_numbers(self) -> bool:
@@ -82,7 +77,7 @@ class Coding:
     def read_cell(self, value: Any, learning: bool) -> tuple[float, Coding]:
         """Do as ``read`` for one cell, fast for usual ones."""
         if type(value) is str and isinstance(self.kind, Category):
-            code = self._codes.get(repr(value))
+            code = self._codes.get(value)
             if code is not None:
                 return float(code), self
         elif self._takes_numbers and type(value) in (float, int) and math.isfinite(value):
@@ -100,9 +95,10 @@ class Coding:
             found = self._read(cells.level, column)
             grown = self._grown(found) if learning else self
             unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
-            codes = [grown._codes.get(repr(each), unknown) for each in found]
+            codes = [grown._codes.get(each, unknown) for each in found]
             return Read(np.array(codes, dtype=np.float64), grown)
-        return Read(self._numbers(column), self._filled_by(column))
+        values = self._numbers(column)
+        return Read(values, self._filled_by(values) if learning else self)
 
     def spread_cell(self, value: float) -> Sequence[float]:
         """Do as ``spread`` for one number, fast for usual ones."""
@@ -130,15 +126,15 @@ class Coding:
                 columns += _circle(values, CYCLES[cycle])
         return np.column_stack([*columns, gap] if self.kind.gaps else columns)
 
-    def _filled_by(self, column: Sequence[Any]) -> Coding:
-        """Return the coding with a filling, if it needs one and has none yet: the first number."""
+    def _filled_by(self, values: FloatArray) -> Coding:
+        """Return the coding with a filling, if it needs one and has none yet: the median."""
         if self.filling is not None or not self.kind.gaps or isinstance(self.kind, Cyclic):
             return self
-        known = [each for each in self._numbers(column).tolist() if not math.isnan(each)]
-        return replace(self, filling=known[0] if known else 0.0)
+        known = values[~np.isnan(values)]
+        return replace(self, filling=float(np.median(known))) if len(known) else self
 
     def _grown(self, found: Iterable[Level]) -> Coding:
-        new = [each for each in dict.fromkeys(found) if repr(each) not in self._codes]
+        new = [each for each in dict.fromkeys(found) if each not in self._codes]
         room = MOST_LEVELS - len(self.levels)
         return replace(self, levels=(*self.levels, *new[:room])) if new and room > 0 else self
 

@@ -13,13 +13,16 @@ import numpy as np
 
 from contextgap.base.columns import cells
 from contextgap.base.columns.kinds import Category, Date, Kind, Number
+from contextgap.base.columns.raw import Levels
 
 
 def all_numbers(column: Sequence[Any]) -> bool:
-    """Whether a column holds numbers and truth values alone, none of them missing."""
-    if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
-        return not np.isnan(column).any() if column.dtype.kind == "f" else True
-    return all(isinstance(each, Real | Decimal | np.bool_) and each == each for each in column)
+    """Whether a column holds numbers alone, none of them missing."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "fiu":
+        return not np.isnan(column).any()
+    return not isinstance(column, Levels) and all(
+        _is_number(each) and not cells.is_gap(each) for each in column
+    )
 
 
 def guess_kind(name: str, column: Sequence[Any]) -> Kind:
@@ -31,7 +34,9 @@ def guess_kind(name: str, column: Sequence[Any]) -> Kind:
             f"have nothing but gaps in the column {name!r}, so that its kind cannot be told; "
             "leave it out, or give columns with Columns(...)"
         )
-    if all(isinstance(each, Real | Decimal) and not isinstance(each, bool) for each in known):
+    if isinstance(column, Levels):
+        return Category(gaps=gaps)
+    if all(map(_is_number, known)):
         return Number(gaps=gaps)
     if all(isinstance(each, date | np.datetime64) for each in known) or _are_dates(known):
         return Date(gaps=gaps)
@@ -47,6 +52,10 @@ def guess_kind(name: str, column: Sequence[Any]) -> Kind:
                 "if it is a category all the same, give columns that say so"
             )
     return Category(gaps=gaps)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_ | Enum)
 
 
 def _are_dates(known: Sequence[Any]) -> bool:

@@ -8,12 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
+class Levels(list[Any]):
+    """The cells of a column that is a category whatever they look like."""
+
+
 class Raw(NamedTuple):
-    """Cells by column, or the cells of one row, and the names of the columns if there are any."""
+    """Cells by column, or the cells of one row, and the names of the columns if there are any.
+
+    ``doubtful`` names are row numbers if they are not those that were met before.
+    """
 
     names: list[str] | None
     single: bool
     cells: Sequence[Any]
+    doubtful: bool = False
 
     def picked(self, wanted: Sequence[str]) -> Sequence[Any]:
         """Return the cells of these columns, in this order; without names, all as they come."""
@@ -33,12 +41,15 @@ def raw_cells(contexts: Any) -> Raw:
         return Raw([str(name) for name in contexts], True, list(contexts.values()))
     if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
         names = [str(name) for name in contexts.columns]
-        return Raw(names, False, [np.asarray(contexts[name]) for name in contexts.columns])
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"name the column {twice!r} twice")
+        return Raw(names, False, [_column(contexts[name]) for name in contexts.columns])
     index = getattr(contexts, "index", None)
     if index is not None and hasattr(index, "tolist") and hasattr(contexts, "to_numpy"):
         labels = index.tolist()
-        named = all(isinstance(label, str) for label in labels)
-        return Raw(labels if named else None, True, contexts.tolist())
+        doubtful = not all(isinstance(label, str) for label in labels)
+        return Raw([str(label) for label in labels], True, contexts.tolist(), doubtful)
     if isinstance(contexts, np.ndarray) and contexts.ndim == 2:
         return Raw(None, False, list(contexts.T))
     if isinstance(contexts, str) or not isinstance(contexts, Sequence | np.ndarray):
@@ -49,6 +60,11 @@ def raw_cells(contexts: Any) -> Raw:
     if len(rows) < len(contexts) or len({len(row) for row in rows}) > 1:
         raise ValueError("must have rows of equal length, got different lengths")
     return Raw(None, False, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _column(series: Any) -> Any:
+    values = np.asarray(series)
+    return Levels(values.tolist()) if str(getattr(series, "dtype", "")) == "category" else values
 
 
 def _is_cell(value: Any) -> bool:

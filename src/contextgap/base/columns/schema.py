@@ -169,9 +169,9 @@ class TableSchema:
             kind, levels, filling = components.build(each["kind"]), each["levels"], each["filling"]
             if not isinstance(kind, Kind) or not isinstance(each["name"], str):
                 raise ValueError("a column has no name, or no kind that is known")
-            if not all(isinstance(level, str | bool | int | float | None) for level in levels):
-                raise ValueError(f"the levels of the column {each['name']!r} are not plain values")
-            if len(levels) > MOST_LEVELS or len(set(map(repr, levels))) < len(levels):
+            if not all(isinstance(level, str | None) for level in levels):
+                raise ValueError(f"the levels of the column {each['name']!r} are not text")
+            if len(levels) > MOST_LEVELS or len(set(levels)) < len(levels):
                 raise ValueError(f"the column {each['name']!r} has levels twice, or too many")
             filling = None if filling is None else checks.real("filling", filling)
             codings.append(Coding(each["name"], kind, tuple(levels), filling))
