@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
         ("own_csv.py", "runs paid for: 150 of 450"),
         ("late_rewards.py", "'left'"),
         ("noisy_clicks.py", "true value 0.27"),
+        ("click_log.py", "without the discount: novelty"),
     ],
 )
 def test_example(script, printed, tmp_path):
@@ -31,4 +32,4 @@ def test_example(script, printed, tmp_path):
 
 
 def test_every_example_is_run():
-    assert len(list(EXAMPLES.glob("*.py"))) == 4
+    assert len(list(EXAMPLES.glob("*.py"))) == 5

@@ -213,3 +213,10 @@ def test_an_agreement_counts_the_fallback():
     smaller = policy.compress(points=20, contexts=table)
     same = np.mean(smaller.recommend(table) == policy.recommend(table))
     assert smaller.compression.agreement == pytest.approx(same, abs=0.1)
+
+
+def test_references_that_are_numbers_are_refused_for_tables():
+    table, _, _ = log(20, 0)
+    explorer = cg.explorers.KnowledgeGradient(references=np.zeros((3, 6)))
+    with pytest.raises(ValueError, match="references must be numbers"):
+        cg.Learner(2, columns=COLUMNS, method=explorer).ask(table)

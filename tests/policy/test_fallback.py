@@ -177,7 +177,8 @@ def test_compression_keeps_the_fallback_and_what_was_seen(tmp_path):
     assert (small.status(FAR) == 2).all()
     assert set(small.recommend(FAR)) == {"boom"}
     bare = taught(method="uniform").freeze().compress(points=8)
-    assert small.compression == bare.compression
+    # Wider intervals of fewer points fall back more often, which the report counts.
+    assert small.compression.agreement < bare.compression.agreement
     small.save(tmp_path / "p.cgap")
     for late in (small, bare, cg.Policy.load(tmp_path / "p.cgap")):
         with pytest.raises(ValueError, match="before compressing: of 60 contexts seen, this pol"):

@@ -15,7 +15,7 @@ from contextgap.explorers.elimination import Elimination
 from contextgap.explorers.epsilon_greedy import EpsilonGreedy
 from contextgap.explorers.kernel_ts import KernelTS
 from contextgap.explorers.kernel_ucb import KernelUCB
-from contextgap.explorers.knowledge_gradient import KnowledgeGradient
+from contextgap.explorers.knowledge_gradient import KnowledgeGradient, check_no_references
 from contextgap.explorers.max_variance import MaxVariance
 from contextgap.explorers.noise_aware_gap import NoiseAwareGap
 from contextgap.explorers.top_two_ts import TopTwoTS
@@ -38,6 +38,7 @@ __all__ = [
     "TopTwoTS",
     "Uniform",
     "any_context",
+    "check_no_references",
     "check_reference",
     "choose_context",
     "explore",

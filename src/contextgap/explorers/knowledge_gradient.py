@@ -103,6 +103,15 @@ class KnowledgeGradient(Explorer):
         return np.array(self.references)
 
 
+def check_no_references(explorer: Explorer) -> None:
+    """Raise if an explorer was given references, which must be numbers, for tables that are not."""
+    if isinstance(explorer, KnowledgeGradient) and explorer.references is not None:
+        raise ValueError(
+            "references must be numbers, and contexts here are not all numbers; leave references "
+            "out, and contexts that were met are used"
+        )
+
+
 def _read_references(references: Any) -> tuple[tuple[float, ...], ...]:
     intake = ContextSchema().read(references, called="references")
     if intake.single or not len(intake.rows):

@@ -22,7 +22,14 @@ from contextgap.base.labels import Label, check_label, label_array, read_labels
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.base.turns import in_turn
 from contextgap.belief import Decision
-from contextgap.explorers import Explorer, Moment, any_context, choose_context, explore
+from contextgap.explorers import (
+    Explorer,
+    Moment,
+    any_context,
+    check_no_references,
+    choose_context,
+    explore,
+)
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
 from contextgap.learner.features import read_features
@@ -635,6 +642,8 @@ class Learner:
             self.kernel.check_dimension(intake.rows.shape[1])
             if self._kernel_given and intake.schema.layout is not None:
                 check_categories(self.kernel, intake.schema.layout.categories)
+            if intake.schema.table is not None:
+                check_no_references(self._rules.method.explorer)
         return intake
 
     def _signed(self, prior_mean: float | str) -> float | str:

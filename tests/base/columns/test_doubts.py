@@ -15,6 +15,8 @@ HARMLESS = {
     "x": RNG.normal(size=COUNT),
     "country": RNG.choice(["DE", "FR"], size=COUNT),
     "day": pandas.date_range("2024-01-01", periods=COUNT, freq="h"),
+    "written": [f"2024-01-{1 + place % 28:02}T{place:02}" for place in range(24)]
+    + ["2024-02-01"] * 36,
 }
 
 

@@ -56,7 +56,7 @@ def test_there_is_a_record_per_problem_method_seed_and_budget(made, records):
     keys = ["problem", "method", "seed", "budget"]
     assert records.groupby(keys).size().eq(1).all()
     assert len(records) == 2 * (3 + 2) * 2 * 2
-    assert sorted(records["seed"].unique()) == [100, 101]
+    assert sorted(records["seed"].unique()) == [200, 201]
     assert set(records["method"]) == {RECOMMENDED, "uniform", OWN, *YARDSTICKS}
     assert f"regret over that of {RECOMMENDED}" in made[2].stdout
     assert made[2].stderr == ""
@@ -64,10 +64,10 @@ def test_there_is_a_record_per_problem_method_seed_and_budget(made, records):
 
 def test_records_are_those_of_single_runs(records):
     place = places()["wine"]
-    explore, deploy = place.pair(40, 101)
+    explore, deploy = place.pair(40, 201)
     method = Contest().entered()["uniform"]
-    expected = untouched.explore_once(explore, deploy, method, [20, 40], 101)["reached"]
-    chosen = records.query("problem == 'wine' and method == 'uniform' and seed == 101")
+    expected = untouched.explore_once(explore, deploy, method, [20, 40], 201)["reached"]
+    chosen = records.query("problem == 'wine' and method == 'uniform' and seed == 201")
     assert chosen.set_index("budget")["average_regret"].to_dict() == {
         one["checkpoint"]: one["average_regret"] for one in expected
     }
@@ -174,9 +174,9 @@ def test_the_digest_is_of_code_and_not_of_comments(tmp_path, monkeypatch):
 
 def test_the_command_says_what_is_not_usual():
     assert command_line(Contest(), None) == SCRIPT
-    contest = Contest(problems=("iris",), seeds=7, first_seed=200, reference="uniform")
+    contest = Contest(problems=("iris",), seeds=7, first_seed=300, reference="uniform")
     assert command_line(contest, None) == (
-        f"{SCRIPT} --problems iris --seeds 7 --first-seed 200 --reference uniform"
+        f"{SCRIPT} --problems iris --seeds 7 --first-seed 300 --reference uniform"
     )
 
 

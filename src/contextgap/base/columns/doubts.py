@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns.cells import is_gap
-from contextgap.base.columns.inference import all_numbers
+from contextgap.base.columns.inference import all_numbers, guess_kind
+from contextgap.base.columns.kinds import Category
 from contextgap.base.columns.raw import raw_cells
 from contextgap.base.contexts import Encoded
 
@@ -48,16 +48,12 @@ def _doubts(column: Sequence[Any], rewards: FloatArray) -> Iterator[str]:
     if count == 1:
         yield "has the same value in every row"
         return
-    if numbers is None and count > _NEARLY * len(column) and not _hold_times(column):
+    if count > _NEARLY * len(column) and isinstance(guess_kind("", column), Category):
         yield "has another value in nearly every row, as an id has"
     elif numbers is not None and np.array_equal(np.diff(numbers), np.ones(len(numbers) - 1)):
         yield "numbers the rows"
     if _gives_away(levels, count, numbers, rewards):
         yield "predicts the reward perfectly, as an outcome does that is not known beforehand"
-
-
-def _hold_times(column: Sequence[Any]) -> bool:
-    return not any(isinstance(each, str) for each in column if not is_gap(each))
 
 
 def _gives_away(levels: Any, count: int, numbers: FloatArray | None, rewards: FloatArray) -> bool:

@@ -33,6 +33,8 @@ class Scenario(Problem):
     observations
         The reward that a learner observes when it tries an arm, shape (n, A); by default the
         expected rewards.
+    schema
+        How the columns of ``contexts`` became numbers, if they were not.
     performance
         Of each algorithm on each instance, shape (n, A), lower is better: PAR10 or seconds, or
         the quality of solutions, negated where higher is better.

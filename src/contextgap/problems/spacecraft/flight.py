@@ -42,6 +42,8 @@ class Flight(Problem):
     observations
         The reward that a learner observes when it tries an arm, shape (n, A); by default the
         expected rewards.
+    schema
+        How the columns of ``contexts`` became numbers, if they were not.
     time
         s since the start, one entry per row.
     sunlit
