@@ -63,26 +63,17 @@ def category_names(table: TableSchema, prefix: str) -> list[CategoryNames]:
             macros.new(upper, own.upper(), _level_word(level, code))
             for code, level in enumerate(coding.levels)
         ]
-        texts = tuple(map(level_text, coding.levels))
         enum = f"{prefix}_level_of_{own}"
-        found.append(CategoryNames(place, function, enum, count, tuple(constants), texts))
+        found.append(CategoryNames(place, function, enum, count, tuple(constants), coding.levels))
     return found
 
 
-def level_text(level: Level) -> str | None:
-    """Return what a level is called in C; None for a gap."""
-    if level is None or isinstance(level, str):
-        return level
-    return str(level).lower() if isinstance(level, bool) else repr(level)
-
-
 def _level_word(level: Level, code: int) -> str:
-    text = level_text(level)
-    if text is None:
+    if level is None:
         return "GAP"
-    if isinstance(level, int | float) and text.startswith("-"):
-        text = f"minus_{text}"
-    return plain_word(text).upper() or f"LEVEL_{code}"
+    if level[:1] == "-" and level[1:2].isdecimal():
+        level = f"minus_{level}"
+    return plain_word(level).upper() or f"LEVEL_{code}"
 
 
 def declarations(names: Sequence[CategoryNames]) -> str:
@@ -123,7 +114,7 @@ def level_bytes(table: TableSchema) -> int:
     total = 0
     for coding in table.codings:
         if isinstance(coding.kind, Category):
-            texts = list(map(level_text, coding.levels)) or [None]
+            texts: tuple[Level, ...] = coding.levels or (None,)
             total += sum(
                 _POINTER + (string_bytes(text) if text is not None else 0) for text in texts
             )
