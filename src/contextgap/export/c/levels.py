@@ -13,8 +13,8 @@ from contextgap.export.c.naming import Identifiers, plain_word
 _POINTER = 8
 # Macros of the header, which no constant may be called.
 _TAKEN = (
-    *("ARMS", "DIMENSION", "EXPORT_ID", "FALLBACK_ARM", "HAS_WIDTHS", "INPUT_NOT_FINITE"),
-    *("LEVEL_UNKNOWN", "OK", "POLICY_H", "RESULT_NOT_FINITE"),
+    *("ARMS", "BOUND_TOO_LARGE", "DIMENSION", "EXPORT_ID", "FALLBACK_ARM", "HAS_WIDTHS"),
+    *("INPUT_NOT_FINITE", "LEVEL_UNKNOWN", "OK", "OUTSIDE", "POLICY_H", "RESULT_NOT_FINITE"),
 )
 
 

@@ -22,9 +22,10 @@ from contextgap.export.c.kernels import kernel_source
 from contextgap.export.c.layout import Form, Layout, Operations, recommend_cost
 from contextgap.export.c.literals import Real
 from contextgap.export.c.naming import DEFAULT_PREFIX, FileNames, check_prefix
+from contextgap.export.c.self_test import self_test as self_test_text
 from contextgap.export.c.source import header, source
-from contextgap.export.c.source import self_test as self_test_text
 from contextgap.export.columns import seen_by_kernels
+from contextgap.export.fallback import is_near_tie
 from contextgap.export.rule import ArmTable, DecisionRule, ExportError, decision_rule
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
@@ -48,13 +49,15 @@ class CExport:
     operations
         What one call of ``contextgap_recommend`` computes.
     fallback
-        Index of the arm that is recommended where nothing can be computed.
+        Index of the arm that is answered where nothing can be computed: the policy's fallback, or
+        the arm of the highest mean over all observed contexts.
     tolerance
         How far means and gaps may be from Python's, and how close the scores of two arms whose
         order rounding may decide.
     near_ties
-        At how many contexts of the self-test two arms are as close as that. Many of them in
-        ``float`` mean that the policy needs ``double``, or a larger ridge.
+        At how many contexts of the self-test two arms, or a bound and the fallback's tolerance,
+        are as close as that. Many of them in ``float`` mean that the policy needs ``double``, or a
+        larger ridge.
     """
 
     header: Path
@@ -126,6 +129,7 @@ def write_c(
         raise ValueError("contexts must hold at least one context to compare at, got none")
     expected = answers_of(policy, rule, rows.astype("float64"))
     tolerance, sentence = _precision(rule, layout, expected)
+    slack = np.full(len(rows), tolerance)
     operations = recommend_cost(rule, layout, kernel.value, kernel.diagonal)
     operations += spread_cost(rule.table)
     fallback, folder = fallback_arm(rule), Path(directory)
@@ -144,7 +148,7 @@ def write_c(
         operations=operations,
         fallback=fallback,
         tolerance=tolerance,
-        near_ties=int((expected.margin <= tolerance).sum()),
+        near_ties=int(is_near_tie(rule.fallback, expected, slack).sum()),
     )
 
 

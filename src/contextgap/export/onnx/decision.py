@@ -9,6 +9,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.onnx.builder import GraphBuilder
+from contextgap.export.onnx.fallback import Decided, with_fallback
 from contextgap.export.onnx.kernels import KernelGraph
 from contextgap.export.onnx.posterior import ArmGraph, arm_graph, mean_alone
 from contextgap.export.onnx.shared import shared_means, shared_tables
@@ -19,27 +20,30 @@ from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHist
 def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool) -> None:
     """Put a whole rule into a graph, with everything believed if it is to explain itself."""
     kernel = KernelGraph(graph, _support(rule), rule.table)
-    chosen, scores, explained = _decide(graph, rule, kernel, explain)
-    bad = _unanswerable(graph, kernel.contexts, scores)
+    decided = _decide(graph, rule, kernel, explain or rule.tolerance is not None)
+    status = ""
+    if rule.fallback is not None:
+        decided, status = with_fallback(graph, rule.fallback, rule, kernel, decided)
+    bad = _unanswerable(graph, kernel.contexts, decided.scores)
     bad_row = graph.node("Reshape", bad, graph.whole([-1]))
-    arm = graph.node("Where", bad_row, graph.whole(-1), chosen)
+    arm = graph.node("Where", bad_row, graph.whole(-1), decided.arm)
     graph.output("arm", arm, np.int64, "batch")
+    if status:
+        answered = graph.node("Where", bad_row, graph.whole(-1), status)
+        graph.output("status", answered, np.int64, "batch")
     if explain:
-        certificate = explained.pop("certificate")
-        for name, table in explained.items():
+        for name, table in decided.believed.items():
             known = graph.node("Where", bad, graph.real(np.nan), table)
             by_row = graph.node("Transpose", known, perm=[1, 0])
             graph.output(name, by_row, graph.dtype, "batch", len(rule.labels))
         # What cannot be computed is not certified.
-        bound = graph.node("Where", bad_row, graph.real(np.inf), certificate)
+        bound = graph.node("Where", bad_row, graph.real(np.inf), decided.certificate)
         graph.output("certificate", bound, graph.dtype, "batch")
     graph.prune()
 
 
-def _decide(
-    graph: GraphBuilder, rule: DecisionRule, kernel: KernelGraph, explain: bool
-) -> tuple[str, str, dict[str, str]]:
-    """Return the names of the arm, of the table it was picked from, and of what explains it."""
+def _decide(graph: GraphBuilder, rule: DecisionRule, kernel: KernelGraph, explain: bool) -> Decided:
+    """Return what is decided without a fallback, with bounds if they are to explain it."""
     prior = graph.node("Mul", kernel.ones, graph.real(rule.prior))
     if rule.shared is not None:
         return _decide_shared(graph, rule, rule.shared, kernel, prior, explain)
@@ -50,7 +54,7 @@ def _decide(
             for table, own in zip(rule.arms, values, strict=True)
         ]
         scores = graph.stack(means)
-        return _pick(graph, "ArgMax", scores), scores, {}
+        return Decided(_pick(graph, "ArgMax", scores), scores)
     diagonal = kernel.diagonal(rule.kernel)
     arms = [
         arm_graph(graph, table, own, diagonal, prior, first)
@@ -61,7 +65,7 @@ def _decide(
 
 def _choose(
     graph: GraphBuilder, rule: DecisionRule, arms: list[ArmGraph], ones: str, explain: bool
-) -> tuple[str, str, dict[str, str]]:
+) -> Decided:
     today = [arm.today(graph) for arm in arms]
     table = {
         name: graph.stack([getattr(arm, name) for arm in today])
@@ -83,12 +87,12 @@ def _decide_shared(
     kernel: KernelGraph,
     prior: str,
     explain: bool,
-) -> tuple[str, str, dict[str, str]]:
+) -> Decided:
     """Do the same for arms that share what they learn."""
     values = kernel.values(rule.kernel) if len(shared.support) else ""
     if isinstance(rule.recommender, HighestMean) and not explain:
         scores = shared_means(graph, shared, values, prior)
-        return _pick(graph, "ArgMax", scores), scores, {}
+        return Decided(_pick(graph, "ArgMax", scores), scores)
     table = shared_tables(graph, shared, values, kernel.diagonal(rule.kernel), prior)
     return _picked(graph, rule, table, table["gap"], explain)
 
@@ -99,7 +103,7 @@ def _picked(
     table: dict[str, str],
     gap_when_chosen: str,
     explain: bool,
-) -> tuple[str, str, dict[str, str]]:
+) -> Decided:
     """Pick an arm by what is believed, and say why if that is asked for."""
     scores, operator = gap_when_chosen, "ArgMin"
     if isinstance(rule.recommender, HighestMean | HighestUpper):
@@ -107,12 +111,12 @@ def _picked(
         scores, operator = table[name], "ArgMax"
     chosen = _pick(graph, operator, scores)
     if not explain:
-        return chosen, scores, {}
+        return Decided(chosen, scores)
     place = graph.node("Reshape", chosen, graph.whole([1, -1]))
     own_gap = graph.node("GatherElements", gap_when_chosen, place, axis=0)
     bound = graph.node("Max", own_gap, graph.real(0.0))
     certificate = graph.node("Reshape", bound, graph.whole([-1]))
-    return chosen, scores, {**table, "certificate": certificate}
+    return Decided(chosen, scores, own_gap, certificate, table)
 
 
 def _support(rule: DecisionRule) -> FloatArray:

@@ -76,6 +76,18 @@ class GraphPolicy:
         """
         return self._run(contexts, ("arm",))["arm"]
 
+    def status(self, contexts: Any) -> NDArray[np.int64]:
+        """Return how the policy comes to its answers, as ``Policy.status`` does; −1 for no answer.
+
+        Parameters
+        ----------
+        contexts
+            As for ``recommend``.
+        """
+        if "status" not in self.outputs:
+            raise ValueError("the policy has no fallback, so all that is answered is recommended")
+        return self._run(contexts, ("status",))["status"]
+
     def explain(self, contexts: Any) -> dict[str, NDArray[Any]]:
         """Return everything the graph puts out: the arm, what is believed, and the certificate.
 

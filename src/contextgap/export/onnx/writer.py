@@ -76,8 +76,13 @@ def write_onnx(
     bounds overflow to NaN, gets the arm −1, NaN for everything believed and an infinite
     certificate.
 
+    A policy with a fallback has one more output, ``status`` (batch,): 0 where the arm is the
+    recommended one, and otherwise why it is the fallback, as ``policy.status`` says; −1 where there
+    is no answer. The metadata holds ``fallback``.
+
     Intervals need a triangular matrix for each arm, some n²/2 numbers for n observations; a policy
-    that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them.
+    that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them or a
+    fallback has a tolerance.
     ``SmallestGapInHistory`` holds every arm's bounds after each of its observations, and some
     tables of (steps looked back on) × batch numbers, while it runs; run it in blocks of contexts,
     as ``GraphPolicy`` does.
@@ -94,7 +99,8 @@ def write_onnx(
         not told from zero; the smaller the ridge, the larger the errors of means.
     explain
         Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) as they are
-        after the last step, and ``certificate`` (batch,), the bound on what the arm may miss.
+        after the last step, and ``certificate`` (batch,), the bound on what the arm answered may
+        miss.
     opset
         Version of the operators, at least 12.
     """
@@ -114,7 +120,7 @@ def write_onnx(
 
 
 def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
-    if isinstance(rule.recommender, HighestMean) and not explain:
+    if isinstance(rule.recommender, HighestMean) and not explain and rule.tolerance is None:
         return
     size = sum(inverse_size(count) for count in _factors(rule)) * itemsize
     if size > _LARGEST_FILE:
@@ -160,6 +166,8 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
     }
     if rule.table is not None:
         structured["table"] = rule.table.describe()
+    if rule.fallback is not None:
+        structured["fallback"] = rule.fallback.describe()
     texts = {f"{PREFIX}{key}": json.dumps(value) for key, value in structured.items()}
     return {**texts, f"{PREFIX}version": version("contextgap")}
 
