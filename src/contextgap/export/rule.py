@@ -197,6 +197,15 @@ def decision_rule(policy: Policy) -> DecisionRule:
     )
 
 
+def check_masks(rule: DecisionRule) -> None:
+    """Raise ``ExportError`` for rules that cannot choose among eligible arms where exported."""
+    if isinstance(rule.recommender, SmallestGapInHistory):
+        raise ExportError(
+            "a look-back cannot choose among eligible arms in an export: the steps that it "
+            "compares depend on them; deploy by SmallestGap, or export with eligible=False"
+        )
+
+
 def _shared_table(policy: Policy) -> SharedTable | None:
     model, active = policy._model, policy._active
     support = model.shared_support(active)

@@ -8,6 +8,7 @@ import numpy as np
 
 from contextgap.export.fallback import seen_ranges
 from contextgap.export.onnx.builder import GraphBuilder
+from contextgap.export.onnx.eligible import EligibleArms
 from contextgap.export.onnx.kernels import KernelGraph
 from contextgap.export.rule import DecisionRule
 from contextgap.policy.fallback import Fallback, Status
@@ -33,6 +34,7 @@ def with_fallback(
     fallback: Fallback,
     rule: DecisionRule,
     kernel: KernelGraph,
+    eligible: EligibleArms | None,
     decided: Decided,
 ) -> tuple[Decided, str]:
     """Return a decision with the fallback in its place where it is answered, and the status."""
@@ -44,6 +46,11 @@ def with_fallback(
         reason = graph.node("Where", too_large, graph.whole([[Status.BOUND_TOO_LARGE]]), reason)
         falls = graph.node("Or", outside, too_large)
     status = graph.node("Where", outside, graph.whole([[Status.OUTSIDE]]), reason)
+    if eligible is not None:
+        can = eligible.row(fallback.column)
+        wanted = graph.node("And", falls, graph.node("Not", can))
+        status = graph.node("Where", wanted, graph.whole([[Status.NO_FALLBACK]]), status)
+        falls = graph.node("And", falls, can)
     falls_row, status_row = (_row(graph, values) for values in (falls, status))
     answered = replace(
         decided,
