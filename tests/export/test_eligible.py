@@ -1,16 +1,23 @@
 """Exports that are told which arms are eligible choose among them as Python does."""
 
+import shutil
+
 import numpy as np
 import onnx
 import pytest
 
-from contextgap.export import ExportError
+from contextgap.export import ExportError, decision_rule
+from contextgap.export.c import write_c
+from contextgap.export.columns import has_unknown_level, read_rows
 from contextgap.export.onnx import GraphPolicy, write_onnx
+from tests.export.compilers import COMPILERS, self_test
 from tests.export.tables import learnt, table
-from tests.export.test_c import RULES, around, explored
-from tests.export.test_shared import SHARED, shared
+from tests.export.test_c import RULES, around, compiled, explored, exported
+from tests.export.test_misra import broken_rules, listed
+from tests.export.test_shared import shared
 
 AT_LAST = sorted(set(RULES) - {"look-back", "short look-back"})
+needs_c = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
 rules = pytest.mark.parametrize("rule", AT_LAST)
 
 
@@ -54,6 +61,48 @@ def test_onnx_chooses_as_python_does(rule, tmp_path):
             status = policy.status(rows, arms=mask)
             assert {0, 2, 3} <= set(status)
             np.testing.assert_array_equal(plain.status(rows, arms=mask), status)
+
+
+@needs_c
+@rules
+def test_c_chooses_as_python_does(rule, tmp_path):
+    for policy, rows in policies(rule):
+        if decision_rule(policy).shared is not None and (rule != "mean" or needs_bounds(policy)):
+            continue
+        mask = masks(len(rows), len(policy.arms))
+        export = exported(policy, tmp_path / "c", rule, eligible=True)
+        library, table = compiled(export), policy._schema.table
+        numbers = rows if table is None else read_rows(table, rows)
+        found, status = library.decide(numbers, eligible=mask), policy.status(rows, arms=mask)
+        np.testing.assert_array_equal(found.arm, arms_of(policy, rows, mask))
+        wanted = np.array([0, 4, 5, 6])[status]
+        wanted[(status == 0) & has_unknown_level(table, numbers)] = 3
+        np.testing.assert_array_equal(found.status, wanted)
+        if library.has_widths:
+            bound = policy.certificate(rows, arms=mask).bound
+            np.testing.assert_allclose(found.certificate, bound, rtol=1e-9, atol=1e-9)
+            np.testing.assert_array_equal(np.isinf(found.gap), ~mask)
+        everything, alone = np.ones_like(mask), library.decide(numbers)
+        for one, other in zip(library.decide(numbers, eligible=everything), alone, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert self_test(export, COMPILERS[0]).returncode == 0
+
+
+def needs_bounds(policy):
+    return policy.fallback is not None and policy.fallback.tolerance is not None
+
+
+@needs_c
+@pytest.mark.parametrize("rule", ["mean", "gap"])
+def test_c_without_an_eligible_arm_has_no_answer(rule, tmp_path):
+    library = compiled(write_c(explored(rule).freeze(fallback=0), tmp_path, eligible=True))
+    mask = np.array([[False] * 3, [False, True, True], [True, False, True], [False, True, False]])
+    rows = np.array([[0.0, 0.0], [np.nan, 0.0], [np.inf, 0.0], [9.0, 9.0]])
+    found = library.decide(rows, eligible=mask)
+    assert found.arm.tolist() == [-1, -1, 0, 1]
+    assert found.status.tolist() == [7, 1, 1, 6]
+    if found.certificate is not None:
+        np.testing.assert_array_equal(found.certificate, [np.inf, np.inf, np.inf, 0.0])
 
 
 @rules
@@ -101,4 +150,27 @@ def test_what_takes_no_masks(tmp_path):
     for rule in set(RULES) - set(AT_LAST):
         with pytest.raises(ExportError, match="a look-back cannot choose among eligible arms"):
             write_onnx(explored(rule).freeze(), tmp_path / "p.onnx", eligible=True)
-    assert set(SHARED) == set(AT_LAST)
+        with pytest.raises(ExportError, match="a look-back cannot choose among eligible arms"):
+            write_c(explored(rule).freeze(), tmp_path / "c", eligible=True)
+    with pytest.raises(ExportError, match="C cannot choose among eligible arms that share"):
+        write_c(shared("gap"), tmp_path / "c", eligible=True)
+    assert not (tmp_path / "c").exists()
+
+
+@needs_c
+def test_c_that_takes_no_masks(tmp_path):
+    library = compiled(write_c(explored().freeze(), tmp_path))
+    with pytest.raises(ValueError, match="write it with eligible=True"):
+        library.decide(around(2), eligible=masks(2, 3))
+    library = compiled(write_c(explored().freeze(), tmp_path / "among", eligible=True))
+    with pytest.raises(ValueError, match=r"eligible must have shape \(2, 3\), got \(3, 2\)"):
+        library.decide(around(2), eligible=masks(3, 2))
+
+
+@needs_c
+@pytest.mark.skipif(not shutil.which("cppcheck"), reason="cppcheck is not installed")
+@rules
+def test_the_source_keeps_to_misra_but_for_what_is_listed(rule, tmp_path):
+    policy = learnt(rule, steps=12).freeze()
+    for each in (policy, policy.with_fallback(1), policy.with_fallback(1, tolerance=0.3)):
+        assert broken_rules(each, tmp_path, eligible=True) <= listed()

@@ -21,6 +21,7 @@ from tests.export.compilers import (
 )
 from tests.export.tables import learnt, table
 from tests.export.test_c import RULES, around, compiled, explored, exported
+from tests.export.test_misra import broken_rules, listed
 from tests.export.test_shared import SHARED, shared
 
 needs_c = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
@@ -262,8 +263,6 @@ def test_answers_are_the_policys():
 @pytest.mark.skipif(not shutil.which("cppcheck"), reason="cppcheck is not installed")
 @pytest.mark.parametrize("share", [0.5, None])
 def test_the_source_keeps_to_misra_but_for_what_is_listed(share, tmp_path):
-    from tests.export.test_misra import broken_rules, listed
-
     rows = table(100)
     for rule in ("mean", "look-back"):
         policy = safe(learnt(rule, steps=12).freeze(), rows, share)

@@ -27,8 +27,11 @@ The safe arm, in place of the recommended one where {bound}a number
  * that kernels see lies outside what was seen, or nothing can be computed."""
 _TOO_LARGE = """\
     if (!(decision->certificate <= {tolerance})) {{
-        status = CONTEXTGAP_BOUND_TOO_LARGE;
+        reason = CONTEXTGAP_BOUND_TOO_LARGE;
     }}
+"""
+_ANY_BOUND = """\
+    (void)decision;
 """
 
 
@@ -78,14 +81,12 @@ def fallback_part(rule: DecisionRule, layout: Layout, words: Words) -> str:
     if rule.fallback is None:
         return ""
     called = words_around(words, rule)._asdict()
-    too_large = ""
+    too_large = _ANY_BOUND
     if rule.tolerance is not None:
         literal = layout.real.literal(rule.tolerance, "the fallback's tolerance")
         too_large = _TOO_LARGE.format(tolerance=literal)
-    decide = fill("fallback_decide.c", too_large=too_large, **called)
-    by_means = layout.form.mean_from_weights
-    recommend = fill("fallback_recommend.c", **called) if by_means else ""
-    return fill("fallback.c", **called) + decide + recommend
+    recommend = fill("fallback_recommend.c", **called) if layout.form.mean_from_weights else ""
+    return fill("fallback.c", too_large=too_large, **called) + recommend
 
 
 def expected_statuses(rule: DecisionRule, expected: Answers) -> IntArray:

@@ -14,6 +14,7 @@ from contextgap.export.c.columns import (
     source_part,
     words_of,
 )
+from contextgap.export.c.eligible import among_part
 from contextgap.export.c.fallback import (
     fallback_part,
     header_words,
@@ -50,9 +51,13 @@ _EXPLAINED = """\
 """
 
 
-def source(rule: DecisionRule, layout: Layout, kernel: str, prefix: str) -> str:
+def source(rule: DecisionRule, layout: Layout, kernel: str, prefix: str, eligible: bool) -> str:
     """Return the text of ``contextgap_policy.c``: tables, kernel and rule."""
     real, columns = layout.real, column_names(rule.columns, rule.inputs)
+    among = among_part(rule, layout) if eligible else ""
+    spread = source_part(rule, real, prefix)
+    if eligible and rule.table is not None:
+        spread += fill("among_columns.c", prefix)
     return fill(
         "policy.c",
         prefix,
@@ -65,7 +70,7 @@ def source(rule: DecisionRule, layout: Layout, kernel: str, prefix: str) -> str:
         columns=rows((string(name, f"column {i}") for i, name in enumerate(columns)), 1),
         data=named("\n".join(_data(rule, layout)), prefix),
         kernel=named(kernel, prefix),
-        rule=named(_rule(rule, layout), prefix) + source_part(rule, real, prefix),
+        rule=named(_rule(rule, layout) + among, prefix) + spread,
         macros=source_macros(rule, real),
         dimension=named(words_of(rule.table).dimension, prefix),
     )
@@ -198,6 +203,7 @@ def header(
     fallback: int,
     precision: str,
     prefix: str,
+    eligible: bool,
 ) -> str:
     """Return the text of ``contextgap_policy.h``: the interface, and what a call costs."""
     explained = layout.form is Form.MEANS_EXPLAINED
@@ -207,6 +213,7 @@ def header(
         prefix,
         **{name: named(word, prefix) for name, word in words.items()},
         **header_parts(rule, prefix),
+        among=fill("among.h", prefix) if eligible else "",
         recommender=type(rule.recommender).__name__,
         arms=layout.arms,
         points=layout.points,

@@ -17,6 +17,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.export.answers import Answers, answers_of, comparison_contexts, fallback_arm
 from contextgap.export.c.columns import spread_cost, words_of
+from contextgap.export.c.eligible import check_eligible
 from contextgap.export.c.filling import EXPORT_ID
 from contextgap.export.c.kernels import kernel_source
 from contextgap.export.c.layout import Form, Layout, Operations, recommend_cost
@@ -79,6 +80,7 @@ def write_c(
     self_test: int = 200,
     contexts: Any = None,
     certificates: bool = False,
+    eligible: bool = False,
     prefix: str = DEFAULT_PREFIX,
 ) -> CExport:
     """Write a policy as C99: a header, a source and a program that tests them on the target.
@@ -105,17 +107,24 @@ def write_c(
         Whether a policy that deploys the highest mean shall explain itself by widths, gaps and
         certificates. They take n²/2 numbers for an arm's n observations; without them it needs
         its observed contexts and n numbers. Other rules need widths anyway and always have them.
+    eligible
+        Whether to write ``contextgap_decide_among``, too, which is told what arms may be chosen and
+        decides as if there were no others. Rules that look back cannot, nor can arms that share
+        what they learn if widths are needed.
     prefix
         Begins the names of files, functions and, in capitals, macros. Policies with different ones
         can be linked into one program.
     """
     checks.instance("policy", policy, Policy, "learner.freeze()")
     count = checks.whole("self_test", self_test, least=1)
-    for name, value in (("float32", float32), ("certificates", certificates)):
+    truths = {"float32": float32, "certificates": certificates, "eligible": eligible}
+    for name, value in truths.items():
         read_truth(name, value)
     names = FileNames.of(check_prefix(prefix))
     rule, real = decision_rule(policy), Real(float32)
     layout = Layout.of(policy, real, certificates=certificates)
+    if eligible:
+        check_eligible(rule, layout)
     kernel = kernel_source(
         rule.kernel,
         rule.dimension,
@@ -134,9 +143,9 @@ def write_c(
     operations += spread_cost(rule.table)
     fallback, folder = fallback_arm(rule), Path(directory)
     texts = {
-        names.source: source(rule, layout, kernel.code, prefix),
+        names.source: source(rule, layout, kernel.code, prefix, eligible),
         names.self_test: self_test_text(rule, layout, expected, tolerance, prefix),
-        names.header: header(rule, layout, operations, fallback, sentence, prefix),
+        names.header: header(rule, layout, operations, fallback, sentence, prefix, eligible),
     }
     _write(folder, texts)
     return CExport(
