@@ -7,7 +7,8 @@ table with categories, cycles, dates and gaps are exported, and asked at 50,000 
 and levels that were never met: Python and ONNX are given the table, C what a program would give it,
 codes that C's own functions found and days since 1970. Where the scores of two arms differ by less
 than 1e-9, a different decision is a near tie, counted apart. Each policy is asked with a safe arm,
-too, whose tolerance is the median of its certificates.
+too, whose tolerance is the median of its certificates, and then told which arms are eligible at
+each row, where the rule can be.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ import numpy as np
 import pandas as pd
 
 import contextgap as cg
-from contextgap.export import parity
+from contextgap.export import ExportError, parity
+from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.columns import read_rows
-from contextgap.export.onnx import GraphPolicy
+from contextgap.export.onnx import GraphPolicy, write_onnx
 
 ARMS, LEARNT = 3, 240
 COLUMNS = cg.Columns(
@@ -106,6 +108,7 @@ def compare(name: str, policy: cg.Policy, frame: pd.DataFrame) -> bool:
     print(f"{name}: arms chosen by Python at {shares} of the rows")
     if policy.fallback is not None:
         exact &= compare_statuses(policy, frame, rows)
+        exact &= compare_masks(policy, frame, rows)
     with tempfile.TemporaryDirectory() as folder:
         for float32 in (False, True):
             path = policy.to_onnx(Path(folder) / "p.onnx", float32=float32).path
@@ -142,6 +145,27 @@ def compare_statuses(policy: cg.Policy, frame: pd.DataFrame, rows: np.ndarray) -
     print(f"  bound too large {share[1]:.0%}, outside {share[2]:.0%}")
     print(f"  other statuses in double precision: ONNX {others[0]}, C {others[1]}")
     return not any(others)
+
+
+def compare_masks(policy: cg.Policy, frame: pd.DataFrame, rows: np.ndarray) -> bool:
+    """Print how doubles choose among eligible arms; return whether they do as Python does."""
+    rng = np.random.default_rng(7)
+    mask = rng.random((len(rows), ARMS)) < 0.6
+    mask[np.arange(len(rows)), rng.integers(ARMS, size=len(rows))] = True
+    python = policy.recommend(frame, arms=mask)
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            path = write_onnx(policy, Path(folder) / "p.onnx", eligible=True).path
+            found["ONNX"] = GraphPolicy(path, threads=1).recommend(frame, arms=mask)
+            source = write_c(policy, Path(folder) / "c", eligible=True).source
+            found["C"] = CompiledPolicy(source.parent).decide(rows, eligible=mask).arm
+        except ExportError as refused:
+            print(f"  eligible arms: {refused}")
+    others = {name: int((arms != python).sum()) for name, arms in found.items()}
+    for name, count in others.items():
+        print(f"  eligible arms, {name} in double precision: {count} chosen otherwise")
+    return not any(others.values())
 
 
 def main(rows: int, noise: float) -> None:
