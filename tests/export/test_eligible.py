@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from contextgap.export import ExportError, decision_rule
+from contextgap.export import ExportError
 from contextgap.export.c import write_c
 from contextgap.export.columns import has_unknown_level, read_rows
 from contextgap.export.onnx import GraphPolicy, write_onnx
@@ -67,8 +67,6 @@ def test_onnx_chooses_as_python_does(rule, tmp_path):
 @rules
 def test_c_chooses_as_python_does(rule, tmp_path):
     for policy, rows in policies(rule):
-        if decision_rule(policy).shared is not None and (rule != "mean" or needs_bounds(policy)):
-            continue
         mask = masks(len(rows), len(policy.arms))
         export = exported(policy, tmp_path / "c", rule, eligible=True)
         library, table = compiled(export), policy._schema.table
@@ -86,10 +84,6 @@ def test_c_chooses_as_python_does(rule, tmp_path):
         for one, other in zip(library.decide(numbers, eligible=everything), alone, strict=True):
             np.testing.assert_array_equal(one, other)
         assert self_test(export, COMPILERS[0]).returncode == 0
-
-
-def needs_bounds(policy):
-    return policy.fallback is not None and policy.fallback.tolerance is not None
 
 
 @needs_c
@@ -152,8 +146,6 @@ def test_what_takes_no_masks(tmp_path):
             write_onnx(explored(rule).freeze(), tmp_path / "p.onnx", eligible=True)
         with pytest.raises(ExportError, match="a look-back cannot choose among eligible arms"):
             write_c(explored(rule).freeze(), tmp_path / "c", eligible=True)
-    with pytest.raises(ExportError, match="C cannot choose among eligible arms that share"):
-        write_c(shared("gap"), tmp_path / "c", eligible=True)
     assert not (tmp_path / "c").exists()
 
 
@@ -172,5 +164,6 @@ def test_c_that_takes_no_masks(tmp_path):
 @rules
 def test_the_source_keeps_to_misra_but_for_what_is_listed(rule, tmp_path):
     policy = learnt(rule, steps=12).freeze()
-    for each in (policy, policy.with_fallback(1), policy.with_fallback(1, tolerance=0.3)):
+    together = learnt(rule, steps=12, sharing=0.5).freeze()
+    for each in (policy, together, policy.with_fallback(1), together.with_fallback(1, tolerance=1)):
         assert broken_rules(each, tmp_path, eligible=True) <= listed()

@@ -13,9 +13,17 @@ from contextgap.export.c.naming import named
 from contextgap.export.fallback import is_near_tie
 from contextgap.export.rule import DecisionRule
 
+_AMONG_AGREES = """ &&
+           among_agrees(context, status, decision)"""
+
 
 def self_test(
-    rule: DecisionRule, layout: Layout, expected: Answers, tolerance: float, prefix: str
+    rule: DecisionRule,
+    layout: Layout,
+    expected: Answers,
+    tolerance: float,
+    prefix: str,
+    eligible: bool,
 ) -> str:
     """Return the text of ``contextgap_selftest.c``."""
     real, plain = layout.real, rule.table is None
@@ -34,6 +42,8 @@ def self_test(
         data=named("\n".join(_data(rule, layout, expected, tolerance)), prefix),
         math="" if plain else "#include <math.h>\n",
         bad_kinds="3" if plain else "bad_kinds[place]",
+        among_test=fill("among_test.c", prefix) if eligible else "",
+        among_agrees=_AMONG_AGREES if eligible else "",
         same_answer=same_answer,
         other_status=named(other_status, prefix),
     )

@@ -14,7 +14,7 @@ from contextgap.export.c.columns import (
     source_part,
     words_of,
 )
-from contextgap.export.c.eligible import among_part
+from contextgap.export.c.eligible import among_part, shared_steps
 from contextgap.export.c.fallback import (
     fallback_part,
     header_words,
@@ -70,7 +70,7 @@ def source(rule: DecisionRule, layout: Layout, kernel: str, prefix: str, eligibl
         columns=rows((string(name, f"column {i}") for i, name in enumerate(columns)), 1),
         data=named("\n".join(_data(rule, layout)), prefix),
         kernel=named(kernel, prefix),
-        rule=named(_rule(rule, layout) + among, prefix) + spread,
+        rule=named(_rule(rule, layout, eligible) + among, prefix) + spread,
         macros=source_macros(rule, real),
         dimension=named(words_of(rule.table).dimension, prefix),
     )
@@ -148,16 +148,17 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
     ]
 
 
-def _rule(rule: DecisionRule, layout: Layout) -> str:
+def _rule(rule: DecisionRule, layout: Layout, eligible: bool) -> str:
     """The functions that decide, with the fallback and without."""
     outer = words_of(rule.table)
     by_decision = ""
     if not layout.form.mean_from_weights:
         by_decision = fill("recommend_by_decision.c", **outer._asdict())
-    return _recommended(rule, layout) + fallback_part(rule, layout, outer) + by_decision
+    recommended = _recommended(rule, layout, eligible)
+    return recommended + fallback_part(rule, layout, outer) + by_decision
 
 
-def _recommended(rule: DecisionRule, layout: Layout) -> str:
+def _recommended(rule: DecisionRule, layout: Layout, eligible: bool) -> str:
     form, solved = layout.form, layout.solved_entries
     words = words_inside(words_of(rule.table), rule)._asdict()
     prior = layout.real.literal(rule.prior, "the prior mean")
@@ -185,9 +186,7 @@ def _recommended(rule: DecisionRule, layout: Layout) -> str:
         mean_term = (
             "weights[(arm * sizes[0]) + i] * k" if explained else "v[arm][i] * innovations[i]"
         )
-        steps = fill(
-            "shared_step.c", solved_entries=solved, mean_term=mean_term, pick=pick, **words
-        )
+        steps = shared_steps(words, layout, eligible, mean_term=mean_term, pick=pick)
     return (
         fill(picking)
         + (fill(means, prior=prior, **words) if explained else "")

@@ -17,7 +17,6 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.export.answers import Answers, answers_of, comparison_contexts, fallback_arm
 from contextgap.export.c.columns import spread_cost, words_of
-from contextgap.export.c.eligible import check_eligible
 from contextgap.export.c.filling import EXPORT_ID
 from contextgap.export.c.kernels import kernel_source
 from contextgap.export.c.layout import Form, Layout, Operations, recommend_cost
@@ -27,7 +26,7 @@ from contextgap.export.c.self_test import self_test as self_test_text
 from contextgap.export.c.source import header, source
 from contextgap.export.columns import seen_by_kernels
 from contextgap.export.fallback import is_near_tie
-from contextgap.export.rule import ArmTable, DecisionRule, ExportError, decision_rule
+from contextgap.export.rule import ArmTable, DecisionRule, ExportError, check_masks, decision_rule
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
 
@@ -109,8 +108,7 @@ def write_c(
         its observed contexts and n numbers. Other rules need widths anyway and always have them.
     eligible
         Whether to write ``contextgap_decide_among``, too, which is told what arms may be chosen and
-        decides as if there were no others. Rules that look back cannot, nor can arms that share
-        what they learn if widths are needed.
+        decides as if there were no others. Rules that look back cannot.
     prefix
         Begins the names of files, functions and, in capitals, macros. Policies with different ones
         can be linked into one program.
@@ -124,7 +122,7 @@ def write_c(
     rule, real = decision_rule(policy), Real(float32)
     layout = Layout.of(policy, real, certificates=certificates)
     if eligible:
-        check_eligible(rule, layout)
+        check_masks(rule)
     kernel = kernel_source(
         rule.kernel,
         rule.dimension,
@@ -144,7 +142,7 @@ def write_c(
     fallback, folder = fallback_arm(rule), Path(directory)
     texts = {
         names.source: source(rule, layout, kernel.code, prefix, eligible),
-        names.self_test: self_test_text(rule, layout, expected, tolerance, prefix),
+        names.self_test: self_test_text(rule, layout, expected, tolerance, prefix, eligible),
         names.header: header(rule, layout, operations, fallback, sentence, prefix, eligible),
     }
     _write(folder, texts)
