@@ -59,14 +59,18 @@ def with_fallback(
         scores=graph.node("Where", falls, graph.real(0.0), decided.scores),
     )
     if decided.believed:
-        place = fallback.column
-        gap = _row(graph, graph.rows(decided.believed["gap"], place, place + 1))
-        bound = graph.node("Max", gap, graph.real(0.0))
-        found = graph.node("Where", falls_row, bound, decided.certificate)
-        unknown = graph.node("IsNaN", graph.node("Where", falls_row, gap, found))
-        certificate = graph.node("Where", unknown, graph.real(np.inf), found)
+        certificate = _certificate(graph, fallback.column, falls_row, decided)
         answered = replace(answered, certificate=certificate)
     return answered, status_row
+
+
+def _certificate(graph: GraphBuilder, fallback: int, falls: str, decided: Decided) -> str:
+    """Return the certificate of the arm answered; infinite where it cannot be computed."""
+    gap = _row(graph, graph.rows(decided.believed["gap"], fallback, fallback + 1))
+    bound = graph.node("Max", gap, graph.real(0.0))
+    found = graph.node("Where", falls, bound, decided.certificate)
+    unknown = graph.node("IsNaN", graph.node("Where", falls, gap, found))
+    return graph.node("Where", unknown, graph.real(np.inf), found)
 
 
 def _outside(
