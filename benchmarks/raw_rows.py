@@ -6,7 +6,9 @@ precision keeps fewer digits. Policies learnt from a
 table with categories, cycles, dates and gaps are exported, and asked at 50,000 raw rows with gaps
 and levels that were never met: Python and ONNX are given the table, C what a program would give it,
 codes that C's own functions found and days since 1970. Where the scores of two arms differ by less
-than 1e-9, a different decision is a near tie, counted apart.
+than 1e-9, a different decision is a near tie, counted apart. Each policy is asked with a safe arm,
+too, whose tolerance is the median of its certificates, and then told which arms are eligible at
+each row, where the rule can be.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ import pandas as pd
 
 import contextgap as cg
 from contextgap.export import parity
+from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.columns import read_rows
-from contextgap.export.onnx import GraphPolicy
+from contextgap.export.onnx import GraphPolicy, write_onnx
 
 ARMS, LEARNT = 3, 240
 COLUMNS = cg.Columns(
@@ -81,6 +84,11 @@ def learnt(rule: cg.Recommender, noise: float, sharing: float | None = None) -> 
     return learner.fit(frame, arms, paid).freeze()
 
 
+def with_safe_arm(policy: cg.Policy, frame: pd.DataFrame) -> cg.Policy:
+    bounds = policy.certificate(frame[:2000]).bound
+    return policy.with_fallback(policy.arms[-1], tolerance=float(np.median(bounds)))
+
+
 def rows_for_c(policy: cg.Policy, code: CompiledPolicy, frame: pd.DataFrame) -> np.ndarray:
     """Rows of numbers whose codes are those that the C functions find."""
     rows = read_rows(policy._schema.table, frame)
@@ -98,6 +106,10 @@ def compare(name: str, policy: cg.Policy, frame: pd.DataFrame) -> bool:
     exact = parity(policy, python, rows).different == 0
     shares = ", ".join(f"{share:.0%}" for share in np.bincount(python, minlength=ARMS) / len(rows))
     print(f"{name}: arms chosen by Python at {shares} of the rows")
+    if policy.fallback is not None:
+        exact &= compare_statuses(policy, frame, rows)
+        if not isinstance(policy.method.recommender, cg.SmallestGapInHistory):
+            exact &= compare_masks(policy, frame, rows)
     with tempfile.TemporaryDirectory() as folder:
         for float32 in (False, True):
             path = policy.to_onnx(Path(folder) / "p.onnx", float32=float32).path
@@ -121,6 +133,37 @@ def compare(name: str, policy: cg.Policy, frame: pd.DataFrame) -> bool:
     return exact
 
 
+def compare_statuses(policy: cg.Policy, frame: pd.DataFrame, rows: np.ndarray) -> bool:
+    """Print where the safe arm is answered; return whether doubles say the same."""
+    python = policy.status(frame)
+    with tempfile.TemporaryDirectory() as folder:
+        graph = GraphPolicy(policy.to_onnx(Path(folder) / "p.onnx").path, threads=1)
+        code = CompiledPolicy(policy.to_c(Path(folder) / "c").source.parent)
+        # C's 4 and 5 are Python's 1 and 2; its 3 is an unknown level with the recommended arm.
+        in_c = np.array([0, -1, -1, 0, 1, 2])[code.decide(rows).status]
+        others = [int((found != python).sum()) for found in (graph.status(frame), in_c)]
+    share = np.bincount(python, minlength=3) / len(rows)
+    print(f"  bound too large {share[1]:.0%}, outside {share[2]:.0%}")
+    print(f"  other statuses in double precision: ONNX {others[0]}, C {others[1]}")
+    return not any(others)
+
+
+def compare_masks(policy: cg.Policy, frame: pd.DataFrame, rows: np.ndarray) -> bool:
+    """Print how doubles choose among eligible arms; return whether they do as Python does."""
+    rng = np.random.default_rng(7)
+    mask = rng.random((len(rows), ARMS)) < 0.6
+    mask[np.arange(len(rows)), rng.integers(ARMS, size=len(rows))] = True
+    python = policy.recommend(frame, arms=mask)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_onnx(policy, Path(folder) / "p.onnx", eligible=True).path
+        graph = GraphPolicy(path, threads=1).recommend(frame, arms=mask)
+        code = CompiledPolicy(write_c(policy, Path(folder) / "c", eligible=True).source.parent)
+        in_c = code.decide(rows, eligible=mask).arm
+    others = [int((found != python).sum()) for found in (graph, in_c)]
+    print(f"  other eligible arms in double precision: ONNX {others[0]}, C {others[1]}")
+    return not any(others)
+
+
 def main(rows: int, noise: float) -> None:
     start = time.perf_counter()
     frame = table(rows, len(COUNTRIES), seed=100)
@@ -129,6 +172,8 @@ def main(rows: int, noise: float) -> None:
     print(f"{rows} raw rows, {gaps} with a gap, {unseen} with a level never met")
     policies = {name: learnt(rule, noise) for name, rule in RULES.items()}
     policies["SmallestGap, arms that share"] = learnt(cg.SmallestGap(), noise, sharing=0.5)
+    for name, policy in list(policies.items()):
+        policies[f"{name}, safe arm"] = with_safe_arm(policy, frame)
     exact = [compare(name, policy, frame) for name, policy in policies.items()]
     print(f"double precision decides as Python does: {'ok' if all(exact) else 'MISSED'}")
     print(f"took {time.perf_counter() - start:.0f} s")

@@ -96,15 +96,6 @@ def test_what_cannot_be_expressed_is_refused():
         decision_rule(cg.Learner(2, kernel=cg.Gaussian(1.0)).freeze())
 
 
-def test_a_policy_with_a_fallback_is_not_exported_as_one_without(tmp_path):
-    policy = explored("uniform")
-    safe = policy.with_fallback(policy.arms[0], tolerance=0.1)
-    for write in (safe.to_c, safe.to_onnx):
-        with pytest.raises(ExportError, match=r"a policy with a fallback, here .*, cannot be"):
-            write(tmp_path / "export")
-    assert not (tmp_path / "export").exists()
-
-
 @pytest.mark.parametrize("option", ["float32", "certificates", "explain"])
 def test_options_are_true_or_false(option, tmp_path):
     policy = explored("uniform")

@@ -8,48 +8,52 @@ from typing import Any, cast
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.eligible import Mask
 from contextgap.belief import Belief, gaps
 from contextgap.export.columns import random_rows, read_rows, rows_of, seen_by_kernels
 from contextgap.export.rule import DecisionRule
 from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
+from contextgap.policy.fallback import answer
 from contextgap.recommenders import Choice, HighestMean, HighestUpper, SmallestGapInHistory
+from contextgap.recommenders.rules import ModelEvidence
 
 _BLOCK = 1024  # contexts at once, since kernel values of many may be large
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Python's answers at m contexts: the index of the recommended arm, and what is believed.
+    """Python's answers at m contexts: the index of the arm answered, and what is believed.
 
     ``contexts`` are as exports take them.
+    ``arm`` is the ``recommended`` one, or the fallback as ``status`` says (``policy.Status``).
     ``mean``, ``half_width`` and ``gap``, of shape (m, arms), are those after the last step, and
-    ``certificate`` is max(0, gap of the recommended arm). Of ``scores``, of the same shape, the
-    recommended arm has the smallest.
+    ``certificate`` is max(0, gap of the arm answered). Of ``scores``, of the same shape, the
+    recommended arm has the smallest; ``bounds`` are the gaps that arms would be recommended with.
     """
 
     contexts: FloatArray
     arm: IntArray
+    recommended: IntArray
+    status: IntArray
     mean: FloatArray
     half_width: FloatArray
     gap: FloatArray
     certificate: FloatArray
     scores: FloatArray
+    bounds: FloatArray
 
-    @property
-    def margin(self) -> FloatArray:
-        """By how much the recommended arm's score beats the next; infinite for an only arm."""
-        if self.scores.shape[1] == 1:
-            return np.full(len(self.scores), np.inf)
-        two = np.partition(self.scores, 1, axis=1)
-        return np.asarray(two[:, 1] - two[:, 0])
+    def tied(self, slack: FloatArray) -> Mask:
+        """Say which arms' scores, shape (m, arms), exceed the lowest by ``slack`` at most."""
+        lowest = self.scores[np.arange(len(self.scores)), self.recommended]
+        return np.asarray(self.scores - lowest[:, None] <= slack[:, None])
 
 
 def answers_of(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answers:
     """Return a policy's answers; ``rule`` is the same policy as plain arrays."""
     seen = seen_by_kernels(rule.table, contexts)
     blocks = [
-        replace(_block(policy, rule, seen[rows], choice, evidence.belief), contexts=contexts[rows])
+        replace(_block(policy, rule, choice, evidence), contexts=contexts[rows])
         for rows, choice, evidence in policy._decisions(seen)
     ]
     return Answers(
@@ -60,17 +64,21 @@ def answers_of(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answ
     )
 
 
-def _block(
-    policy: Policy, rule: DecisionRule, contexts: FloatArray, choice: Choice, belief: Belief
-) -> Answers:
+def _block(policy: Policy, rule: DecisionRule, choice: Choice, evidence: ModelEvidence) -> Answers:
+    belief, found = evidence.belief, answer(rule.fallback, choice, evidence)
+    scores = _scores(policy, rule, evidence.contexts, belief)
+    looks_back = isinstance(rule.recommender, SmallestGapInHistory)
     return Answers(
-        contexts=contexts,
-        arm=choice.arm,
+        contexts=evidence.contexts,
+        arm=found.arm,
+        recommended=choice.arm,
+        status=found.status,
         mean=belief.mean,
         half_width=belief.half_width,
         gap=belief.gap,
-        certificate=np.maximum(choice.gap, 0.0),
-        scores=_scores(policy, rule, contexts, belief),
+        certificate=np.maximum(found.gap, 0.0),
+        scores=scores,
+        bounds=scores if looks_back else belief.gap,
     )
 
 
@@ -137,7 +145,9 @@ def observed_contexts(rule: DecisionRule) -> FloatArray:
 
 
 def fallback_arm(rule: DecisionRule) -> int:
-    """Return the arm with the highest mean, averaged over all observed contexts."""
+    """Return the safe arm; without one, that of the highest mean over all observed contexts."""
+    if rule.fallback is not None:
+        return rule.fallback.column
     observed = observed_contexts(rule)
     average = np.zeros(len(rule.labels))
     for first in range(0, len(observed), _BLOCK):

@@ -8,6 +8,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.answers import answers_of
+from contextgap.export.fallback import possible_answers
 from contextgap.export.rule import decision_rule
 from contextgap.policy import Policy
 
@@ -26,7 +27,8 @@ class Parity:
     same
         Where both decide the same.
     near_ties
-        Where they differ, and the scores of the two arms differ by less than rounding does.
+        Where they differ, and the scores of the two arms, or a bound and the tolerance of the
+        fallback, differ by less than rounding does.
     different
         Where they differ otherwise.
     worst_added_regret
@@ -61,13 +63,14 @@ def parity(policy: Policy, exported: IntArray, contexts: FloatArray) -> Parity:
         Where, shape (m, d), m at least 1, as the export takes them: of a table with typed columns,
         one number per column.
     """
-    expected = answers_of(policy, decision_rule(policy), contexts)
+    rule = decision_rule(policy)
+    expected = answers_of(policy, rule, contexts)
     rows = np.arange(len(contexts))
     differs = exported != expected.arm
     answered = exported >= 0
-    scores = expected.scores
-    excess = np.where(answered, scores[rows, exported] - scores[rows, expected.arm], np.inf)
-    near = differs & (excess <= NEAR * np.maximum(1.0, np.abs(scores[rows, expected.arm])))
+    slack = NEAR * np.maximum(1.0, np.abs(expected.scores[rows, expected.recommended]))
+    possible = possible_answers(rule.fallback, expected, slack)
+    near = differs & answered & possible[rows, exported]
     lost = expected.mean[rows, expected.arm] - expected.mean[rows, exported]
     lost = np.where(answered, np.maximum(lost, 0.0), np.inf)
     return Parity(

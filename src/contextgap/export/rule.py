@@ -21,6 +21,7 @@ from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.models import Posterior, Support
 from contextgap.policy import Policy
+from contextgap.policy.fallback import Fallback
 from contextgap.recommenders import (
     HighestMean,
     HighestUpper,
@@ -132,6 +133,8 @@ class DecisionRule:
         longer in use are −1.
     first_step
         The look-back compares the states after ``first_step`` steps, one more, ..., all.
+    fallback
+        The safe arm, and when it is answered; None if there is none.
     """
 
     kernel: Kernel
@@ -146,29 +149,29 @@ class DecisionRule:
     probability: float | None
     pulls: IntArray
     first_step: int
+    fallback: Fallback | None
 
     @property
     def inputs(self) -> int:
         """How many numbers an export takes: one per column of a table."""
         return self.dimension if self.table is None else len(self.table.codings)
 
+    @property
+    def tolerance(self) -> float | None:
+        """The largest bound with which a recommended arm is answered; None for any."""
+        return None if self.fallback is None else self.fallback.tolerance
+
 
 def decision_rule(policy: Policy) -> DecisionRule:
     """Return a policy as plain arrays.
 
-    Raises ``ExportError`` for rules that are not a function of means and widths of the arms, and
-    for policies with a fallback.
+    Raises ``ExportError`` for rules that are not a function of means and widths of the arms.
     """
     recommender = policy.method.recommender
     if type(recommender) not in _EXPORTABLE:  # a subclass may decide otherwise
         can = ", ".join(kind.__name__ for kind in _EXPORTABLE)
         raise ExportError(
             f"a policy that deploys by {type(recommender).__name__} cannot be exported; {can} can"
-        )
-    if policy.fallback is not None:
-        raise ExportError(
-            f"a policy with a fallback, here {policy.fallback.arm!r}, cannot be exported yet: "
-            "freeze without one, and fall back where the decision is used"
         )
     if policy.dimension is None:
         raise ExportError("a policy that never saw a context cannot be exported: tell it something")
@@ -190,7 +193,17 @@ def decision_rule(policy: Policy) -> DecisionRule:
         probability=policy.probability,
         pulls=index[model.observed.arms],
         first_step=_first_step(recommender, policy._rules.burn_in * len(active), len(model)),
+        fallback=policy.fallback,
     )
+
+
+def check_masks(rule: DecisionRule) -> None:
+    """Raise ``ExportError`` for rules that cannot choose among eligible arms where exported."""
+    if isinstance(rule.recommender, SmallestGapInHistory):
+        raise ExportError(
+            "a look-back cannot choose among eligible arms in an export: the steps that it "
+            "compares depend on them; deploy by SmallestGap, or export with eligible=False"
+        )
 
 
 def _shared_table(policy: Policy) -> SharedTable | None:

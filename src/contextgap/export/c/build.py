@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.eligible import Mask
 from contextgap.export.c.filling import fill
 from contextgap.export.c.naming import DEFAULT_PREFIX, FileNames
 
@@ -84,9 +85,9 @@ def compile_shared(
 class CompiledDecisions(NamedTuple):
     """What the exported code decides at m contexts.
 
-    ``arm``, ``status`` and ``certificate`` have shape (m,), all else (m, arms). ``status`` is 0, or
-    why the arm is the fallback, or 3 if a level is unknown. An export that holds means only has
-    None for what rests on widths.
+    ``arm``, ``status`` and ``certificate`` have shape (m,), all else (m, arms). ``status`` is one
+    that the header names, 0 if all is well. An export that holds means only has None for what rests
+    on widths.
     """
 
     arm: IntArray
@@ -143,9 +144,14 @@ class CompiledPolicy:
         )
         return arm.astype(np.intp)
 
-    def decide(self, contexts: Any) -> CompiledDecisions:
-        """Return decisions with what is believed about every arm, for every row."""
+    def decide(self, contexts: Any, *, eligible: Mask | None = None) -> CompiledDecisions:
+        """Return decisions with what is believed about every arm, for every row.
+
+        ``eligible``, of shape (m, arms), says which arms may be chosen, where the export was
+        written with ``eligible=True``.
+        """
         rows = self._rows(contexts)
+        mask = self._mask(eligible, len(rows))
         arm, status = np.empty((2, len(rows)), dtype=np.intc)
         # Zeros, since an export of means alone leaves widths and gaps untouched.
         tables = [np.zeros((len(rows), self.n_arms), dtype=self.dtype) for _ in range(3)]
@@ -154,6 +160,7 @@ class CompiledPolicy:
             _pointer(rows),
             ctypes.c_long(len(rows)),
             *(_pointer(x) for x in (arm, status, *tables, certificate)),
+            None if mask is None else _pointer(mask),
         )
         mean, width, gap = (table.astype(np.float64) for table in tables)
         return CompiledDecisions(
@@ -169,6 +176,16 @@ class CompiledPolicy:
         """Return the code of a level, −1 if it is unknown; ``column`` as the function has it."""
         data = None if text is None else text.encode("utf-8")
         return int(self._named(f"encode_{column}")(ctypes.c_char_p(data)))
+
+    def _mask(self, eligible: Mask | None, rows: int) -> NDArray[Any] | None:
+        if eligible is None:
+            return None
+        if not hasattr(self._library, f"{self.prefix}_decide_among"):
+            raise ValueError("the export takes no eligible arms; write it with eligible=True")
+        if np.shape(eligible) != (rows, self.n_arms):
+            wanted = (rows, self.n_arms)
+            raise ValueError(f"eligible must have shape {wanted}, got {np.shape(eligible)}")
+        return np.ascontiguousarray(eligible, dtype=np.ubyte)
 
     def _named(self, name: str) -> Any:
         return getattr(self._library, f"{self.prefix}_{name}")

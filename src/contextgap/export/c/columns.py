@@ -26,6 +26,7 @@ class Words(NamedTuple):
     answered: str
     returned: str
     if_failed: str
+    if_unknown: str
     not_finite: str
     sines: str
 
@@ -38,10 +39,11 @@ PLAIN = Words(
     answered="finite context",
     returned="CONTEXTGAP_OK or why the arm is the fallback",
     if_failed="If the result is not CONTEXTGAP_OK, the arm\n * is the fallback",
+    if_unknown="where nothing can be computed",
     not_finite="the context has an infinity or a NaN",
     sines="sin",
 )
-TYPED = Words(
+TYPED = PLAIN._replace(
     dimension="NUMBERS_SEEN",
     linkage="static ",
     decide="decide_spread",

@@ -19,6 +19,7 @@ from contextgap.export.rule import DecisionRule
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
 from contextgap.kernels.stationary import Stationary
 from contextgap.policy import Policy
+from contextgap.policy.fallback import Fallback
 from contextgap.recommenders import HighestMean, Recommender, SmallestGapInHistory
 
 _POINTER = 8
@@ -33,9 +34,18 @@ class Form(Enum):
     LOOK_BACK = "means and widths after every step"
 
     @classmethod
-    def of(cls, recommender: Recommender, certificates: bool = False) -> Form:
-        """Return the form for a rule; one that needs means only has widths for certificates."""
-        if isinstance(recommender, HighestMean):
+    def of(
+        cls,
+        recommender: Recommender,
+        certificates: bool = False,
+        fallback: Fallback | None = None,
+    ) -> Form:
+        """Return the form for a rule; one that needs means only has widths for certificates.
+
+        A fallback with a tolerance compares every recommended arm's certificate with it.
+        """
+        compares = fallback is not None and fallback.tolerance is not None
+        if isinstance(recommender, HighestMean) and not compares:
             return cls.MEANS_EXPLAINED if certificates else cls.MEANS
         return cls.LOOK_BACK if isinstance(recommender, SmallestGapInHistory) else cls.LAST_STEP
 
@@ -60,7 +70,8 @@ class Layout:
 
     ``sizes`` holds the number of observations of each arm. Arms that share all have the same ones;
     ``columns`` is then the number of arms observed, else 0. ``table`` says how a row of a table
-    with typed columns becomes what kernels see, ``dimension`` numbers.
+    with typed columns becomes what kernels see, ``dimension`` numbers. A ``fallback`` needs the
+    range of each of them.
     """
 
     form: Form
@@ -71,6 +82,7 @@ class Layout:
     text_bytes: int
     columns: int = 0
     table: TableSchema | None = None
+    fallback: Fallback | None = None
 
     @classmethod
     def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
@@ -79,7 +91,7 @@ class Layout:
             raise ValueError("a policy that never saw a context has no size; tell it something")
         words = *map(label_text, policy.arms), *column_names(policy.columns, policy.dimension)
         return cls(
-            form=Form.of(policy.method.recommender, certificates),
+            form=Form.of(policy.method.recommender, certificates, policy.fallback),
             real=real,
             dimension=policy.dimension,
             sizes=tuple(policy._model.support_sizes(policy._active)),
@@ -88,11 +100,13 @@ class Layout:
             text_bytes=sum(string_bytes(word) + _POINTER for word in words),
             columns=policy._model.n_arms if policy._model.shares else 0,
             table=policy._schema.table,
+            fallback=policy.fallback,
         )
 
     def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:
         """Return the layout of the same policy with another rule and other observations."""
-        return replace(self, form=Form.of(recommender), sizes=tuple(sizes), columns=0)
+        form = Form.of(recommender, fallback=self.fallback)
+        return replace(self, form=form, sizes=tuple(sizes), columns=0)
 
     @property
     def arms(self) -> int:
@@ -128,18 +142,19 @@ class Layout:
         """Bytes of the tables' real numbers."""
         # C has no empty arrays, so every table has at least one entry.
         if self.columns:
-            return self.real.bytes * (self._shared_numbers + self._spread_numbers)
+            return self.real.bytes * (self._shared_numbers + self._numbers_around)
         count = max(1, self.points * self.dimension) + max(1, self.points) + self.kernel_constants
         if self.form.has_widths:
             count += max(1, self.factor_entries) + self.arms
         if self.form is Form.LOOK_BACK:  # every step's width
             count += self.points
-        return self.real.bytes * (count + self._spread_numbers)
+        return self.real.bytes * (count + self._numbers_around)
 
     @property
-    def _spread_numbers(self) -> int:
-        """Numbers that say what stands for gaps, periods, and how many levels there are."""
-        return 0 if self.table is None else 2 * self.dimension
+    def _numbers_around(self) -> int:
+        """Numbers that say what stands for gaps, periods, how many levels there are, and ranges."""
+        spread = 0 if self.table is None else 2 * self.dimension
+        return spread + (0 if self.fallback is None else 2 * self.dimension)
 
     @property
     def _spread_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The text of the three exported files, from templates and the policy's tables."""
+"""The text of the exported header and source, from templates and the policy's tables."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from dataclasses import asdict
 
 import numpy as np
 
-from contextgap.export.answers import Answers
 from contextgap.export.c.columns import (
     header_parts,
     row_layout,
     source_macros,
     source_part,
     words_of,
+)
+from contextgap.export.c.eligible import among_part, shared_steps
+from contextgap.export.c.fallback import (
+    fallback_part,
+    header_words,
+    range_tables,
+    words_around,
+    words_inside,
 )
 from contextgap.export.c.filling import fill
 from contextgap.export.c.layout import Form, Layout, Operations, first_step
@@ -27,7 +34,6 @@ from contextgap.export.c.literals import (
     string,
 )
 from contextgap.export.c.naming import named
-from contextgap.export.columns import has_unknown_level
 from contextgap.export.rule import DecisionRule, SharedTable
 from contextgap.recommenders import HighestMean, HighestUpper
 
@@ -45,9 +51,13 @@ _EXPLAINED = """\
 """
 
 
-def source(rule: DecisionRule, layout: Layout, kernel: str, prefix: str) -> str:
+def source(rule: DecisionRule, layout: Layout, kernel: str, prefix: str, eligible: bool) -> str:
     """Return the text of ``contextgap_policy.c``: tables, kernel and rule."""
     real, columns = layout.real, column_names(rule.columns, rule.inputs)
+    among = among_part(rule, layout) if eligible else ""
+    spread = source_part(rule, real, prefix)
+    if eligible and rule.table is not None:
+        spread += fill("among_columns.c", prefix)
     return fill(
         "policy.c",
         prefix,
@@ -58,12 +68,17 @@ def source(rule: DecisionRule, layout: Layout, kernel: str, prefix: str) -> str:
             (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels)), 1
         ),
         columns=rows((string(name, f"column {i}") for i, name in enumerate(columns)), 1),
-        data=named("\n".join([*_numbers(rule, layout), *_indices(rule, layout)]), prefix),
+        data=named("\n".join(_data(rule, layout)), prefix),
         kernel=named(kernel, prefix),
-        rule=named(_rule(rule, layout), prefix) + source_part(rule, real, prefix),
+        rule=named(_rule(rule, layout, eligible) + among, prefix) + spread,
         macros=source_macros(rule, real),
         dimension=named(words_of(rule.table).dimension, prefix),
     )
+
+
+def _data(rule: DecisionRule, layout: Layout) -> list[str]:
+    """The definitions of all constant arrays of numbers."""
+    return [*_numbers(rule, layout), *_indices(rule, layout), *range_tables(rule, layout)]
 
 
 def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
@@ -133,20 +148,29 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
     ]
 
 
-def _rule(rule: DecisionRule, layout: Layout) -> str:
+def _rule(rule: DecisionRule, layout: Layout, eligible: bool) -> str:
+    """The functions that decide, with the fallback and without."""
+    outer = words_of(rule.table)
+    by_decision = ""
+    if not layout.form.mean_from_weights:
+        by_decision = fill("recommend_by_decision.c", **outer._asdict())
+    recommended = _recommended(rule, layout, eligible)
+    return recommended + fallback_part(rule, layout, outer) + by_decision
+
+
+def _recommended(rule: DecisionRule, layout: Layout, eligible: bool) -> str:
     form, solved = layout.form, layout.solved_entries
-    words = words_of(rule.table)._asdict()
+    words = words_inside(words_of(rule.table), rule)._asdict()
     prior = layout.real.literal(rule.prior, "the prior mean")
     means = "means.c" if rule.shared is None else "shared_means.c"
     if form is Form.MEANS:
         return (
             fill("highest.c") + fill(means, prior=prior, **words) + fill("decide_means.c", **words)
         )
-    by_decision = fill("recommend_by_decision.c", **words)
     if form is Form.LOOK_BACK:
         look_back = fill("look_back.c", solved_entries=solved, **words)
         gaps = fill("gaps.c", prior=prior) + fill("interval_gaps.c")
-        return fill("lowest.c") + gaps + look_back + by_decision
+        return fill("lowest.c") + gaps + look_back
     picking, pick = "lowest.c", "lowest(decision->gap)"
     if isinstance(rule.recommender, HighestMean):
         picking, pick = "highest.c", "highest(decision->mean)"
@@ -162,15 +186,12 @@ def _rule(rule: DecisionRule, layout: Layout) -> str:
         mean_term = (
             "weights[(arm * sizes[0]) + i] * k" if explained else "v[arm][i] * innovations[i]"
         )
-        steps = fill(
-            "shared_step.c", solved_entries=solved, mean_term=mean_term, pick=pick, **words
-        )
+        steps = shared_steps(words, layout, eligible, mean_term=mean_term, pick=pick)
     return (
         fill(picking)
         + (fill(means, prior=prior, **words) if explained else "")
         + fill("gaps.c", prior=prior)
         + steps
-        + ("" if explained else by_decision)
     )
 
 
@@ -181,15 +202,17 @@ def header(
     fallback: int,
     precision: str,
     prefix: str,
+    eligible: bool,
 ) -> str:
     """Return the text of ``contextgap_policy.h``: the interface, and what a call costs."""
     explained = layout.form is Form.MEANS_EXPLAINED
-    words = words_of(rule.table)._asdict()
+    words = {**words_around(words_of(rule.table), rule)._asdict(), **header_words(rule)}
     return fill(
         "policy.h",
         prefix,
         **{name: named(word, prefix) for name, word in words.items()},
         **header_parts(rule, prefix),
+        among=fill("among.h", prefix) if eligible else "",
         recommender=type(rule.recommender).__name__,
         arms=layout.arms,
         points=layout.points,
@@ -214,7 +237,10 @@ def header(
 
 
 def _fields(rule: DecisionRule, form: Form) -> str:
-    gap = "its gap at the step it was chosen for" if form is Form.LOOK_BACK else "its gap"
+    gap = "its gap"
+    if form is Form.LOOK_BACK:
+        gap += " at the step it was chosen for"
+        gap += ", the last for the fallback" if rule.fallback is not None else ""
     promise = "Heuristic: the width promises nothing."
     if rule.probability is not None:
         promise = f"All hold at once with probability {rule.probability:g}."
@@ -226,39 +252,3 @@ def _fields(rule: DecisionRule, form: Form) -> str:
 
 def _wrapped(text: str) -> str:
     return "\n * ".join(textwrap.wrap(text, 92, break_long_words=False))
-
-
-def self_test(
-    rule: DecisionRule, layout: Layout, expected: Answers, tolerance: float, prefix: str
-) -> str:
-    """Return the text of ``contextgap_selftest.c``: Python's answers, to compare with."""
-    real, near = layout.real, (expected.margin <= tolerance).astype(int)
-    data = [
-        array(real, "contexts", expected.contexts, "one after the other", gaps=True),
-        array(real, "means", expected.mean, "of every arm"),
-        integers("arms", "int", expected.arm.tolist(), "recommended"),
-        integers("near_tie", "unsigned char", near.tolist(), "whether rounding may decide"),
-    ]
-    if layout.form.has_widths:
-        data.append(array(real, "widths", 2 * expected.half_width, "full ones, of every arm"))
-        data.append(array(real, "gaps", expected.gap, "of every arm"))
-        data.append(array(real, "certificates", expected.certificate, "of the recommended arm"))
-    if rule.table is not None:
-        statuses = 3 * has_unknown_level(rule.table, expected.contexts)
-        data.append(integers("statuses", "int", statuses.tolist(), "3 if a level is unknown"))
-        # The last of the three bad inputs is NaN, which is none where there may be gaps.
-        kinds = [2 if coding.kind.gaps else 3 for coding in rule.table.codings]
-        data.append(integers("bad_kinds", "int", kinds, "whether NaN is bad input, too"))
-    return fill(
-        "selftest.c",
-        prefix,
-        count=len(expected.arm),
-        real_max="FLT_MAX" if real.float32 else "DBL_MAX",
-        tolerance=real.literal(tolerance, "the tolerance"),
-        data=named("\n".join(data), prefix),
-        math="" if rule.table is None else "#include <math.h>\n",
-        bad_kinds="3" if rule.table is None else "bad_kinds[place]",
-        expected_status=named("CONTEXTGAP_OK", prefix)
-        if rule.table is None
-        else "statuses[vector]",
-    )

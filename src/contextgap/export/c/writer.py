@@ -22,10 +22,11 @@ from contextgap.export.c.kernels import kernel_source
 from contextgap.export.c.layout import Form, Layout, Operations, recommend_cost
 from contextgap.export.c.literals import Real
 from contextgap.export.c.naming import DEFAULT_PREFIX, FileNames, check_prefix
+from contextgap.export.c.self_test import self_test as self_test_text
 from contextgap.export.c.source import header, source
-from contextgap.export.c.source import self_test as self_test_text
 from contextgap.export.columns import seen_by_kernels
-from contextgap.export.rule import ArmTable, DecisionRule, ExportError, decision_rule
+from contextgap.export.fallback import is_near_tie
+from contextgap.export.rule import ArmTable, DecisionRule, ExportError, check_masks, decision_rule
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
 
@@ -48,13 +49,15 @@ class CExport:
     operations
         What one call of ``contextgap_recommend`` computes.
     fallback
-        Index of the arm that is recommended where nothing can be computed.
+        Index of the arm that is answered where nothing can be computed: the policy's fallback, or
+        the arm of the highest mean over all observed contexts.
     tolerance
         How far means and gaps may be from Python's, and how close the scores of two arms whose
         order rounding may decide.
     near_ties
-        At how many contexts of the self-test two arms are as close as that. Many of them in
-        ``float`` mean that the policy needs ``double``, or a larger ridge.
+        At how many contexts of the self-test two arms, or a bound and the fallback's tolerance,
+        are as close as that. Many of them in ``float`` mean that the policy needs ``double``, or a
+        larger ridge.
     """
 
     header: Path
@@ -76,6 +79,7 @@ def write_c(
     self_test: int = 200,
     contexts: Any = None,
     certificates: bool = False,
+    eligible: bool = False,
     prefix: str = DEFAULT_PREFIX,
 ) -> CExport:
     """Write a policy as C99: a header, a source and a program that tests them on the target.
@@ -102,17 +106,23 @@ def write_c(
         Whether a policy that deploys the highest mean shall explain itself by widths, gaps and
         certificates. They take n²/2 numbers for an arm's n observations; without them it needs
         its observed contexts and n numbers. Other rules need widths anyway and always have them.
+    eligible
+        Whether to write ``contextgap_decide_among``, too, which is told what arms may be chosen and
+        decides as if there were no others. Rules that look back cannot.
     prefix
         Begins the names of files, functions and, in capitals, macros. Policies with different ones
         can be linked into one program.
     """
     checks.instance("policy", policy, Policy, "learner.freeze()")
     count = checks.whole("self_test", self_test, least=1)
-    for name, value in (("float32", float32), ("certificates", certificates)):
+    truths = {"float32": float32, "certificates": certificates, "eligible": eligible}
+    for name, value in truths.items():
         read_truth(name, value)
     names = FileNames.of(check_prefix(prefix))
     rule, real = decision_rule(policy), Real(float32)
     layout = Layout.of(policy, real, certificates=certificates)
+    if eligible:
+        check_masks(rule)
     kernel = kernel_source(
         rule.kernel,
         rule.dimension,
@@ -126,13 +136,14 @@ def write_c(
         raise ValueError("contexts must hold at least one context to compare at, got none")
     expected = answers_of(policy, rule, rows.astype("float64"))
     tolerance, sentence = _precision(rule, layout, expected)
+    slack = np.full(len(rows), tolerance)
     operations = recommend_cost(rule, layout, kernel.value, kernel.diagonal)
     operations += spread_cost(rule.table)
     fallback, folder = fallback_arm(rule), Path(directory)
     texts = {
-        names.source: source(rule, layout, kernel.code, prefix),
-        names.self_test: self_test_text(rule, layout, expected, tolerance, prefix),
-        names.header: header(rule, layout, operations, fallback, sentence, prefix),
+        names.source: source(rule, layout, kernel.code, prefix, eligible),
+        names.self_test: self_test_text(rule, layout, expected, tolerance, prefix, eligible),
+        names.header: header(rule, layout, operations, fallback, sentence, prefix, eligible),
     }
     _write(folder, texts)
     return CExport(
@@ -144,7 +155,7 @@ def write_c(
         operations=operations,
         fallback=fallback,
         tolerance=tolerance,
-        near_ties=int((expected.margin <= tolerance).sum()),
+        near_ties=int(is_near_tie(rule.fallback, expected, slack).sum()),
     )
 
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.onnx.builder import GraphBuilder
+from contextgap.export.onnx.eligible import EligibleArms
+from contextgap.export.onnx.fallback import Decided, with_fallback
 from contextgap.export.onnx.kernels import KernelGraph
 from contextgap.export.onnx.posterior import ArmGraph, arm_graph, mean_alone
 from contextgap.export.onnx.shared import shared_means, shared_tables
@@ -16,52 +18,71 @@ from contextgap.export.rule import DecisionRule, SharedTable
 from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 
 
-def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool) -> None:
-    """Put a whole rule into a graph, with everything believed if it is to explain itself."""
+def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool, masked: bool = False) -> None:
+    """Put a whole rule into a graph, with everything believed if it is to explain itself.
+
+    A ``masked`` graph chooses among eligible arms, which are a second input.
+    """
     kernel = KernelGraph(graph, _support(rule), rule.table)
-    chosen, scores, explained = _decide(graph, rule, kernel, explain)
-    bad = _unanswerable(graph, kernel.contexts, scores)
+    eligible = EligibleArms(graph) if masked else None
+    decided = _decide(graph, rule, kernel, eligible, explain or rule.tolerance is not None)
+    status = ""
+    if rule.fallback is not None:
+        decided, status = with_fallback(graph, rule.fallback, rule, kernel, eligible, decided)
+    bad = _unanswerable(graph, kernel.contexts, decided.scores)
+    if eligible is not None:
+        bad = graph.node("Or", bad, eligible.none)
     bad_row = graph.node("Reshape", bad, graph.whole([-1]))
-    arm = graph.node("Where", bad_row, graph.whole(-1), chosen)
+    arm = graph.node("Where", bad_row, graph.whole(-1), decided.arm)
     graph.output("arm", arm, np.int64, "batch")
+    if status:
+        answered = graph.node("Where", bad_row, graph.whole(-1), status)
+        graph.output("status", answered, np.int64, "batch")
     if explain:
-        certificate = explained.pop("certificate")
-        for name, table in explained.items():
+        for name, table in decided.believed.items():
             known = graph.node("Where", bad, graph.real(np.nan), table)
             by_row = graph.node("Transpose", known, perm=[1, 0])
             graph.output(name, by_row, graph.dtype, "batch", len(rule.labels))
         # What cannot be computed is not certified.
-        bound = graph.node("Where", bad_row, graph.real(np.inf), certificate)
+        bound = graph.node("Where", bad_row, graph.real(np.inf), decided.certificate)
         graph.output("certificate", bound, graph.dtype, "batch")
     graph.prune()
 
 
 def _decide(
-    graph: GraphBuilder, rule: DecisionRule, kernel: KernelGraph, explain: bool
-) -> tuple[str, str, dict[str, str]]:
-    """Return the names of the arm, of the table it was picked from, and of what explains it."""
+    graph: GraphBuilder,
+    rule: DecisionRule,
+    kernel: KernelGraph,
+    eligible: EligibleArms | None,
+    explain: bool,
+) -> Decided:
+    """Return what is decided without a fallback, with bounds if they are to explain it."""
     prior = graph.node("Mul", kernel.ones, graph.real(rule.prior))
     if rule.shared is not None:
-        return _decide_shared(graph, rule, rule.shared, kernel, prior, explain)
+        return _decide_shared(graph, rule, rule.shared, kernel, prior, eligible, explain)
     values = _values_by_arm(graph, rule, kernel)
     if isinstance(rule.recommender, HighestMean) and not explain:
         means = [
             mean_alone(graph, table, own, prior)
             for table, own in zip(rule.arms, values, strict=True)
         ]
-        scores = graph.stack(means)
-        return _pick(graph, "ArgMax", scores), scores, {}
+        return _highest(graph, graph.stack(means), eligible)
     diagonal = kernel.diagonal(rule.kernel)
     arms = [
         arm_graph(graph, table, own, diagonal, prior, first)
         for table, own, first in zip(rule.arms, values, _first_states(rule), strict=True)
     ]
-    return _choose(graph, rule, arms, kernel.ones, explain)
+    return _choose(graph, rule, arms, kernel.ones, eligible, explain)
 
 
 def _choose(
-    graph: GraphBuilder, rule: DecisionRule, arms: list[ArmGraph], ones: str, explain: bool
-) -> tuple[str, str, dict[str, str]]:
+    graph: GraphBuilder,
+    rule: DecisionRule,
+    arms: list[ArmGraph],
+    ones: str,
+    eligible: EligibleArms | None,
+    explain: bool,
+) -> Decided:
     today = [arm.today(graph) for arm in arms]
     table = {
         name: graph.stack([getattr(arm, name) for arm in today])
@@ -70,10 +91,13 @@ def _choose(
     if len(arms) == 1:  # an only arm has the gap 0
         gap = gap_when_chosen = graph.node("Mul", ones, graph.real(0.0))
     else:
-        gap = gap_when_chosen = _gaps(graph, table["lower"], table["upper"])
+        upper = table["upper"] if eligible is None else eligible.only(table["upper"], -np.inf)
+        gap = gap_when_chosen = _gaps(graph, table["lower"], upper)
+        if eligible is not None:
+            gap = gap_when_chosen = eligible.gaps(gap)
         if isinstance(rule.recommender, SmallestGapInHistory):
             gap_when_chosen = _gaps_at_best_step(graph, arms, _states_by_step(rule))
-    return _picked(graph, rule, {**table, "gap": gap}, gap_when_chosen, explain)
+    return _picked(graph, rule, {**table, "gap": gap}, gap_when_chosen, eligible, explain)
 
 
 def _decide_shared(
@@ -82,15 +106,16 @@ def _decide_shared(
     shared: SharedTable,
     kernel: KernelGraph,
     prior: str,
+    eligible: EligibleArms | None,
     explain: bool,
-) -> tuple[str, str, dict[str, str]]:
+) -> Decided:
     """Do the same for arms that share what they learn."""
     values = kernel.values(rule.kernel) if len(shared.support) else ""
     if isinstance(rule.recommender, HighestMean) and not explain:
-        scores = shared_means(graph, shared, values, prior)
-        return _pick(graph, "ArgMax", scores), scores, {}
-    table = shared_tables(graph, shared, values, kernel.diagonal(rule.kernel), prior)
-    return _picked(graph, rule, table, table["gap"], explain)
+        return _highest(graph, shared_means(graph, shared, values, prior), eligible)
+    diagonal = kernel.diagonal(rule.kernel)
+    table = shared_tables(graph, shared, values, diagonal, prior, eligible)
+    return _picked(graph, rule, table, table["gap"], eligible, explain)
 
 
 def _picked(
@@ -98,21 +123,29 @@ def _picked(
     rule: DecisionRule,
     table: dict[str, str],
     gap_when_chosen: str,
+    eligible: EligibleArms | None,
     explain: bool,
-) -> tuple[str, str, dict[str, str]]:
+) -> Decided:
     """Pick an arm by what is believed, and say why if that is asked for."""
     scores, operator = gap_when_chosen, "ArgMin"
     if isinstance(rule.recommender, HighestMean | HighestUpper):
         name = "mean" if isinstance(rule.recommender, HighestMean) else "upper"
         scores, operator = table[name], "ArgMax"
+    if eligible is not None:
+        scores = eligible.only(scores, np.inf if operator == "ArgMin" else -np.inf)
     chosen = _pick(graph, operator, scores)
     if not explain:
-        return chosen, scores, {}
+        return Decided(chosen, scores)
     place = graph.node("Reshape", chosen, graph.whole([1, -1]))
     own_gap = graph.node("GatherElements", gap_when_chosen, place, axis=0)
     bound = graph.node("Max", own_gap, graph.real(0.0))
     certificate = graph.node("Reshape", bound, graph.whole([-1]))
-    return chosen, scores, {**table, "certificate": certificate}
+    return Decided(chosen, scores, own_gap, certificate, table)
+
+
+def _highest(graph: GraphBuilder, means: str, eligible: EligibleArms | None) -> Decided:
+    scores = means if eligible is None else eligible.only(means, -np.inf)
+    return Decided(_pick(graph, "ArgMax", scores), scores)
 
 
 def _support(rule: DecisionRule) -> FloatArray:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from contextgap.base import checks
 from contextgap.base.columns import TableSchema
 from contextgap.base.contexts import ContextSchema
+from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.files import FileFormatError
 from contextgap.base.labels import Label, decode_label
 from contextgap.export.columns import read_rows
+from contextgap.export.onnx.eligible import NAME
 from contextgap.export.onnx.writer import PREFIX
 from contextgap.problems.extras import study_import
 
@@ -60,11 +62,12 @@ class GraphPolicy:
         self.kernel: dict[str, Any] = known["kernel"]
         self.probability: float | None = known["probability"]
         self.outputs = tuple(output.name for output in self._session.get_outputs())
+        self._takes_arms = NAME in [each.name for each in self._session.get_inputs()]
         single = self._session.get_inputs()[0].type == "tensor(float)"
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
         self._rows = max(1, _BLOCK // known["numbers_per_context"])
 
-    def recommend(self, contexts: Any) -> NDArray[np.int64]:
+    def recommend(self, contexts: Any, *, arms: Any = None) -> NDArray[np.int64]:
         """Return the index of the arm to deploy at each context; −1 where there is no answer.
 
         Parameters
@@ -73,29 +76,62 @@ class GraphPolicy:
             Shape (n, d), however many, or a DataFrame with the columns by name. Where columns have
             types, an array of numbers holds what the graph takes, codes in place of levels; a
             DataFrame, a mapping or rows of cells hold levels and dates as they are.
+        arms
+            The eligible arms, all by default, as for ``Policy.recommend``; the file must have been
+            written with ``eligible=True``. A boolean array may have rows without any, which get no
+            answer.
         """
-        return self._run(contexts, ("arm",))["arm"]
+        return self._run(contexts, arms, ("arm",))["arm"]
 
-    def explain(self, contexts: Any) -> dict[str, NDArray[Any]]:
+    def status(self, contexts: Any, *, arms: Any = None) -> NDArray[np.int64]:
+        """Return how the policy comes to its answers, as ``Policy.status`` does; −1 for no answer.
+
+        Parameters
+        ----------
+        contexts, arms
+            As for ``recommend``.
+        """
+        if "status" not in self.outputs:
+            raise ValueError("the policy has no fallback, so all that is answered is recommended")
+        return self._run(contexts, arms, ("status",))["status"]
+
+    def explain(self, contexts: Any, *, arms: Any = None) -> dict[str, NDArray[Any]]:
         """Return everything the graph puts out: the arm, what is believed, and the certificate.
 
         Parameters
         ----------
-        contexts
+        contexts, arms
             As for ``recommend``.
         """
         if "certificate" not in self.outputs:
             raise ValueError("the file holds decisions only; write it with explain=True")
-        return self._run(contexts, self.outputs)
+        return self._run(contexts, arms, self.outputs)
 
-    def _run(self, contexts: Any, wanted: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-        blocks = [self._session.run(wanted, {"contexts": rows}) for rows in self._blocks(contexts)]
+    def _run(self, contexts: Any, arms: Any, wanted: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+        given = self._given(contexts, arms)
+        blocks = [self._session.run(wanted, block) for block in self._blocks(given)]
         return {name: np.concatenate(parts) for name, *parts in zip(wanted, *blocks, strict=True)}
 
-    def _blocks(self, contexts: Any) -> Iterator[NDArray[Any]]:
+    def _given(self, contexts: Any, arms: Any) -> dict[str, NDArray[Any]]:
+        """What the graph takes, by name."""
         rows = self._read(contexts)
-        for first in range(0, max(1, len(rows)), self._rows):
-            yield rows[first : first + self._rows]
+        if self._takes_arms:
+            return {"contexts": rows, NAME: self._mask(arms, len(rows))}
+        if arms is not None:
+            raise ValueError("the file takes no eligible arms; write it with eligible=True")
+        return {"contexts": rows}
+
+    def _mask(self, arms: Any, rows: int) -> Mask:
+        everything = (rows, len(self.labels))
+        if isinstance(arms, np.ndarray) and arms.dtype == np.bool_ and arms.shape == everything:
+            return arms  # not read: what leaves no arm is the graph's to answer
+        mask = read_eligible(arms, self.labels, rows, single=False)
+        return np.ones(everything, dtype=bool) if mask is None else mask
+
+    def _blocks(self, given: dict[str, NDArray[Any]]) -> Iterator[dict[str, NDArray[Any]]]:
+        for first in range(0, max(1, len(given["contexts"])), self._rows):
+            block = slice(first, first + self._rows)
+            yield {name: np.ascontiguousarray(values[block]) for name, values in given.items()}
 
     def _read(self, contexts: Any) -> NDArray[Any]:
         numbers = isinstance(contexts, np.ndarray) and contexts.dtype.kind in "fiub"

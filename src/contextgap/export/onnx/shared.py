@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import numpy as np
+
 from contextgap.export.onnx.builder import GraphBuilder
+from contextgap.export.onnx.eligible import EligibleArms
 from contextgap.export.onnx.posterior import solved
 from contextgap.export.rule import SharedTable
 
@@ -22,7 +25,12 @@ def shared_means(graph: GraphBuilder, table: SharedTable, values: str, prior: st
 
 
 def shared_tables(
-    graph: GraphBuilder, table: SharedTable, values: str, diagonal: str, prior: str
+    graph: GraphBuilder,
+    table: SharedTable,
+    values: str,
+    diagonal: str,
+    prior: str,
+    eligible: EligibleArms | None,
 ) -> dict[str, str]:
     """Return mean, std, lower, upper and gap, each of shape (arms, batch)."""
     n, arms = len(table.support), len(table.alike)
@@ -42,7 +50,7 @@ def shared_tables(
     std = _root(graph, graph.stack(variances))
     half = graph.node("Mul", std, graph.real(table.reach))
     lower, upper = (graph.node(operator, mean, half) for operator in ("Sub", "Add"))
-    gap = _gaps(graph, table, solutions, means, diagonal)
+    gap = _gaps(graph, table, solutions, means, diagonal, eligible)
     return {"mean": mean, "std": std, "lower": lower, "upper": upper, "gap": gap}
 
 
@@ -52,6 +60,7 @@ def _gaps(
     solutions: list[str],
     means: list[str],
     diagonal: str,
+    eligible: EligibleArms | None,
 ) -> str:
     """Return the highest upper bound of another arm's lead over each arm."""
     if len(means) == 1:  # an only arm has the gap 0
@@ -66,9 +75,13 @@ def _gaps(
         half = graph.node("Mul", _root(graph, variance), graph.real(table.reach))
         for own, other in ((a, b), (b, a)):
             lead = graph.node("Sub", means[other], means[own])
-            leads[own].append(graph.node("Add", lead, half))
-    highest = [graph.reduce("ReduceMax", graph.stack(each), axis=0) for each in leads]
-    return graph.stack(highest)
+            highest = graph.node("Add", lead, half)
+            if eligible is not None:
+                nothing = graph.real(-np.inf)
+                highest = graph.node("Where", eligible.row(other), highest, nothing)
+            leads[own].append(highest)
+    gap = graph.stack([graph.reduce("ReduceMax", graph.stack(each), axis=0) for each in leads])
+    return gap if eligible is None else eligible.gaps(gap)
 
 
 def _root(graph: GraphBuilder, variance: str) -> str:

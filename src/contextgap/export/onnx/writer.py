@@ -16,9 +16,10 @@ from contextgap.base import checks
 from contextgap.base.labels import encode_label
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.onnx.decision import emit
+from contextgap.export.onnx.eligible import NAME
 from contextgap.export.onnx.kernels import check_kernel
 from contextgap.export.onnx.posterior import inverse_size
-from contextgap.export.rule import DecisionRule, ExportError, decision_rule
+from contextgap.export.rule import DecisionRule, ExportError, check_masks, decision_rule
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
 from contextgap.problems.extras import study_import
@@ -60,6 +61,7 @@ def write_onnx(
     *,
     float32: bool = False,
     explain: bool = False,
+    eligible: bool = False,
     opset: int = OLDEST_OPSET,
 ) -> OnnxFile:
     """Write a policy as an ONNX graph from ``contexts`` (batch, d) to ``arm`` (batch,), an index.
@@ -76,8 +78,13 @@ def write_onnx(
     bounds overflow to NaN, gets the arm −1, NaN for everything believed and an infinite
     certificate.
 
+    A policy with a fallback has one more output, ``status`` (batch,): 0 where the arm is the
+    recommended one, and otherwise why it is the fallback, as ``policy.status`` says; −1 where there
+    is no answer. The metadata holds ``fallback``.
+
     Intervals need a triangular matrix for each arm, some n²/2 numbers for n observations; a policy
-    that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them.
+    that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them or a
+    fallback has a tolerance.
     ``SmallestGapInHistory`` holds every arm's bounds after each of its observations, and some
     tables of (steps looked back on) × batch numbers, while it runs; run it in blocks of contexts,
     as ``GraphPolicy`` does.
@@ -94,27 +101,35 @@ def write_onnx(
         not told from zero; the smaller the ridge, the larger the errors of means.
     explain
         Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) as they are
-        after the last step, and ``certificate`` (batch,), the bound on what the arm may miss.
+        after the last step, and ``certificate`` (batch,), the bound on what the arm answered may
+        miss.
+    eligible
+        Take a second input, ``eligible`` (batch, arms), of truth values: which arms may be chosen.
+        Everything is then as if a row had no other arms, but that means and bounds of all arms are
+        put out; gaps of arms that are not eligible are NaN. A row without eligible arms gets no
+        answer. Rules that look back cannot be written so.
     opset
         Version of the operators, at least 12.
     """
     onnx = study_import("onnx", extra="onnx")
     checks.whole("opset", opset, least=OLDEST_OPSET)
-    for name, value in (("float32", float32), ("explain", explain)):
+    for name, value in (("float32", float32), ("explain", explain), ("eligible", eligible)):
         read_truth(name, value)
     rule = decision_rule(policy)
+    if eligible:
+        check_masks(rule)
     check_kernel(rule.kernel)
     _check_size(rule, 4 if float32 else 8, explain)
     graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
-    emit(graph, rule, explain)
+    emit(graph, rule, explain, eligible)
     target = Path(path)
-    content = _model(onnx.helper, graph, rule).SerializeToString()
+    content = _model(onnx.helper, graph, rule, eligible).SerializeToString()
     _write(target, content)
     return OnnxFile(target, len(content), opset, tuple(graph.outputs))
 
 
 def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
-    if isinstance(rule.recommender, HighestMean) and not explain:
+    if isinstance(rule.recommender, HighestMean) and not explain and rule.tolerance is None:
         return
     size = sum(inverse_size(count) for count in _factors(rule)) * itemsize
     if size > _LARGEST_FILE:
@@ -124,11 +139,15 @@ def _check_size(rule: DecisionRule, itemsize: int, explain: bool) -> None:
         )
 
 
-def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule) -> Any:
-    shape = ["batch", rule.inputs]
-    contexts = helper.make_tensor_value_info("contexts", graph.type_code(graph.dtype), shape)
+def _model(helper: Any, graph: GraphBuilder, rule: DecisionRule, eligible: bool) -> Any:
+    given = [("contexts", graph.dtype, rule.inputs)]
+    given += [(NAME, np.dtype(np.bool_), len(rule.labels))] if eligible else []
+    inputs = [
+        helper.make_tensor_value_info(name, graph.type_code(dtype), ["batch", size])
+        for name, dtype, size in given
+    ]
     outputs = list(graph.outputs.values())
-    made = helper.make_graph(graph.nodes, "policy", [contexts], outputs, graph.initializers)
+    made = helper.make_graph(graph.nodes, "policy", inputs, outputs, graph.initializers)
     opsets = [helper.make_opsetid("", graph.opset)]
     described = _metadata(rule)
     model = helper.make_model(
@@ -160,6 +179,8 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
     }
     if rule.table is not None:
         structured["table"] = rule.table.describe()
+    if rule.fallback is not None:
+        structured["fallback"] = rule.fallback.describe()
     texts = {f"{PREFIX}{key}": json.dumps(value) for key, value in structured.items()}
     return {**texts, f"{PREFIX}version": version("contextgap")}
 
