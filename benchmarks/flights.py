@@ -9,6 +9,8 @@ feedback but those of the first two orbits count. ``--first-seed`` and ``--seeds
 from __future__ import annotations
 
 import argparse
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -42,16 +44,18 @@ def show(name: str, pairs: list[list[float]]) -> None:
     default, uniform = np.array(pairs).T
     error = (default - uniform).std(ddof=1) / np.sqrt(len(pairs)) / uniform.mean()
     ratio = default.mean() / uniform.mean()
-    print(f"{name:14}{default.mean():9.4f}{uniform.mean():9.4f}{ratio:8.3f} ± {error:.3f}")
+    line = f"{name:14}{default.mean():9.4f}{uniform.mean():9.4f}{ratio:8.3f} ± {error:.3f}"
+    print(line, flush=True)
 
 
 def main(first: int, count: int) -> None:
     seeds = range(first, first + count)
     print(f"seeds {first} to {first + count - 1}; default: {read_method('auto').name}")
     print(f"{'':14}{'default':>9}{'uniform':>9}{'ratio':>8}")
-    for steps in STEPS:
-        show(f"{steps} steps", [after(steps, seed) for seed in seeds])
-    show("phased flight", [phased(seed) for seed in seeds])
+    with ProcessPoolExecutor() as workers:
+        for steps in STEPS:
+            show(f"{steps} steps", list(workers.map(partial(after, steps), seeds)))
+        show("phased flight", list(workers.map(phased, seeds)))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import contextgap as cg
@@ -97,3 +98,13 @@ def test_an_export_with_other_levels_is_refused(place, tmp_path):
     other.save(tmp_path / "other.cgap")
     result = call("verify", tmp_path / "other.cgap", path, code=2)
     assert "is not of this policy: its kinds and levels" in " ".join(result.stderr.split())
+
+
+def test_masks_are_exported_where_asked_for(place, tmp_path):
+    call("export", place / "policy.cgap", "--onnx", tmp_path / "x.onnx", "--eligible")
+    policy = cg.Policy.load(place / "policy.cgap")
+    frame = table(60, seed=12)
+    mask = np.random.default_rng(0).random((60, len(policy.arms))) < 0.6
+    mask[~mask.any(axis=1)] = True
+    found = GraphPolicy(tmp_path / "x.onnx").recommend(frame, arms=mask)
+    assert [policy.arms[arm] for arm in found] == policy.recommend(frame, arms=mask).tolist()

@@ -14,7 +14,7 @@ from contextgap.cli.policies import ContextFile, Json, PolicyFile
 from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.compression import CompressionReport, compress
-from contextgap.export.c import CExport, write_c
+from contextgap.export.c import CExport
 from contextgap.export.c.literals import label_text
 from contextgap.export.c.naming import DEFAULT_PREFIX
 from contextgap.export.onnx import OnnxFile
@@ -44,6 +44,9 @@ def export_command(
     policy_out: Annotated[
         Path | None, typer.Option(help="Policy file for what --max-bytes makes.")
     ] = None,
+    eligible: Annotated[
+        bool, typer.Option("--eligible", help="Have some of the arms given with each context.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of the compression.", min=0)] = 0,
     json: Json = False,
 ) -> None:
@@ -55,7 +58,7 @@ def export_command(
             raise ValueError("--policy-out writes what --max-bytes makes; give --max-bytes too")
         rule = Policy.load(policy)
         rows = None if contexts is None else read_contexts(rule, contexts)
-        exports = _Exports(onnx, c, float32, explain, rows, prefix)
+        exports = _Exports(onnx, c, float32, explain, rows, prefix, eligible)
         report = None
         if max_bytes is not None:
             rule, report = _compressed(rule, max_bytes, exports, seed)
@@ -86,24 +89,27 @@ class _Exports:
         explain: bool,
         contexts: Any,
         prefix: str,
+        eligible: bool,
     ) -> None:
         self.onnx, self.c = onnx, c
         self.float32, self.explain = float32, explain
         self.contexts = contexts
-        self.prefix = prefix
+        self.prefix, self.eligible = prefix, eligible
 
     def write(self, policy: Policy) -> tuple[OnnxFile | None, CExport | None]:
         graph, code = None, None
         if self.onnx is not None:
-            graph = policy.to_onnx(self.onnx, float32=self.float32, explain=self.explain)
+            graph = policy.to_onnx(
+                self.onnx, float32=self.float32, explain=self.explain, eligible=self.eligible
+            )
         if self.c is not None:
-            code = write_c(
-                policy,
+            code = policy.to_c(
                 self.c,
                 float32=self.float32,
                 certificates=self.explain,
                 contexts=_thinned(self.contexts),
                 prefix=self.prefix,
+                eligible=self.eligible,
             )
         return graph, code
 
@@ -117,6 +123,7 @@ class _Exports:
                 self.explain,
                 self.contexts,
                 self.prefix,
+                self.eligible,
             )
             graph, code = trial.write(policy)
         return max(graph.size if graph else 0, code.rom_bytes if code else 0)

@@ -409,7 +409,12 @@ class Policy:
         return smaller._replaced(compression=report, card=card)
 
     def to_onnx(
-        self, path: str | os.PathLike[str], *, float32: bool = False, explain: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        float32: bool = False,
+        explain: bool = False,
+        eligible: bool = False,
     ) -> OnnxFile:
         """Write the policy as an ONNX graph; needs the extra ``onnx``.
 
@@ -421,10 +426,12 @@ class Policy:
             Compute in single precision.
         explain
             Also put out means, bounds, gaps and certificates.
+        eligible
+            Take a second input that says which arms may be chosen in each row.
         """
         from contextgap.export.onnx import write_onnx
 
-        return write_onnx(self, path, float32=float32, explain=explain)
+        return write_onnx(self, path, float32=float32, explain=explain, eligible=eligible)
 
     def to_c(
         self,
@@ -434,6 +441,7 @@ class Policy:
         certificates: bool = False,
         contexts: Any = None,
         prefix: str = "contextgap",
+        eligible: bool = False,
     ) -> CExport:
         """Write the policy as C99: a header, a source and a self-test.
 
@@ -449,6 +457,8 @@ class Policy:
             Contexts for the self-test; by default some are made around the observed ones.
         prefix
             What all names in C begin with; two policies in one program need different ones.
+        eligible
+            Include a function that chooses among some of the arms.
         """
         from contextgap.export.c import write_c
 
@@ -459,6 +469,7 @@ class Policy:
             certificates=certificates,
             contexts=contexts,
             prefix=prefix,
+            eligible=eligible,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
