@@ -220,3 +220,13 @@ def test_references_that_are_numbers_are_refused_for_tables():
     explorer = cg.explorers.KnowledgeGradient(references=np.zeros((3, 6)))
     with pytest.raises(ValueError, match="references must be numbers"):
         cg.Learner(2, columns=COLUMNS, method=explorer).ask(table)
+
+
+def test_models_of_tables_are_compared_on_the_same_evidence():
+    """Rewards that are mostly noise cannot make any model hundreds of nats better than another."""
+    rng = np.random.default_rng(3)
+    table = pandas.DataFrame({"a": rng.choice(["x", "y"], 600), "b": rng.choice(["u", "v"], 600)})
+    rewards = 0.1 * (table["a"] == "x") + rng.normal(size=600)
+    tuning = cg.Learner(2).fit(table, rng.integers(2, size=600), rewards).tuning
+    searched = [each for each in tuning.candidates if each.name != "cautious"]
+    assert all(abs(candidate.advantage) < 20 for candidate in searched)

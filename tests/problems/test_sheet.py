@@ -199,3 +199,11 @@ def test_text_columns(write, cells, text):
 def test_bad_names_are_named(names, kind, message):
     with pytest.raises(kind, match=message):
         read_names("rewards", names)
+
+
+def test_rewards_may_be_truth_values(write):
+    sheet = read_sheet(write("won,paid\nTrue,1.5\nfalse,0\n"))
+    np.testing.assert_array_equal(sheet.rewards("won"), [1, 0])
+    np.testing.assert_array_equal(sheet.rewards("paid"), [1.5, 0])
+    with pytest.raises(ValueError, match=r"column 'won': a number is needed, got 'True'"):
+        read_sheet(write("won\nTrue\nmaybe\n")).rewards("won")

@@ -106,7 +106,7 @@ def read_trials(
     for place, label in zip(sheet.places, arms, strict=True):
         if not label or label == "None":
             raise ValueError(f"{sheet.path}, {place}, column {arm!r}: the arm tried is missing")
-    return columns, _whole_numbers(arms), sheet.numbers([reward])[:, 0]
+    return columns, _whole_numbers(arms), sheet.rewards(reward)
 
 
 def _whole_numbers(arms: list[str]) -> list[Any]:

@@ -34,6 +34,13 @@ class Sheet:
         """Return the named columns as an array of finite floats."""
         return np.column_stack([self._column(name) for name in names])
 
+    def rewards(self, name: str) -> FloatArray:
+        """Return a column of rewards: numbers, or truth values, which are 1 and 0."""
+        words = [str(cell).strip().lower() for cell in self.cells_of(name)]
+        if set(words) <= {"true", "false"}:
+            return np.array([float(word == "true") for word in words])
+        return np.asarray(self.numbers([name])[:, 0])
+
     def others(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return all columns but the named ones."""
         rest = tuple(column for column in self.columns if column not in names)

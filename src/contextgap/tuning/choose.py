@@ -74,7 +74,7 @@ def learn(
     columns = [spread.columns(contexts[arm]) for arm in heard]
     everything = columns, [rewards[arm] for arm in heard]
     fit = _Fit(part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH), criterion, spread)
-    found = {"constant": fit.best(Terms(Constant()))}
+    found = {"constant": fit.best(Terms(Constant(), tied=spread.tied))}
     found |= (
         _contextual(fit)
         if kernel is None
@@ -180,7 +180,7 @@ def _contextual(fit: _Fit) -> dict[str, _Found]:
     sample = np.vstack(fit.data[0])
     unit, tied = fit.unit, fit.spread.tied
     trend = Linear(unit=unit, centre=tuple(fit.spread.centre(sample).tolist()))
-    linear = fit.best(Terms(trend, offset=1.0))
+    linear = fit.best(Terms(trend, offset=1.0, tied=tied))
     gaussian = fit.best(Terms(Gaussian(unit), trend, offset=1.0, tied=tied))
     simpler = replace(gaussian.search.terms, trend=None)
     start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last

@@ -34,7 +34,7 @@ class Terms:
         levels = [factor for part, factor in parts if isinstance(part, Constant)]
         others = [(part, factor) for part, factor in parts if not isinstance(part, Constant)]
         if not others:
-            return cls(Constant())
+            return cls(Constant(), tied=tied)
         main, weight = others[0]
         trend, slope = None, 1.0
         if len(others) == 2 and isinstance(main, Stationary) and isinstance(others[1][0], Linear):
