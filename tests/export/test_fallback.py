@@ -69,16 +69,20 @@ def assert_c_answers_as_python_does(policy, rows, export, numbers=None):
         np.testing.assert_allclose(found.certificate, bound, rtol=1e-9, atol=1e-9)
 
 
+def assert_exports_answer_as_python_does(policy, rows, rule, folder, numbers=None):
+    assert_onnx_answers_as_python_does(policy, rows, folder)
+    if COMPILERS:
+        export = exported(policy, folder / "c", rule)
+        assert_c_answers_as_python_does(policy, rows, export, numbers)
+        assert self_test(export, COMPILERS[0]).returncode == 0
+
+
 @rules
 @pytest.mark.parametrize("share", [0.5, None])
 def test_plain_contexts(rule, share, tmp_path):
     rows = around(1000)
     policy = safe(explored(rule).freeze(), rows, share)
-    assert_onnx_answers_as_python_does(policy, rows, tmp_path)
-    if COMPILERS:
-        export = exported(policy, tmp_path / "c", rule)
-        assert_c_answers_as_python_does(policy, rows, export)
-        assert self_test(export, COMPILERS[0]).returncode == 0
+    assert_exports_answer_as_python_does(policy, rows, rule, tmp_path)
 
 
 @rules
@@ -86,23 +90,14 @@ def test_plain_contexts(rule, share, tmp_path):
 def test_tables(rule, share, tmp_path):
     rows = table(1000, seed=9, unseen=0.1)
     policy = safe(learnt(rule).freeze(), rows, share)
-    assert_onnx_answers_as_python_does(policy, rows, tmp_path)
-    if COMPILERS:
-        export = exported(policy, tmp_path / "c", rule)
-        numbers = read_rows(policy._schema.table, rows)
-        assert_c_answers_as_python_does(policy, rows, export, numbers)
-        assert self_test(export, COMPILERS[0]).returncode == 0
+    numbers = read_rows(policy._schema.table, rows)
+    assert_exports_answer_as_python_does(policy, rows, rule, tmp_path, numbers)
 
 
 @pytest.mark.parametrize("rule", SHARED)
 def test_arms_that_share(rule, tmp_path):
     rows = around(1000)
-    policy = safe(shared(rule), rows)
-    assert_onnx_answers_as_python_does(policy, rows, tmp_path)
-    if COMPILERS:
-        export = exported(policy, tmp_path / "c", rule)
-        assert_c_answers_as_python_does(policy, rows, export)
-        assert self_test(export, COMPILERS[0]).returncode == 0
+    assert_exports_answer_as_python_does(safe(shared(rule), rows), rows, rule, tmp_path)
 
 
 @rules

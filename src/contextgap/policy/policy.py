@@ -320,8 +320,9 @@ class Policy:
 
         That is where the recommended arm's certificate exceeds the tolerance, and where the context
         lies outside what was seen: one of its numbers is below the lowest or above the highest of
-        the contexts whose rewards were told, by more than a tenth of the range between them. A
-        compressed policy knows only the points it kept, so put the fallback on before compressing.
+        the contexts whose rewards were told, by more than a tenth of the range between them, or a
+        category has a level that was never met. A compressed policy knows only the points it kept,
+        so put the fallback on before compressing.
 
         Parameters
         ----------

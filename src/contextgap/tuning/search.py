@@ -111,9 +111,10 @@ class Search:
             self.trends = [terms.trend(x, x) for x in contexts]
         # Bandwidths are learnt from differences between contexts. Rewards of several arms, or of
         # several visits, at one context count as one, so that they do not outweigh the prior.
-        # Not so for categories, of which there are few: there a context comes again by itself.
-        repeated = terms.tied is None
-        self.share = len(np.unique(everything, axis=0)) / len(everything) if repeated else 1.0
+        # Not so in tables, where contexts of few categories come again by themselves.
+        numbers_alone = terms.tied is None
+        distinct = len(np.unique(everything, axis=0)) if numbers_alone else len(everything)
+        self.share = distinct / len(everything)
         variance = float(heard.var())
         self.guess = variance if variance > 0 else 1.0
 
