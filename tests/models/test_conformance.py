@@ -16,6 +16,7 @@ from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import learner as learner_room
 from contextgap.models import (
     Alike,
+    BoundedModel,
     DenseHistoryModel,
     DenseModel,
     ExactModel,
@@ -27,6 +28,7 @@ from contextgap.models import (
     refitted_model,
     restored_model,
 )
+from contextgap.models.bounded import Dictionary
 
 KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3
 
@@ -49,7 +51,19 @@ class SharingHistoryModel(SharingModel, DenseHistoryModel):
     kind = "test: sharing with history"
 
 
-MODELS = [ExactModel, DenseModel, DenseHistoryModel, SharingModel, JointModel]
+class GivenPointsModel(BoundedModel):
+    """The bounded model with support points wherever it is asked: it is exact there."""
+
+    kind = "test: bounded"
+
+    def __init__(self, kernel, ridge, n_arms, prior_mean=0.0, points=512):
+        super().__init__(kernel, ridge, n_arms, prior_mean, points)
+        if n_arms:
+            self._use(Dictionary.of(kernel, np.vstack([data()[0], data(60, seed=3)[0], NEW])))
+            self._next_choice = 10**9
+
+
+MODELS = [ExactModel, DenseModel, DenseHistoryModel, SharingModel, JointModel, GivenPointsModel]
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.kind)
 
 

@@ -15,6 +15,7 @@ from contextgap.models.base import (
     SharedSupport,
     Support,
 )
+from contextgap.models.bounded import BoundedModel
 from contextgap.models.choice import (
     describe_model,
     new_model,
@@ -32,6 +33,7 @@ from contextgap.models.tracked import TrackedModel
 __all__ = [
     "NOTHING_PENDING",
     "Alike",
+    "BoundedModel",
     "Bounds",
     "DenseHistoryModel",
     "DenseModel",
