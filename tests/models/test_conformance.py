@@ -252,7 +252,7 @@ def test_the_model_of_studies_is_every_model_whose_arms_are_independent(kind):
 @pytest.mark.parametrize("alike", [None, Alike(0.5)])
 @every_model
 def test_refitting_keeps_what_was_observed_and_may_change_the_kind(kind, alike):
-    other = refitted_model(filled(kind), cg.Gaussian(0.4), 0.2, 0.0, alike)
+    other = refitted_model(filled(kind).observed, cg.Gaussian(0.4), 0.2, 0.0, alike)
     expected = (DenseModel if alike is None else SharingModel)(cg.Gaussian(0.4), 0.2, ARMS)
     expected.observe_many(*data())
     same(other.posterior(NEW, range(ARMS)), expected.posterior(NEW, range(ARMS)))
@@ -369,9 +369,9 @@ def kind(request, monkeypatch):
 
 
 def use(monkeypatch, kind):
-    def refitted(old, kernel, ridge, prior_mean, _):
-        model = kind(kernel, ridge, old.n_arms, prior_mean)
-        model.observe_many(old.observed.contexts, old.observed.arms, old.observed.rewards)
+    def refitted(log, kernel, ridge, prior_mean, *_):
+        model = kind(kernel, ridge, log.n_arms, prior_mean)
+        model.observe_many(log.contexts, log.arms, log.rewards)
         return model
 
     monkeypatch.setattr(learner_room, "new_model", lambda *settings: kind(*settings[:4]))

@@ -252,6 +252,7 @@ class Model(ABC):
     kind: ClassVar[str]  # its name in files
     version: ClassVar[int] = 1  # version of its arrays in files
     shares: ClassVar[bool] = False  # whether a reward of one arm says something about others
+    narrow_bounds: ClassVar[bool] = True  # whether ``bounds`` on deviations may decide anything
     common_support: ClassVar[bool] = False  # whether all arms' supports have the same points
     approximate: ClassVar[bool] = False  # whether its posterior is close to, but not, that above
     file_version: ClassVar[int] = 2  # the file format version that such files need

@@ -70,6 +70,7 @@ class BoundedModel(Model):
     kind = "bounded"
     approximate = True
     common_support = True
+    narrow_bounds = False
 
     def __init__(
         self,
@@ -145,6 +146,15 @@ class BoundedModel(Model):
         self._asked = None
         if len(self) < self._next_choice or not self.choose_anew():
             self._absorb(known)
+
+    def take_over(self, log: Observations, dictionary: Dictionary | None = None) -> None:
+        """Begin with everything in a log, and with given support points or such as suit it."""
+        self.observed, self._reward_sum = log, float(log.rewards.sum())
+        if dictionary is None:
+            self.choose_anew()
+        else:
+            self._next_choice = 2 * len(self)
+            self._use(dictionary)
 
     def choose_anew(self) -> bool:
         """Choose the support points anew if that pays, and replay all rows; return whether it did.
