@@ -32,9 +32,13 @@ class Triangle:
     @classmethod
     def of(cls, square: FloatArray) -> Self:
         """Return the lower triangle of a square matrix."""
-        # The transpose of a C-ordered matrix is what LAPACK sees without a copy.
-        packed, _ = dtrttp(np.ascontiguousarray(square).T)
-        return cls(np.asarray(packed), len(square))
+        return cls.of_transposed(np.ascontiguousarray(square).T)
+
+    @classmethod
+    def of_transposed(cls, upper: FloatArray) -> Self:
+        """Return the transpose of an upper triangle; what is below its diagonal does not matter."""
+        packed, _ = dtrttp(upper)  # without a copy if it is in LAPACK's order
+        return cls(np.asarray(packed), len(upper))
 
     @classmethod
     def identity(cls, size: int) -> Self:
@@ -48,7 +52,13 @@ class Triangle:
 
     def square(self) -> FloatArray:
         """Return T as a square matrix, C-ordered and with zeros above the diagonal."""
-        return np.ascontiguousarray(self._transposed().T)
+        return np.ascontiguousarray(self.transposed().T)
+
+    def transposed(self) -> FloatArray:
+        """Return Tᵀ as a square matrix in LAPACK's order, with zeros below the diagonal."""
+        if not self.size:
+            return np.empty((0, 0))
+        return np.asarray(dtpttr(self.size, self.packed)[0])
 
     def times(self, vector: FloatArray) -> FloatArray:
         """Return T·vector."""
@@ -66,9 +76,4 @@ class Triangle:
         """Overwrite every column of ``columns``, which is C-ordered, with T⁻¹·column."""
         if columns.size:
             # (T·X)ᵀ = Xᵀ·Tᵀ: a C-ordered array is its transpose in BLAS's order.
-            dtrsm(1.0, self._transposed(), columns.T, side=1, overwrite_b=1)
-
-    def _transposed(self) -> FloatArray:
-        if not self.size:
-            return np.empty((0, 0))
-        return np.asarray(dtpttr(self.size, self.packed)[0])
+            dtrsm(1.0, self.transposed(), columns.T, side=1, overwrite_b=1)

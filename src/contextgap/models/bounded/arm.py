@@ -187,7 +187,7 @@ class BoundedArm:
     def absorb(self, statistics: Statistics) -> None:
         """Take in many rewards at once."""
         folded = self.all_folded()
-        upper = folded.root.square().T
+        upper = folded.root.transposed()
         lower = cholesky(upper.T @ upper + statistics.gram, lower=True)
         moments = folded.fit @ upper + statistics.moments
         root = Triangle.of(lower)
@@ -200,15 +200,21 @@ class BoundedArm:
         folded, beside, count = self.folded, self.beside, len(self.beside)
         if not count or not folded.root.size:
             return folded._replace(unexplained=folded.unexplained + beside.unexplained)
-        upper = folded.root.square().T
         scaled = np.asfortranarray(beside.scaled.view[:count])
-        block = min(_BLOCK, folded.root.size)
-        upper, reflectors, triangles, _ = dtpqrt(0, block, upper, scaled)
+        upper, reflectors, triangles, _ = dtpqrt(
+            0,
+            min(_BLOCK, folded.root.size),
+            folded.root.transposed(),
+            scaled,
+            overwrite_a=1,
+            overwrite_b=1,
+        )
         told = np.asfortranarray(beside.told.view)
         fit, _, _ = dtpmqrt(0, reflectors, triangles, folded.fit.T, told, trans="T")
         # Householder's diagonal may be negative; exports, and logarithms, want it positive.
         sign = np.where(upper.diagonal() < 0, -1.0, 1.0)
-        root = Triangle.of(np.tril(upper.T) * sign)
+        upper *= sign[:, None]
+        root = Triangle.of_transposed(upper)
         return Folded(root, fit.T * sign, folded.unexplained + beside.unexplained)
 
     def mark(self) -> tuple[Folded, Beside, int, float, float, float]:
