@@ -242,7 +242,10 @@ class Learner:
 
     @property
     def information_gain(self) -> dict[Label, float]:
-        """½ ln det(I + K/ridge) of each arm: how much has been learnt about it."""
+        """½ ln det(I + K/ridge) of each arm: how much has been learnt about it.
+
+        An upper bound on it where observations are represented by support points.
+        """
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
 
