@@ -1,5 +1,7 @@
 """Learners of tables as they are: categories, gaps, cycles and dates."""
 
+from collections import Counter
+
 import numpy as np
 import pandas
 import pytest
@@ -178,6 +180,48 @@ def test_levels_never_met_are_outside_what_was_seen():
         assert policy.status(strange) == 2
         assert policy.recommend(strange) == "a"
         assert policy.decide(strange).reason == f"fallback: outside what was seen: {name!r}"
+
+
+def test_levels_asked_about_but_never_told_are_outside_what_was_seen(tmp_path):
+    learner = fitted(60, kernel=cg.Gaussian(1.0, categories=2))
+    row = log(1, 4, gaps=0.0)[0].iloc[0].to_dict()
+    strange = [{**row, "country": name} for name in ("asked", "told", "asked too")]
+    arms = [learner.ask(each) for each in strange]
+    learner.save(tmp_path / "l.cgap")
+    for each in (learner, cg.Learner.load(tmp_path / "l.cgap")):
+        each.tell(strange[1], arms[1], 1.0)
+        assert each.pending == 2
+        policy = each.freeze(fallback="a")
+        assert policy.status(pandas.DataFrame(strange)).tolist() == [2, 0, 2]
+        for level in ("asked", "told", "asked too"):
+            assert (level in policy._schema.table.codings[0].levels) == (level == "told")
+        each.tell(strange[0], arms[0], 1.0)
+        each.tell(strange[2], arms[2], 1.0)
+        assert each.pending == 0
+        assert not each.freeze(fallback="a").status(pandas.DataFrame(strange)).any()
+
+
+@pytest.mark.parametrize("sharing", [0.0, 0.5])
+def test_levels_that_were_asked_about_first_change_no_belief(sharing):
+    rng = np.random.default_rng(0)
+    names = rng.permutation([f"level {place}" for place in range(12)])
+    settings = {"columns": {"x": "category"}, "ridge": 0.1, "sharing": sharing, "seed": 0}
+    kernel = cg.Gaussian(0.8, categories=1)
+    curious, plain = (cg.Learner(2, kernel=kernel, **settings) for _ in range(2))
+    waiting = Counter()
+    for place in rng.permutation(len(names)):
+        for name in rng.choice(names, size=2):
+            waiting[name, curious.ask({"x": name})] += 1
+        told = {"x": names[place]}
+        waiting -= Counter([(names[place], place % 2)])
+        for each in (curious, plain):
+            each.tell(told, place % 2, float(place))
+        believed = [each.freeze().decide(told) for each in (curious, plain)]
+        np.testing.assert_allclose(believed[0].mean, believed[1].mean, atol=1e-12)
+        np.testing.assert_allclose(believed[0].std, believed[1].std, atol=1e-12)
+    for (level, arm), count in waiting.items():  # at the levels they were picked at
+        curious.tell(pandas.DataFrame({"x": [level] * count}), [arm] * count, [0.0] * count)
+    assert curious.pending == 0
 
 
 def test_arms_may_be_eligible_at_rows_of_tables():

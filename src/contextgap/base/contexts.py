@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns import Columns, Layout, Number, TableSchema
+from contextgap.base.columns import Columns, Layout, Number, Renaming, TableSchema
 from contextgap.base.columns.raw import raw_cells
 
 
@@ -75,6 +75,18 @@ class ContextSchema:
     def layout(self) -> Layout | None:
         """How the numbers of a context belong together; None if each stands for itself."""
         return None if self.table is None else self.table.layout
+
+    def telling(self, rows: FloatArray) -> tuple[ContextSchema, Renaming | None]:
+        """Return the schema after rewards were told at rows, and new codes of levels, if any."""
+        if self.table is None:
+            return self, None
+        table, renaming = self.table.telling(rows)
+        return self if table is self.table else ContextSchema.of(table), renaming
+
+    def told_only(self) -> ContextSchema:
+        """Return the schema without levels of categories that were only asked about."""
+        table = None if self.table is None else self.table.told_only()
+        return self if table is None or table is self.table else ContextSchema.of(table)
 
     def read(self, contexts: Any, called: str = "contexts", *, learning: bool = False) -> Intake:
         """Return ``contexts`` as a float array, or raise an error that names what is wrong.

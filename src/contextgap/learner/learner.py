@@ -608,15 +608,18 @@ class Learner:
         values: FloatArray,
         eligible: list[Eligible] | None,
     ) -> None:
-        self._schema = intake.schema
+        self._schema, renaming = intake.schema.telling(intake.rows)
+        rows = intake.rows if renaming is None else renaming(intake.rows)
+        if renaming is not None:
+            self._pending = self._pending.changed(renaming)
         asked_among = [
             self._pending.answered(context, int(place))
-            for context, place in zip(intake.rows, places, strict=True)
+            for context, place in zip(rows, places, strict=True)
         ]
         if len(values) == 1:
-            self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
+            self._model.observe(rows[0], int(places[0]), float(values[0]))
         else:
-            self._model.observe_many(intake.rows, np.asarray(places), values)
+            self._model.observe_many(rows, np.asarray(places), values)
         sets = asked_among if eligible is None else eligible
         self._model.observed.note_eligible(len(self._model) - len(values), sets)
         if self._next_tune is not None:
@@ -708,7 +711,7 @@ class Learner:
             labels=self._labels,
             active=self._active,
             rules=self._rules,
-            schema=self._schema,
+            schema=self._schema.told_only(),
             seed=seed_after(self._policy_seed, len(self._model)),
             card=card,
         )

@@ -275,7 +275,9 @@ def _read_contexts(
         )
     names = intake.schema.columns
     if intake.schema.table is not None:
-        return frozen(intake.rows), names, intake.schema
+        # Codes stay as they are, whichever rows a learner is told of.
+        schema = ContextSchema.of(intake.schema.table.all_told())
+        return frozen(intake.rows), names, schema
     if names is not None and len(names) != intake.rows.shape[1]:
         raise ValueError(
             f"columns must name the {intake.rows.shape[1]} numbers of a context, "

@@ -187,8 +187,11 @@ def test_dates_are_days_with_the_cycles_asked_for():
     noon = datetime(2024, 5, 1, 12)
     utc = noon.replace(tzinfo=UTC)
     elsewhere = utc.astimezone(timezone(timedelta(hours=5)))
-    ways = [noon, utc, elsewhere, "2024-05-01T12:00", np.datetime64(noon), pandas.Timestamp(noon)]
-    rows = read([[each] for each in ways], schema).rows
+    ways = [noon, "2024-05-01T12:00", np.datetime64(noon), pandas.Timestamp(noon)]
+    zoned = [utc, elsewhere, "2024-05-01T12:00Z", pandas.Timestamp(elsewhere)]
+    tables = [pandas.Series([elsewhere]).to_frame("day"), polars.DataFrame({"day": [elsewhere]})]
+    parts = [read([[each] for each in same], schema).rows for same in (ways, zoned)]
+    rows = np.vstack(parts + [read(table, schema).rows for table in tables])
     np.testing.assert_allclose(rows, np.tile(rows[0], (len(rows), 1)), atol=1e-9)
     assert rows.shape[1] == 5
     np.testing.assert_allclose(rows[0, 1:3], [-1, 0], atol=1e-9)  # half a day
@@ -196,6 +199,55 @@ def test_dates_are_days_with_the_cycles_asked_for():
     assert later[0] - rows[0, 0] == pytest.approx(21)
     np.testing.assert_allclose(later[1:], rows[0, 1:], atol=1e-9)
     assert read([[date(1970, 1, 2)]], schema).rows[0, 0] == 1
+
+
+NAIVE, ZONED = datetime(2024, 5, 1, 12), datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("pair", [(NAIVE, ZONED), (ZONED, "2024-05-01")])
+def test_times_with_and_without_zones_are_not_mixed(pair):
+    first, other = pair
+    allowed = given_columns(day=cg.Date(gaps=True))
+    words = "have none" if other is ZONED else "without a zone where others have"
+    for schema, table in (
+        (allowed, [[None], [first], [other]]),
+        (read([[None], [first]], allowed).schema, [[first], [first], [other]]),
+        (read([[first]], given_columns(day="date")).schema, polars.DataFrame({"day": [other]})),
+    ):
+        with pytest.raises(ValueError, match="not mix times with and without") as error:
+            schema.read(table, learning=True)
+        assert words in str(error.value)
+    kept = ContextSchema.of(TableSchema.restored(read([[first]], allowed).schema.table.describe()))
+    with pytest.raises(ValueError, match="in column 'day', got"):
+        kept.read({"day": other})
+
+
+def test_levels_that_rewards_were_told_of_have_the_first_codes():
+    schema = read(pandas.DataFrame({"x": [*"aabbc"], "y": 1.0, "z": [*"pqppp"]})).schema
+    assert schema.told_only().table.codings[0].levels == ()
+    rows = schema.read([["c", 1.0, "p"], ["b", 2.0, "p"]]).rows
+    after, renaming = schema.telling(rows)
+    assert after.table.codings[0].levels == ("b", "c", "a")
+    assert after.told_only().table.codings[0].levels == ("b", "c")
+    assert after.told_only().table.codings[2].levels == ("p",)
+    np.testing.assert_array_equal(renaming(rows), after.read([["c", 1, "p"], ["b", 2, "p"]]).rows)
+    np.testing.assert_array_equal(renaming(rows[1]), after.read(["b", 2, "p"]).rows[0])
+    assert after.telling(renaming(rows)) == (after, None)
+    assert ContextSchema.of(TableSchema.restored(after.table.describe())) == after
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3), max_size=6))
+def test_codes_change_but_levels_do_not(told):
+    schema, met, seen = given_columns(x="category"), np.empty((0, 1)), []
+    for levels in told:
+        table = pandas.DataFrame({"x": [*"fbd", *levels]})
+        schema = read(table, schema).schema
+        schema, renaming = schema.telling(schema.read(pandas.DataFrame({"x": levels})).rows)
+        met = met if renaming is None else renaming(met)
+        met, seen = np.vstack([met, schema.read(table).rows]), [*seen, *table["x"]]
+        np.testing.assert_array_equal(schema.read(pandas.DataFrame({"x": seen})).rows, met)
+    known = schema.table.told_only().codings[0].levels
+    assert set(known) == {level for levels in told for level in levels}
 
 
 def test_numbers_that_share_a_bandwidth_are_tied():

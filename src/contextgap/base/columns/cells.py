@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -65,22 +65,33 @@ def level(value: Any) -> Level:
     return text.partition(".")[0] if _WHOLE.fullmatch(text) else text
 
 
-def day(value: Any) -> float:
-    """Return a date or time as days since 1970, NaN if it is missing; raises TypeError if none."""
+class Time(NamedTuple):
+    """Days since 1970, NaN for a gap, and whether there was a time zone; None for a gap."""
+
+    day: float
+    zoned: bool | None
+
+
+def time(value: Any) -> Time:
+    """Return a date or time as days since 1970; raises TypeError if it is none.
+
+    With a time zone, days are those of UTC; without one, times are taken as they stand.
+    """
     if is_gap(value):
-        return math.nan
+        return Time(math.nan, None)
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
         except ValueError:
             raise TypeError from None
     if isinstance(value, np.datetime64):
-        return int(value.astype("datetime64[us]").astype(np.int64)) / _A_DAY
+        return Time(int(value.astype("datetime64[us]").astype(np.int64)) / _A_DAY, False)
     if not isinstance(value, date):
         raise TypeError
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
-    # Times without a zone are taken as they stand.
-    since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH
+    zoned = value.utcoffset() is not None
+    since = (value if zoned else value.replace(tzinfo=UTC)) - _EPOCH
     # Whole microseconds, so that every way to write a time gives the same number.
-    return float(((since.days * 86_400 + since.seconds) * 10**6 + since.microseconds) / _A_DAY)
+    micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+    return Time(float(micros / _A_DAY), zoned)

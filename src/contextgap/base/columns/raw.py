@@ -63,8 +63,11 @@ def raw_cells(contexts: Any) -> Raw:
 
 
 def _column(series: Any) -> Any:
+    dtype = getattr(series, "dtype", None)
+    if getattr(dtype, "time_zone", None) is not None:  # polars' array would lose the zone
+        return series.to_list()
     values = np.asarray(series)
-    return Levels(values.tolist()) if str(getattr(series, "dtype", "")) == "category" else values
+    return Levels(values.tolist()) if str(dtype) == "category" else values
 
 
 def _is_cell(value: Any) -> bool:
