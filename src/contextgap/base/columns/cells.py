@@ -65,6 +65,21 @@ def level(value: Any) -> Level:
     return text.partition(".")[0] if _WHOLE.fullmatch(text) else text
 
 
+def plain(value: Any) -> str | bool | float | None:
+    """Return a cell as a plain value that is read as the same; None for a gap."""
+    if is_gap(value):
+        return None
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Real | Decimal):
+        return float(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value)  # of numpy's times, this is ISO's format too
+
+
 class Time(NamedTuple):
     """Days since 1970, NaN for a gap, and whether there was a time zone; None for a gap."""
 
