@@ -17,7 +17,8 @@ import typer
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.contexts import Encoded
 from contextgap.base.eligible import Mask
-from contextgap.cli.policies import ContextFile, Json, PolicyFile
+from contextgap.cli.options import Json
+from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.export import DecisionRule, Parity, decision_rule, parity

@@ -250,6 +250,24 @@ def test_codes_change_but_levels_do_not(told):
     assert set(known) == {level for levels in told for level in levels}
 
 
+def test_what_was_seen_is_said_in_the_words_of_the_table():
+    table = read(FRAME.assign(hour=[1.0, 5.0, 23.0, 2.0]), None).schema.table
+    kinds = {**table.kinds, "hour": cg.Cyclic(24)}
+    intake = read(FRAME.assign(hour=[1.0, 5.0, 23.0, 2.0]), given_columns(**kinds))
+    schema = intake.schema.table.all_told()
+    seen = schema.seen(intake.rows.min(axis=0).tolist(), intake.rows.max(axis=0).tolist())
+    assert seen == {
+        "country": ["DE", "FR", None],
+        "age": [1.0, 5.0],
+        "new": ["true", "false"],
+        "day": ["2024-01-01T00:00:00", "2024-03-01T00:00:00"],
+        "count": [1.0, 4.0],
+    }
+    by_column = schema.by_column(range(schema.dimension))
+    assert by_column["age"] == [0, 1]  # the number, and whether it is missing
+    assert len(by_column["hour"]) == 1
+
+
 def test_numbers_that_share_a_bandwidth_are_tied():
     schema = given_columns(
         arm="category", hour=cg.Cyclic(24, gaps=True), x="number", day=cg.Date("year")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from numbers import Real
@@ -63,6 +63,11 @@ def level(value: Any) -> Level:
     if text.lower() in ("true", "false"):
         return text.lower()
     return text.partition(".")[0] if _WHOLE.fullmatch(text) else text
+
+
+def date_of(day: float) -> str:
+    """Return days since 1970 as a date and time, to the second."""
+    return (_EPOCH + timedelta(seconds=round(day * 86_400))).replace(tzinfo=None).isoformat()
 
 
 def plain(value: Any) -> str | bool | float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -224,7 +225,8 @@ class Coding:
         start = f"{kind}({self.kind.period:g}, " if isinstance(self.kind, Cyclic) else f"{kind}("
         raise ValueError(
             f"must have no gap{self._place(int(np.flatnonzero(gaps)[0]), len(gaps))}; to allow "
-            f"gaps, give columns with Columns({{{self.name!r}: {start}gaps=True), ...}})"
+            f"gaps, give columns with Columns({{{self.name!r}: {start}gaps=True), ...}}), or learn "
+            f"with --gaps {shlex.quote(self.name)} from the command line"
         )
 
     def _place(self, row: int, count: int) -> str:

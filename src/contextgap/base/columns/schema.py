@@ -15,10 +15,11 @@ import numpy as np
 
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.columns.cells import date_of
 from contextgap.base.columns.coding import MOST_LEVELS, Coding
 from contextgap.base.columns.columns import Columns
 from contextgap.base.columns.inference import all_numbers, guess_kind
-from contextgap.base.columns.kinds import Category, Kind
+from contextgap.base.columns.kinds import Category, Cyclic, Date, Kind
 
 
 class Layout(NamedTuple):
@@ -101,6 +102,32 @@ class TableSchema:
         places = range(len(self.codings))
         return tuple(sorted(places, key=lambda place: self._is_category[place]))
 
+    def by_column(self, numbers: Sequence[float]) -> dict[str, list[float]]:
+        """Return what belongs to the numbers of a context by the names of their columns.
+
+        Numbers that have a bandwidth in common count as one.
+        """
+        found: dict[str, list[float]] = {name: [] for name in self.columns}
+        tied = self.layout.tied
+        for place, value in enumerate(numbers):
+            if place == 0 or tied[place] != tied[place - 1]:
+                found[self.column_of(place)].append(value)
+        return found
+
+    def seen(self, low: Sequence[float], high: Sequence[float]) -> dict[str, list[Any]]:
+        """Return the lowest and highest numbers and dates of contexts, and levels, by column."""
+        lows, highs = self.by_column(low), self.by_column(high)
+        found: dict[str, list[Any]] = {}
+        for coding in self.codings:
+            ends = [lows[coding.name][0], highs[coding.name][0]]
+            if isinstance(coding.kind, Category):
+                found[coding.name] = list(coding.levels[: coding.told])
+            elif isinstance(coding.kind, Date):
+                found[coding.name] = [date_of(end) for end in ends]
+            elif not isinstance(coding.kind, Cyclic):  # of a cycle, no point is the lowest
+                found[coding.name] = ends
+        return found
+
     def column_of(self, number: int) -> str:
         """Return the name of the column that a number of a context comes from."""
         names = [
@@ -166,7 +193,12 @@ class TableSchema:
 
     def all_told(self) -> TableSchema:
         """Return the schema as if rewards had been told of all levels."""
-        return self._with([replace(each, told=len(each.levels)) for each in self.codings])
+        return self._with(
+            [
+                each if each.told == len(each.levels) else replace(each, told=len(each.levels))
+                for each in self.codings
+            ]
+        )
 
     def learnt(self, cells: Sequence[Sequence[Any]]) -> TableSchema:
         """Return the schema with levels and medians of a first table."""
