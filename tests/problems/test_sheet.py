@@ -188,7 +188,7 @@ def test_words_for_gaps_and_decimal_commas(write):
         (["5/31/24", "6/1/24"], "dates are written as 2024-05-31, got '5/31/24'"),
         (["2024-05-31", "05/31/2024 9:30"], "line 3, column 'x': dates are written as 2024-05-31"),
         (["2024-05-31", "unknown"], "line 3, column 'x': a date such as 2024-05-31 is needed"),
-        (["", "n/a"], "column 'x': every cell is empty; leave it out"),
+        (["", "n/a"], "column 'x': every cell is empty; leave it out (--exclude)"),
     ],
 )
 def test_text_that_is_probably_none_is_named(write, cells, text):

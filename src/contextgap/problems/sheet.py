@@ -100,7 +100,7 @@ class Sheet:
         for place, cell in zip(self.places, cells, strict=True):
             value = math.nan if is_gap(cell) else to_number(cell, decimal_comma=comma)
             if value is None or math.isinf(value):
-                hint = "; is it a category?" if value is None and kind is None else ""
+                hint = "; is it a category (--category)?" if value is None and kind is None else ""
                 raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}{hint}")
             values.append(value)
         return values
@@ -111,11 +111,14 @@ class Sheet:
         if kind is not None:
             return words
         if all(word is None for word in words):
-            raise ValueError(f"{self.path}, column {name!r}: every cell is empty; leave it out")
+            raise ValueError(
+                f"{self.path}, column {name!r}: every cell is empty; leave it out (--exclude)"
+            )
         if (found := slip(words)) is not None:
             place, wrong = found
             raise ValueError(
-                f"{self.path}, {self.places[place]}, column {name!r}: {wrong}; or is it a category?"
+                f"{self.path}, {self.places[place]}, column {name!r}: {wrong}; or is it a category "
+                "(--category)?"
             )
         return words
 
