@@ -80,6 +80,8 @@ def test_numbers_alone_are_read_as_before():
         ),
         lambda frame: [tuple(row) for row in frame.itertuples(index=False)],
         lambda frame: frame.to_numpy(dtype=object),
+        lambda frame: frame.to_dict("records"),
+        lambda frame: [dict(reversed(row.items())) for row in frame.to_dict("records")],
     ],
 )
 def test_every_way_to_write_a_table_gives_the_same_numbers(same):
@@ -306,6 +308,8 @@ BASE = FRAME.iloc[0].to_dict()
     [
         ({**BASE, "age": "old"}, TypeError, "must have a number in column 'age', got 'old'"),
         ({**BASE, "age": math.inf}, ValueError, "must be finite, got inf in column 'age'"),
+        ({**BASE, "count": 10**400}, ValueError, "must be finite, got inf in column 'count'"),
+        ([{**BASE}, {"country": "DE"}], ValueError, "lack the column 'age' in row 1; write None"),
         ({**BASE, "count": None}, ValueError, "must have no gap in column 'count'; to allow gaps"),
         ({**BASE, "new": None}, ValueError, "'new': Category(gaps=True)"),
         ({**BASE, "country": 1j}, TypeError, "in column 'country', got 1j"),

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,7 +39,10 @@ def number(value: Any) -> float:
         return math.nan
     if not isinstance(value, Real | Decimal | np.bool_):
         raise TypeError
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # an int that no float can hold
+        return math.inf
 
 
 def level(value: Any) -> Level:
@@ -54,6 +57,8 @@ def level(value: Any) -> Level:
         return level(value.value)
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
+    if isinstance(value, Integral):
+        return str(int(value))
     if isinstance(value, Real | Decimal):
         exact = float(value)
         return str(int(exact)) if exact.is_integer() else repr(exact)
@@ -79,7 +84,7 @@ def plain(value: Any) -> str | bool | float | None:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, Real | Decimal):
-        return float(value)
+        return number(value)
     if isinstance(value, date):
         return value.isoformat()
     return str(value)  # of numpy's times, this is ISO's format too

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,9 @@ from contextgap.base.columns.kinds import CYCLES, Category, Cyclic, Date, Kind, 
 
 MOST_LEVELS = 300
 """Levels of a category that are told apart; all others of its column are one level, "rare"."""
+
+
+_USUAL = 1e300  # numbers are smaller; comparing takes an int of any size
 
 
 class Read(NamedTuple):
@@ -85,7 +87,7 @@ class Coding:
             code = self._codes.get(value)
             if code is not None:
                 return float(code), self
-        elif self._takes_numbers and type(value) in (float, int) and math.isfinite(value):
+        elif self._takes_numbers and type(value) in (float, int) and abs(value) < _USUAL:
             return float(value), self
         values, coding = self.read([value], learning)
         return float(values[0]), coding
