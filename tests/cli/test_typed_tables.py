@@ -43,7 +43,9 @@ def test_a_typed_table_is_a_problem(table):
 
 def test_run_makes_a_policy_of_a_typed_table(table, tmp_path):
     how = ["--rewards", "left,right", "--methods", "auto,uniform", "--out", tmp_path / "out"]
-    found = json.loads(call("run", table, *how, "--jobs", "1", "--json").output)
+    found = json.loads(
+        call("run", table, *how, "--jobs", "1", "--repetitions", "1", "--json").output
+    )
     regrets = {row["method"]: row["average_regret"] for row in found["results"]}
     single = next(value for name, value in regrets.items() if "single" in name)
     assert min(regrets.values()) < 0.2 * single
@@ -77,6 +79,7 @@ def test_studies_are_told_what_columns_hold(tmp_path):
 
 
 def test_compare_tunes_kernels_that_know_categories(table, tmp_path):
-    how = ["--rewards", "left,right", "--methods", "uniform", "--grid", "2"]
+    how = ["--rewards", "left,right", "--methods", "uniform", "--grid", "2", "--jobs", "1"]
+    how += ["--explore", "40", "--evaluate", "20"]
     made = call("compare", table, *how, "--repetitions", "1", "--out", tmp_path / "out")
     assert "uniform" in made.output

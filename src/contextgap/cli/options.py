@@ -47,7 +47,10 @@ CategoryColumns = Annotated[
 ]
 CyclicColumns = Annotated[
     str | None,
-    typer.Option("--cyclic", help="Columns that come back to where they began: hour=24."),
+    typer.Option(
+        "--cyclic",
+        help="Columns that come back to where they began: hour=24; dates: when=day+week.",
+    ),
 ]
 Separator = Annotated[
     str | None,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import names
-from contextgap.base.columns import Category, Cyclic, Kind
+from contextgap.base.columns import Category, Cyclic, Date, Kind
+from contextgap.base.columns.kinds import CYCLES
 from contextgap.cli.terminal import noting_warnings
 from contextgap.problems import (
     Classification,
@@ -114,10 +115,16 @@ def given_kinds(
     """Return the kinds of the columns that the user named, which must be among ``columns``."""
     given: dict[str, Kind] = {name: Category() for name in split(category) or []}
     for each in split(cyclic) or []:
-        name, equals, period = each.partition("=")
-        if not equals or to_number(period) is None:
-            raise ValueError(f"--cyclic must be such as hour=24, got {each!r}")
-        given[name.strip()] = Cyclic(float(period))
+        name, _, period = each.partition("=")
+        cycles = [cycle.strip() for cycle in period.split("+")]
+        if set(cycles) <= set(CYCLES):
+            given[name.strip()] = Date(tuple(cycles))
+        elif to_number(period) is not None:
+            given[name.strip()] = Cyclic(float(period))
+        else:
+            raise ValueError(
+                f"--cyclic must be such as hour=24, or when=day+week for dates, got {each!r}"
+            )
     check_columns(given, given if columns is None else columns)
     return given
 
