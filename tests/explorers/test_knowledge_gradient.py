@@ -142,10 +142,10 @@ def test_bad_settings(arguments, error, message):
 def test_references_of_another_dimension():
     wrong = method(KnowledgeGradient(references=[[1.0, 2.0]]))
     learner = cg.Learner(2, kernel=cg.Gaussian(1.0), method=wrong, burn_in=0)
-    with pytest.raises(ValueError, match="references must have 1 numbers per context"):
+    with pytest.raises(ValueError, match="references must have 1 numbers each"):
         learner.ask([0.0])
     assert learner.pending == 0
-    with pytest.raises(ValueError, match="references must have 1 numbers per context"):
+    with pytest.raises(ValueError, match="references must have 1 numbers each"):
         run(EXPLORE, EXPLOIT, method=wrong)
 
 

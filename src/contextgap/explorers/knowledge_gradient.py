@@ -21,7 +21,9 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.contexts import ContextSchema
+from contextgap.base.columns.cells import plain
+from contextgap.base.columns.raw import raw_cells
+from contextgap.base.contexts import read_table
 from contextgap.explorers.base import Explorer, Moment, Pool
 from contextgap.models import LookAhead
 
@@ -42,13 +44,17 @@ class KnowledgeGradient(Explorer):
     local
         Use no reference but the current context.
     references
-        Contexts to use as references, a table (2-D) with columns in the learner's order; kept as a
-        tuple of tuples, so that files can hold it.
+        Contexts to use as references, a table as the learner takes them; kept as a tuple of tuples,
+        so that files can hold it.
+    columns
+        The names of its columns; told from the table, if it has names. Without them, columns are in
+        the learner's order.
     """
 
     most: int = 200
     local: bool = False
     references: Any = field(default=None, repr=False)
+    columns: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
     reason: ClassVar[str] = "the highest expected gain for deployment"
 
     def __post_init__(self) -> None:
@@ -58,7 +64,15 @@ class KnowledgeGradient(Explorer):
         if self.references is not None:
             if self.local:
                 raise ValueError("references must be None if local is True, which uses none")
-            object.__setattr__(self, "references", _read_references(self.references))
+            names, rows = _read_references(self.references)
+            object.__setattr__(self, "references", rows)
+            object.__setattr__(self, "columns", names or self.columns)
+
+    def describe(self) -> dict[str, Any]:
+        described = super().describe()
+        if self.columns is None:  # as it was before there were any
+            del described["columns"]
+        return described
 
     def pick(self, moment: Moment) -> int:
         """Return argmax of the expected gain."""
@@ -67,7 +81,7 @@ class KnowledgeGradient(Explorer):
     def gain(self, moment: Moment) -> FloatArray:
         """Return by how much trying each arm now is expected to raise the reward of deployment."""
         if self.references is not None:
-            ahead = moment.look_ahead(self._given)
+            ahead = moment.look_ahead(moment.read(self.given_contexts))
             return expected_gain(LookAhead(ahead.mean[:-1], ahead.move[:-1]))
         places = spread_over(0 if self.local else moment.seen, self.most)
         return expected_gain(moment.look_ahead(places))
@@ -90,7 +104,7 @@ class KnowledgeGradient(Explorer):
             return gain(distances(pool.belief.mean), variance / np.sqrt(variance + pool.ridge))
         reference = pool.contexts[spread_over(len(pool), self.most)]
         if self.references is not None:
-            reference = self._given
+            reference = pool.read(self.given_contexts)
         mean = pool.means(reference)
         gains = [
             gain_of(mean, arm, pool.moves(arm, reference)).mean(axis=0)
@@ -99,24 +113,22 @@ class KnowledgeGradient(Explorer):
         return np.stack(gains, axis=1)
 
     @cached_property
-    def _given(self) -> FloatArray:
-        return np.array(self.references)
+    def given_contexts(self) -> Any:
+        """The references as learners read them, always the same object; None if there are none."""
+        if self.references is None or self.columns is None:
+            return self.references
+        return [dict(zip(self.columns, row, strict=True)) for row in self.references]
 
 
-def check_no_references(explorer: Explorer) -> None:
-    """Raise if an explorer was given references, which must be numbers, for tables that are not."""
-    if isinstance(explorer, KnowledgeGradient) and explorer.references is not None:
-        raise ValueError(
-            "references must be numbers, and contexts here are not all numbers; leave references "
-            "out, and contexts that were met are used"
-        )
-
-
-def _read_references(references: Any) -> tuple[tuple[float, ...], ...]:
-    intake = ContextSchema().read(references, called="references")
-    if intake.single or not len(intake.rows):
-        raise ValueError("references must be a table of contexts (2-D) with at least one row")
-    return tuple(map(tuple, intake.rows.tolist()))
+def _read_references(references: Any) -> tuple[tuple[str, ...] | None, tuple[Any, ...]]:
+    """Return the names of a table's columns, and its rows as plain values."""
+    intake = read_table(references, "references")
+    if intake is not None:
+        return intake.schema.columns, tuple(map(tuple, intake.rows.tolist()))
+    raw = raw_cells(references)
+    columns = [[plain(cell) for cell in column] for column in raw.cells]
+    names = None if raw.names is None else tuple(raw.names)
+    return names, tuple(zip(*columns, strict=True))
 
 
 def spread_over(seen: int, most: int) -> IntArray:

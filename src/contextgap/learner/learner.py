@@ -16,7 +16,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Columns
 from contextgap.base.columns.doubts import warn_of_doubts
-from contextgap.base.contexts import Intake, read_columns, row_of
+from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, check_label, label_array, read_labels
 from contextgap.base.seeds import random_sources, seed_after
@@ -25,8 +25,8 @@ from contextgap.belief import Decision
 from contextgap.explorers import (
     Explorer,
     Moment,
+    ReferenceReader,
     any_context,
-    check_no_references,
     choose_context,
     explore,
 )
@@ -149,6 +149,7 @@ class Learner:
         self._alone = start.alone
         check_history(self._rules.method.recommender, self._model)
         self._followed: Follower | None = None
+        self._references = ReferenceReader()
         self._kernel_given, self._next_tune = kernel is not None, start.first_tune
         self._tuning: Tuning | None = None
         self._labels = labels
@@ -274,7 +275,7 @@ class Learner:
         state, picks = self._state(), []
         try:
             for row, context in enumerate(intake.rows):
-                view = self._view(eligible, row)
+                view = self._view(intake.schema, eligible, row)
                 pick, _ = self._pick(view.moment(context))
                 picks.append(view.active[pick])
                 self._pending.add(context, picks[-1], None if eligible is None else view.active)
@@ -407,7 +408,7 @@ class Learner:
         if not intake.single:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
         eligible = self._eligible(arms, 1, True)
-        view = self._view(eligible)
+        view = self._view(intake.schema, eligible)
         moment = view.moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
         pick, reason = self._pick(moment)
@@ -506,23 +507,23 @@ class Learner:
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
-        reference = self._read(rule.contexts_for(self._schema)).rows
+        reference, eligible = rule.contexts_for(self._schema), rule.eligible(self.arms)
         watch = self._watches.get(rule)
         # Levels of categories that were unknown when the rule was first asked for may be known now.
         same = watch is not None and np.array_equal(watch.contexts, reference)
         if watch is None or watch.model is not self._model or not same:
             watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
             self._watches[rule] = watch
-        burn_in_end = self._rules.burn_in * len(self._active)
         seed = seed_after(self._policy_seed, len(self._model))
-        return rule.settled(watch.bound(self._active, burn_in_end, seed))
+        bound = watch.bound(self._active, self._rules.burn_in, seed, eligible)
+        return rule.settled(bound)
 
     @in_turn
     def done(self, rule: StoppingRule) -> bool:
         """Return whether exploring may stop.
 
-        Every arm must have had its burn-in, and the rule's share of reference contexts a
-        certificate within its tolerance.
+        Every arm that is eligible at a reference context must have had its burn-in, and the rule's
+        share of reference contexts a certificate within its tolerance.
         The answer may change back when scales are learnt anew, as ``settled`` may fall.
 
         Parameters
@@ -531,7 +532,9 @@ class Learner:
             What is wanted.
         """
         enough = self.settled(rule) >= rule.share
-        return enough and min(map(self._model.observed.count, self._active)) >= self._rules.burn_in
+        eligible, used = rule.eligible(self.arms), np.array(self._active)
+        used = used if eligible is None else used[eligible.any(axis=0)]
+        return enough and min(map(self._model.observed.count, used)) >= self._rules.burn_in
 
     @in_turn
     def add_arm(self, label: Label, features: Any = None) -> None:
@@ -608,15 +611,18 @@ class Learner:
         values: FloatArray,
         eligible: list[Eligible] | None,
     ) -> None:
-        self._schema = intake.schema
+        self._schema, renaming = intake.schema.telling(intake.rows)
+        rows = intake.rows if renaming is None else renaming(intake.rows)
+        if renaming is not None:
+            self._pending = self._pending.changed(renaming)
         asked_among = [
             self._pending.answered(context, int(place))
-            for context, place in zip(intake.rows, places, strict=True)
+            for context, place in zip(rows, places, strict=True)
         ]
         if len(values) == 1:
-            self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
+            self._model.observe(rows[0], int(places[0]), float(values[0]))
         else:
-            self._model.observe_many(intake.rows, np.asarray(places), values)
+            self._model.observe_many(rows, np.asarray(places), values)
         sets = asked_among if eligible is None else eligible
         self._model.observed.note_eligible(len(self._model) - len(values), sets)
         if self._next_tune is not None:
@@ -642,8 +648,8 @@ class Learner:
             self.kernel.check_dimension(intake.rows.shape[1])
             if self._kernel_given and intake.schema.layout is not None:
                 check_categories(self.kernel, intake.schema.layout.categories)
-            if intake.schema.table is not None:
-                check_no_references(self._rules.method.explorer)
+            if (given := self._rules.method.explorer.given_contexts) is not None:
+                self._references(given, intake.schema)
         return intake
 
     def _signed(self, prior_mean: float | str) -> float | str:
@@ -669,7 +675,7 @@ class Learner:
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
         eligible = self._eligible(arms, 1, True)
-        view = self._view(eligible)
+        view = self._view(intake.schema, eligible)
         chosen = view.pool(intake.rows)
         burning_in = min(view.pulls()) < self._rules.burn_in
         explorer = self._rules.method.explorer
@@ -683,9 +689,16 @@ class Learner:
     def _eligible(self, arms: Any, rows: int, single: bool) -> Mask | None:
         return read_eligible(arms, self.arms, rows, single=single)
 
-    def _view(self, eligible: Mask | None = None, row: int = 0) -> View:
-        width = self._rules.width
-        view = View(self._model, self._pending, self._active, width, self._rng, self._follower)
+    def _view(self, schema: ContextSchema, eligible: Mask | None = None, row: int = 0) -> View:
+        view = View(
+            model=self._model,
+            pending=self._pending,
+            active=self._active,
+            width=self._rules.width,
+            rng=self._rng,
+            follower=self._follower,
+            read=lambda given: self._references(given, schema),
+        )
         return view if eligible is None else view.among(eligible[row])
 
     def _follower(self) -> Follower:
@@ -708,7 +721,7 @@ class Learner:
             labels=self._labels,
             active=self._active,
             rules=self._rules,
-            schema=self._schema,
+            schema=self._schema.told_only(),
             seed=seed_after(self._policy_seed, len(self._model)),
             card=card,
         )
