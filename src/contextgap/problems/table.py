@@ -49,13 +49,13 @@ class Table(FixedData):
     path: str | Path
     _: KW_ONLY
     context: Sequence[str] | None = None
+    exclude: Sequence[str] = ()
+    kinds: Mapping[str, Any] | None = None
+    separator: str | None = None
     rewards: Sequence[str]
     arms: Sequence[Label] | None = None
     ordered: bool = False
     scale: bool = True
-    exclude: Sequence[str] = ()
-    kinds: Mapping[str, Any] | None = None
-    separator: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", read_path(self.path))
