@@ -196,7 +196,6 @@ def run(
                 seen=step,
                 look_ahead=scout.look_ahead,
                 ridge=ridge,
-                variance=float(gram.diagonal[step]),
                 read=scout.read,
             )
             arms[step], _ = pick_arm(moment, method.explorer, burn_in)

@@ -42,8 +42,8 @@ class Moment:
         contexts, shape (m, d).
     ridge
         The regularisation: the variance of the noise.
-    variance
-        The variance of an arm's expected reward at the context before any reward was told.
+    shares
+        Whether a reward of one arm says something about the others.
     read
         Returns contexts as users write them as those that ``look_ahead`` takes.
     """
@@ -55,7 +55,7 @@ class Moment:
     seen: int = 0
     look_ahead: Callable[[IntArray | FloatArray], LookAhead] = _cannot_look_ahead
     ridge: float = 0.0
-    variance: float = 0.0
+    shares: bool = False
     read: Callable[[Any], FloatArray] = as_numbers
 
     @cached_property
@@ -82,8 +82,8 @@ class Pool:
         Given reference contexts, returns all arms' means there.
     ridge
         The regularisation: the variance of the noise.
-    variance
-        The variance of an arm's expected reward at every context before any reward was told.
+    shares
+        Whether a reward of one arm says something about the others.
     rng
         The one source of randomness.
     read
@@ -95,8 +95,8 @@ class Pool:
     moves: Callable[[int, FloatArray], FloatArray]
     means: Callable[[FloatArray], FloatArray]
     ridge: float
-    variance: FloatArray
     rng: np.random.Generator
+    shares: bool = False
     read: Callable[[Any], FloatArray] = as_numbers
 
     def __len__(self) -> int:

@@ -52,7 +52,7 @@ class View:
             seen=len(self.model),
             look_ahead=lambda reference: self._look_ahead(context, reference),
             ridge=self.model.ridge,
-            variance=float(self.model.kernel.diagonal(context[None])[0]),
+            shares=self.model.shares,
             read=self.read,
         )
 
@@ -65,7 +65,7 @@ class View:
             moves=lambda arm, points: self._moves(contexts, arm, points),
             means=lambda points: model.posterior(points, active, waiting).mean,
             ridge=model.ridge,
-            variance=model.kernel.diagonal(contexts),
+            shares=model.shares,
             rng=self.rng,
             read=self.read,
         )
