@@ -23,6 +23,7 @@ from contextgap.cli.terminal import complaints, noting_warnings, out, print_json
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.methods import METHODS
+from contextgap.models import POINTS
 from contextgap.problems.sheet import read_sheet
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
@@ -65,6 +66,10 @@ def learn_command(
     tolerance: Annotated[
         float | None, typer.Option(help="The largest regret bound that the safe arm is not for.")
     ] = None,
+    points: Annotated[
+        int,
+        typer.Option(help="Support points where trials are many; 0 for exact beliefs.", min=0),
+    ] = POINTS,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
     json: Json = False,
 ) -> None:
@@ -85,7 +90,7 @@ def learn_command(
         chances = None if propensity is None else sheet.numbers([propensity])[:, 0]
         try:
             how = _settings(table, given, missing, bandwidth, ridge)
-            how |= {"width": PosteriorWidth(scale), "seed": seed}
+            how |= {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
             how |= {"reward": "minimize"} if minimize else {}
             learner = Learner(labels, method=method, **how)
             with noting_warnings():

@@ -172,6 +172,8 @@ def observed_contexts(rule: DecisionRule) -> FloatArray:
     """Return the observed contexts of all arms, shape (n, d)."""
     if rule.shared is not None:
         return rule.shared.support
+    if rule.common:
+        return rule.arms[0].support
     return np.concatenate([arm.support for arm in rule.arms])
 
 

@@ -35,12 +35,23 @@ from contextgap.kernels.categories import check_categories
 from contextgap.learner.features import read_features
 from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes, read_told_eligible
-from contextgap.learner.settings import read_settings
+from contextgap.learner.settings import read_points, read_settings
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.storage import read_learner, write_learner
 from contextgap.learner.view import View
 from contextgap.methods import Method, read_method
-from contextgap.models import Eligible, Follower, Model, new_model, refitted_model
+from contextgap.models import (
+    MOST_REPLAYED,
+    POINTS,
+    Eligible,
+    Follower,
+    Model,
+    Observations,
+    grown_model,
+    larger_model,
+    new_model,
+    refitted_model,
+)
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.ranking import Ranked
@@ -105,6 +116,13 @@ class Learner:
     reward
         ``"minimize"`` if what is told are costs, times or errors, to be kept low: what is believed
         is then said of them too, with their own sign. ``"maximize"`` by default.
+    points
+        Support points that take the place of observations when there are many: at most so many, for
+        all arms together. A step then takes the same time however many rewards were told, and
+        beliefs are close approximations, without a guarantee. It happens when an arm has twice as
+        many observations as this, or earlier where few points explain all contexts. None keeps
+        exact beliefs for ever, at the price of memory and time in the square of the number of
+        observations. Arms that share, and rules that look back over all steps, stay exact.
 
     Examples
     --------
@@ -133,6 +151,7 @@ class Learner:
         features: Any = None,
         columns: Columns | Mapping[str, Any] | None = None,
         reward: str = "maximize",
+        points: int | None = POINTS,
     ) -> None:
         labels = read_labels(arms)
         self._features = read_features(features, labels)
@@ -146,6 +165,7 @@ class Learner:
         self._model = new_model(
             start.kernel, start.ridge, len(labels), self._signed(start.prior_mean), start.alike
         )
+        self._points = read_points(points, self._rules.method.recommender)
         self._alone = start.alone
         check_history(self._rules.method.recommender, self._model)
         self._followed: Follower | None = None
@@ -223,7 +243,10 @@ class Learner:
 
     @property
     def information_gain(self) -> dict[Label, float]:
-        """½ ln det(I + K/ridge) of each arm: how much has been learnt about it."""
+        """½ ln det(I + K/ridge) of each arm: how much has been learnt about it.
+
+        An upper bound on it where observations are represented by support points.
+        """
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
 
@@ -373,12 +396,15 @@ class Learner:
         learner
             The learner itself.
         """
-        count = len(self._model)
+        return self._tune(self._model.observed, criterion)
+
+    def _tune(self, log: Observations, criterion: str = "evidence") -> Self:
+        count = len(log)
         if count < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
         kernel = self.kernel if self._kernel_given else None
         found, self._tuning = learn(
-            *self._model.observed.by_arm(),
+            *log.by_arm(),
             kernel,
             criterion,
             alone=self._alone,
@@ -386,7 +412,7 @@ class Learner:
             layout=self._schema.layout,
         )
         self._model = refitted_model(
-            self._model, found.kernel, found.ridge, found.prior_mean, found.alike
+            log, found.kernel, found.ridge, found.prior_mean, found.alike, self._points
         )
         self._rules = replace(self._rules, hindsight=True)
         while self._next_tune is not None and self._next_tune <= count:
@@ -477,6 +503,7 @@ class Learner:
         *,
         fallback: Label | None = None,
         tolerance: float | None = None,
+        points: int | None = None,
     ) -> Policy:
         """Return the current decision rule; the learner may continue to learn.
 
@@ -489,10 +516,18 @@ class Learner:
             contexts outside what was seen; ``Policy.with_fallback`` says what that means.
         tolerance
             The largest bound with which the recommended arm is answered; None for any.
+        points
+            Where observations are represented by support points, the policy may have so many of
+            them, such as 2048. All observations are then gone through once more, if that brings the
+            policy closer to exact beliefs.
         """
         if card is not None:
             checks.instance("card", card, Card, "learner.score()")
-        return self._policy(self._model.snapshot(), card, fallback, tolerance)
+        if points is None:
+            model = self._model.snapshot()
+        else:
+            model = larger_model(self._model, checks.whole("points", points, least=1))
+        return self._policy(model, card, fallback, tolerance)
 
     @in_turn
     def settled(self, rule: StoppingRule) -> float:
@@ -619,17 +654,30 @@ class Learner:
             self._pending.answered(context, int(place))
             for context, place in zip(rows, places, strict=True)
         ]
-        if len(values) == 1:
-            self._model.observe(rows[0], int(places[0]), float(values[0]))
-        else:
-            self._model.observe_many(rows, np.asarray(places), values)
         sets = asked_among if eligible is None else eligible
-        self._model.observed.note_eligible(len(self._model) - len(values), sets)
-        if self._next_tune is not None:
-            # However few, rewards that come in bulk may be all there will ever be.
-            at_once = len(values) > 1 and not (self._kernel_given or self._rules.hindsight)
-            if at_once or len(self._model) >= self._next_tune:
-                self.tune()
+        told, count = (rows, np.asarray(places), values), len(self._model)
+        if self._is_time_to_tune(len(values)):
+            # The model is about to be replaced: only the log needs to grow.
+            log = self._model.observed.snapshot()
+            log.extend(*told)
+            log.note_eligible(count, sets)
+            self._tune(log)
+        else:
+            self._model = grown_model(self._model, *told, self._points)
+            self._model.observed.note_eligible(count, sets)
+
+    def _is_time_to_tune(self, new: int) -> bool:
+        """Return whether scales are to be learnt with so many new rewards.
+
+        A single reward does not have a very long log gone through once more: by then, scales are
+        known.
+        """
+        count = len(self._model) + new
+        if self._next_tune is None or (new == 1 and count > MOST_REPLAYED):
+            return False
+        # However few, rewards that come in bulk may be all there will ever be.
+        at_once = new > 1 and not (self._kernel_given or self._rules.hindsight)
+        return at_once or count >= self._next_tune
 
     def _state(self) -> tuple[Any, ...]:
         """What ``_restore`` needs to undo a call that an interrupt or an error left unfinished."""
