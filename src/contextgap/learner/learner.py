@@ -16,7 +16,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Columns
 from contextgap.base.columns.doubts import warn_of_doubts
-from contextgap.base.contexts import Intake, read_columns, row_of
+from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, check_label, label_array, read_labels
 from contextgap.base.seeds import random_sources, seed_after
@@ -25,8 +25,8 @@ from contextgap.belief import Decision
 from contextgap.explorers import (
     Explorer,
     Moment,
+    ReferenceReader,
     any_context,
-    check_no_references,
     choose_context,
     explore,
 )
@@ -83,7 +83,7 @@ class Learner:
     method
         A name from ``METHODS``, a ``Method``, an explorer alone (deployed by the highest mean), or
         one of your own as ``"package.module:name"``; ``"auto"`` for the best that we know, which is
-        ``"noise-aware-gap"``.
+        ``"gain-or-gap"``.
     width
         How standard deviations become confidence intervals. By default the half width is one
         standard deviation with a given kernel, as in the paper, and two with a learnt one.
@@ -169,6 +169,7 @@ class Learner:
         self._alone = start.alone
         check_history(self._rules.method.recommender, self._model)
         self._followed: Follower | None = None
+        self._references = ReferenceReader()
         self._kernel_given, self._next_tune = kernel is not None, start.first_tune
         self._tuning: Tuning | None = None
         self._labels = labels
@@ -297,7 +298,7 @@ class Learner:
         state, picks = self._state(), []
         try:
             for row, context in enumerate(intake.rows):
-                view = self._view(eligible, row)
+                view = self._view(intake.schema, eligible, row)
                 pick, _ = self._pick(view.moment(context))
                 picks.append(view.active[pick])
                 self._pending.add(context, picks[-1], None if eligible is None else view.active)
@@ -433,7 +434,7 @@ class Learner:
         if not intake.single:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
         eligible = self._eligible(arms, 1, True)
-        view = self._view(eligible)
+        view = self._view(intake.schema, eligible)
         moment = view.moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
         pick, reason = self._pick(moment)
@@ -541,23 +542,23 @@ class Learner:
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
-        reference = self._read(rule.contexts_for(self._schema)).rows
+        reference, eligible = rule.contexts_for(self._schema), rule.eligible(self.arms)
         watch = self._watches.get(rule)
         # Levels of categories that were unknown when the rule was first asked for may be known now.
         same = watch is not None and np.array_equal(watch.contexts, reference)
         if watch is None or watch.model is not self._model or not same:
             watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
             self._watches[rule] = watch
-        burn_in_end = self._rules.burn_in * len(self._active)
         seed = seed_after(self._policy_seed, len(self._model))
-        return rule.settled(watch.bound(self._active, burn_in_end, seed))
+        bound = watch.bound(self._active, self._rules.burn_in, seed, eligible)
+        return rule.settled(bound)
 
     @in_turn
     def done(self, rule: StoppingRule) -> bool:
         """Return whether exploring may stop.
 
-        Every arm must have had its burn-in, and the rule's share of reference contexts a
-        certificate within its tolerance.
+        Every arm that is eligible at a reference context must have had its burn-in, and the rule's
+        share of reference contexts a certificate within its tolerance.
         The answer may change back when scales are learnt anew, as ``settled`` may fall.
 
         Parameters
@@ -566,7 +567,9 @@ class Learner:
             What is wanted.
         """
         enough = self.settled(rule) >= rule.share
-        return enough and min(map(self._model.observed.count, self._active)) >= self._rules.burn_in
+        eligible, used = rule.eligible(self.arms), np.array(self._active)
+        used = used if eligible is None else used[eligible.any(axis=0)]
+        return enough and min(map(self._model.observed.count, used)) >= self._rules.burn_in
 
     @in_turn
     def add_arm(self, label: Label, features: Any = None) -> None:
@@ -643,13 +646,16 @@ class Learner:
         values: FloatArray,
         eligible: list[Eligible] | None,
     ) -> None:
-        self._schema = intake.schema
+        self._schema, renaming = intake.schema.telling(intake.rows)
+        rows = intake.rows if renaming is None else renaming(intake.rows)
+        if renaming is not None:
+            self._pending = self._pending.changed(renaming)
         asked_among = [
             self._pending.answered(context, int(place))
-            for context, place in zip(intake.rows, places, strict=True)
+            for context, place in zip(rows, places, strict=True)
         ]
         sets = asked_among if eligible is None else eligible
-        told, count = (intake.rows, np.asarray(places), values), len(self._model)
+        told, count = (rows, np.asarray(places), values), len(self._model)
         if self._is_time_to_tune(len(values)):
             # The model is about to be replaced: only the log needs to grow.
             log = self._model.observed.snapshot()
@@ -690,8 +696,8 @@ class Learner:
             self.kernel.check_dimension(intake.rows.shape[1])
             if self._kernel_given and intake.schema.layout is not None:
                 check_categories(self.kernel, intake.schema.layout.categories)
-            if intake.schema.table is not None:
-                check_no_references(self._rules.method.explorer)
+            if (given := self._rules.method.explorer.given_contexts) is not None:
+                self._references(given, intake.schema)
         return intake
 
     def _signed(self, prior_mean: float | str) -> float | str:
@@ -717,7 +723,7 @@ class Learner:
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
         eligible = self._eligible(arms, 1, True)
-        view = self._view(eligible)
+        view = self._view(intake.schema, eligible)
         chosen = view.pool(intake.rows)
         burning_in = min(view.pulls()) < self._rules.burn_in
         explorer = self._rules.method.explorer
@@ -731,9 +737,16 @@ class Learner:
     def _eligible(self, arms: Any, rows: int, single: bool) -> Mask | None:
         return read_eligible(arms, self.arms, rows, single=single)
 
-    def _view(self, eligible: Mask | None = None, row: int = 0) -> View:
-        width = self._rules.width
-        view = View(self._model, self._pending, self._active, width, self._rng, self._follower)
+    def _view(self, schema: ContextSchema, eligible: Mask | None = None, row: int = 0) -> View:
+        view = View(
+            model=self._model,
+            pending=self._pending,
+            active=self._active,
+            width=self._rules.width,
+            rng=self._rng,
+            follower=self._follower,
+            read=lambda given: self._references(given, schema),
+        )
         return view if eligible is None else view.among(eligible[row])
 
     def _follower(self) -> Follower:
@@ -756,7 +769,7 @@ class Learner:
             labels=self._labels,
             active=self._active,
             rules=self._rules,
-            schema=self._schema,
+            schema=self._schema.told_only(),
             seed=seed_after(self._policy_seed, len(self._model)),
             card=card,
         )
