@@ -242,7 +242,7 @@ def test_followed_references_stopping_and_pools():
 def _moment_without_a_follower(subject, context):
     from contextgap.models.base import PlainFollower
 
-    view = subject._view()
+    view = subject._view(subject._schema)
     view.follower = lambda: PlainFollower(subject._model)
     return view.moment(context)
 
