@@ -138,6 +138,12 @@ class Campaign:
     def __repr__(self) -> str:
         return f"Campaign({self._name!r}, {self._session.store.database.url!r})"
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Close all connections to the database."""
         self._session.store.database.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,7 @@ class Database:
             if not path.parent.is_dir():
                 raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
         self._engine = _sqlite(self.url) if self.is_file else _postgresql(self.url)
+        weakref.finalize(self, _close, self._engine, self._process)
 
     @property
     def exists(self) -> bool:
@@ -73,6 +75,12 @@ class Database:
             self._engine.dispose(close=False)
             self._process = os.getpid()
         return self._engine
+
+
+def _close(engine: Engine, process: int) -> None:
+    """Close the connections of a database that is no longer used, but not those of a parent."""
+    if process == os.getpid():
+        engine.dispose()
 
 
 def _read_url(database: str | os.PathLike[str]) -> URL:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from contextgap.campaign import clock
 from contextgap.campaign.payloads import as_json
 
 NOTHING = ""
@@ -32,7 +32,7 @@ class Event:
         cls, number: int, before: str, kind: str, key: str | None, request: Any, result: Any
     ) -> Event:
         """Return the event that comes after a log with the hash ``before``."""
-        parts = (number, now(), kind, key, as_json(request), as_json(result))
+        parts = (number, clock.now(), kind, key, as_json(request), as_json(result))
         return cls(*parts, hash=_hash(before, *parts))
 
     def follows(self, before: str) -> bool:
@@ -53,8 +53,3 @@ class Event:
 
 def _hash(before: str, *parts: Any) -> str:
     return hashlib.sha256(f"{before}\n{as_json(parts)}".encode()).hexdigest()
-
-
-def now() -> str:
-    """Return the time in UTC as text that sorts as times do."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.eligible import read_eligible
 from contextgap.base.labels import Label, encode_label
+from contextgap.campaign import clock
 from contextgap.campaign.events import Event
 from contextgap.campaign.payloads import (
     as_json,
@@ -71,11 +72,7 @@ def until(lease: float | str | None) -> str | None:
     """Return when a lease that begins now runs out; None for never."""
     if lease is None or isinstance(lease, str):
         return None
-    try:
-        end = datetime.now(UTC) + timedelta(seconds=lease)
-    except OverflowError:
-        return None
-    return end.isoformat(timespec="microseconds")
+    return clock.after(lease)
 
 
 def read_ask(contexts: Any, pool: Any, key: Any, lease: Any) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from contextgap.campaign import clock
 from contextgap.campaign.errors import ConflictError
-from contextgap.campaign.events import Event, now
+from contextgap.campaign.events import Event
 from contextgap.campaign.replay import Changes, Replay, changes_in, to_bytes
 from contextgap.campaign.store import Store
 from contextgap.campaign.trial import Pick
@@ -82,11 +83,11 @@ class Session:
 
     def _is_due(self) -> bool:
         due = self.replay.next_due
-        return due is not None and due <= now()
+        return due is not None and due <= clock.now()
 
     def _expire(self, connection: Connection) -> None:
         """Add an event for every lease that has run out."""
-        for number in self.store.due(connection, now()):
+        for number in self.store.due(connection, clock.now()):
             self.append(connection, "expire", {"trial": number}, {})
             self.store.change_trial(connection, number, state="expired")
         self.replay.next_due = self.store.next_due(connection)
