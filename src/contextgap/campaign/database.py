@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
+import sqlite3
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -131,7 +134,33 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("contextgap_writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if connection.get_execution_options().get("contextgap_writes"):
+            _begin_writing(connection.connection.driver_connection)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _begin_writing(connection: Any) -> None:
+    """Begin a transaction as soon as no other process writes.
+
+    SQLite itself would sleep up to a tenth of a second between looks, while nobody writes.
+    """
+    deadline = time.monotonic() + WAIT
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                if time.monotonic() > deadline:
+                    raise TimeoutError(
+                        f"the database was written to by another process for {WAIT:g} s"
+                    ) from None
+            time.sleep(random.uniform(0.0005, 0.003))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={int(1000 * WAIT)}")
