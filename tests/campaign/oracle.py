@@ -80,4 +80,4 @@ def check(campaign) -> None:
         assert to_bytes(alone.learner) == wanted
         for kept in store.files(connection, "snapshot"):
             whole = campaign._session.rebuilt(connection, kept, from_log=True)
-            assert store.read_file(connection, "snapshot", kept) == to_bytes(whole.learner)
+            assert store.read_file(connection, "snapshot", kept).read() == to_bytes(whole.learner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,10 @@ def ask(
     known = session.known(connection, key, "ask", request)
     if known is not None:
         return _trials(session, connection, known.came_of_it["trials"])
-    result = requests.pick(session.replay.learner, request, pool)
+    start, learner = time.perf_counter(), session.replay.learner
+    result = requests.pick(learner, request, pool)
+    # A tell uses what was computed for its arm; a replay of that tell has to compute it.
+    session.replay.seconds += (time.perf_counter() - start) / len(learner.arms)
     result["trials"] = _new_numbers(session, connection, len(result["arms"]))
     result["until"] = requests.until(request["lease"] or lease)
     event = session.append(connection, "ask", request, result, key)

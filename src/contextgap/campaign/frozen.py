@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -149,7 +148,7 @@ def rebuild(session: Session, connection: Connection, event: Event) -> Policy:
 
 def load(session: Session, connection: Connection, event: Event) -> Policy:
     """Return the policy that a freeze event froze, from its file."""
-    return Policy.load(io.BytesIO(session.store.read_file(connection, "policy", event.number)))
+    return Policy.load(session.store.read_file(connection, "policy", event.number))
 
 
 def _how(event: Event) -> tuple[Label | None, float | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from contextgap.campaign.trial import Pick
 from contextgap.learner import Learner
 
 _SECONDS = 0.25  # that replaying the events since the last snapshot may take, and longer where ...
-_OF_WRITING = 0.5  # ... that is less than this share of the time that writing a snapshot takes
+_OF_WRITING = 0.25  # ... that is less than this share of the time that writing a snapshot takes
 _MOST = 1000  # events between snapshots
 _BEHIND = 256  # events, from which on loading a snapshot is worth a look
 
@@ -189,7 +188,7 @@ class Session:
         return self.store.files(connection, "snapshot")
 
     def _loaded(self, connection: Connection, number: int) -> Replay:
-        learner = Learner.load(io.BytesIO(self.store.read_file(connection, "snapshot", number)))
+        learner = Learner.load(self.store.read_file(connection, "snapshot", number))
         (event,) = self.store.events(connection, number - 1, number)
         return Replay(self._find, learner, number, event.hash)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -12,12 +12,13 @@ from sqlalchemy.exc import IntegrityError
 from contextgap.campaign.database import Database
 from contextgap.campaign.errors import ConflictError, NotFoundError
 from contextgap.campaign.events import Event
+from contextgap.campaign.parts import joined
 from contextgap.campaign.tables import CAMPAIGNS, EVENTS, FILES, TRIALS
 
 FORMAT = 1
 """The format of the log and the tables that this release writes."""
 
-_PART = 2**23  # bytes
+_PART = 2**20  # bytes; from larger parts, reading is slower
 _EVENT = (EVENTS.c.number, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.key, EVENTS.c.request)
 _EVENT_COLUMNS = (*_EVENT, EVENTS.c.result, EVENTS.c.hash)
 
@@ -158,15 +159,15 @@ class Store:
         )
         return list(connection.execute(statement).scalars())
 
-    def read_file(self, connection: Connection, kind: str, number: int) -> bytes:
-        """Return the content of a file."""
+    def read_file(self, connection: Connection, kind: str, number: int) -> IO[bytes]:
+        """Return a file, to be read from."""
         statement = (
             select(FILES.c.bytes)
             .where(FILES.c.campaign == self.campaign)
             .where(FILES.c.kind == kind, FILES.c.number == number)
             .order_by(FILES.c.part)
         )
-        return b"".join(connection.execute(statement).scalars())
+        return joined(list(connection.execute(statement).scalars()))
 
     def write_file(self, connection: Connection, kind: str, number: int, content: bytes) -> None:
         """Add a file, in parts."""
