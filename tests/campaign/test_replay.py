@@ -147,6 +147,10 @@ def test_a_write_that_fails_changes_nothing(local, contexts, monkeypatch):
         for call in (lambda: campaign.ask(contexts[5]), lambda: campaign.retract(1, "typo")):
             with pytest.raises(OSError, match="disk is full"):
                 call()
+    with monkeypatch.context() as patch:
+        patch.setattr(campaign._session.store, "last_trial", fail)  # after the pick was made
+        with pytest.raises(OSError, match="disk is full"):
+            campaign.ask(contexts[5])
     assert campaign.status() == before
     check(campaign)
     tell_some(campaign, contexts[5:8])

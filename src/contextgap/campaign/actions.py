@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from contextgap.campaign import requests
 from contextgap.campaign.errors import ConflictError
 from contextgap.campaign.payloads import rows_of
+from contextgap.campaign.replay import Replay
 from contextgap.campaign.session import Session
 from contextgap.campaign.trial import Trial, read_trial
 
@@ -27,16 +28,26 @@ def ask(
     known = session.known(connection, key, "ask", request)
     if known is not None:
         return _trials(session, connection, known.came_of_it["trials"])
-    start, learner = time.perf_counter(), session.replay.learner
-    result = requests.pick(learner, request, pool)
-    # A tell uses what was computed for its arm; a replay of that tell has to compute it.
-    session.replay.seconds += (time.perf_counter() - start) / len(learner.arms)
+    result = _pick(session.replay, request, pool)
     result["trials"] = _new_numbers(session, connection, len(result["arms"]))
     result["until"] = requests.until(request["lease"] or lease)
     event = session.append(connection, "ask", request, result, key)
     rows = requests.asked_rows(event)
     session.store.add_trials(connection, rows)
     return [read_trial(row) for row in rows]
+
+
+def _pick(replay: Replay, request: dict[str, Any], pool: Any) -> dict[str, Any]:
+    """Have the learner pick; until the event is in the log, the learner is ahead of it."""
+    start, replay.sound = time.perf_counter(), False
+    try:
+        result = requests.pick(replay.learner, request, pool)
+    except (TypeError, ValueError):
+        replay.sound = True  # the learner refused, and is as it was
+        raise
+    # A tell uses what was computed for its arm; a replay of that tell has to compute it.
+    replay.seconds += (time.perf_counter() - start) / len(replay.learner.arms)
+    return result
 
 
 def tell(
@@ -146,5 +157,6 @@ def _new_numbers(session: Session, connection: Connection, count: int) -> list[i
 
 
 def _trials(session: Session, connection: Connection, numbers: Sequence[int]) -> list[Trial]:
-    rows = session.store.trials(connection, numbers=numbers)
-    return [read_trial(row) for row in rows]  # in order of their numbers, as they were made
+    """Return trials that were made at once, and so have numbers that follow each other."""
+    rows = session.store.trials(connection, between=(numbers[0], numbers[-1]))
+    return [read_trial(row) for row in rows]

@@ -408,6 +408,8 @@ class Campaign:
         """
         requests.check_name("name", name)
         requests.check_key(key)
+        if tolerance is not None:
+            tolerance = checks.real("tolerance", tolerance)
         safe = None if fallback is None else {"arm": encode_label(fallback)}
         request = {"name": name, "fallback": safe, "tolerance": tolerance}
         with self._session.reading() as connection:

@@ -113,14 +113,17 @@ class Store:
         connection: Connection,
         states: Sequence[str] | None = None,
         numbers: Sequence[int] | None = None,
+        between: tuple[int, int] | None = None,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the rows of trials, all or those in some states or with some numbers."""
+        """Return the rows of trials: all, those in some states, or with these numbers."""
         statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign)
         if states is not None:
             statement = statement.where(TRIALS.c.state.in_(states))
         if numbers is not None:
             statement = statement.where(TRIALS.c.id.in_(numbers))
+        if between is not None:
+            statement = statement.where(TRIALS.c.id.between(*between))
         statement = statement.order_by(TRIALS.c.id).limit(most)
         return [dict(row) for row in connection.execute(statement).mappings()]
 
