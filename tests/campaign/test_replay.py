@@ -126,6 +126,19 @@ def test_snapshots_are_taken_and_thinned_out(local, contexts, monkeypatch):
     check(local.open())
 
 
+def test_a_process_that_ends_leaves_a_snapshot(place, contexts, monkeypatch):
+    monkeypatch.setattr(session, "_AT_THE_END", 0.0)
+    with place.create() as campaign:
+        tell_some(campaign, contexts[:6])
+    again = place.open()
+    with again._session.store.reading() as connection:
+        (kept,) = again._session.store.files(connection, "snapshot")
+    assert kept == again.status().events
+    again.close()  # there is nothing to add
+    again.ask(contexts[6])  # and it may go on
+    check(again)
+
+
 def test_a_process_that_was_away_loads_a_snapshot(local, contexts, monkeypatch):
     monkeypatch.setattr(session, "_MOST", 20)
     monkeypatch.setattr(session, "_BEHIND", 30)

@@ -45,6 +45,7 @@ def write(
     version: int = 1,
 ) -> None:
     """Write a container; if writing is interrupted, an older file at ``path`` stays intact."""
+    _check_file(path)
     text = json.dumps({"format": FORMAT, "version": version, "kind": kind, **header}, indent=1)
     with _opened(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as container:
         container.writestr(zipfile.ZipInfo("header.json"), text)
@@ -52,6 +53,11 @@ def write(
             member_info = zipfile.ZipInfo(f"{name}.npy")
             with container.open(member_info, "w", force_zip64=True) as member:
                 npy.write_array(member, array, allow_pickle=False)
+
+
+def _check_file(path: Any) -> None:
+    if not isinstance(path, str | os.PathLike) and not hasattr(path, "seek"):
+        raise TypeError(f"path must be a path, or a binary file that is open, got {path!r}")
 
 
 @contextmanager
@@ -73,6 +79,7 @@ def _size(path: File) -> int:
 
 def read(path: File, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return header and arrays of a container, or raise ``FileFormatError`` with the reason."""
+    _check_file(path)
     path = os.fspath(path) if isinstance(path, os.PathLike) else path
     try:
         size = _size(path)

@@ -39,14 +39,14 @@ def ask(
 
 def _pick(replay: Replay, request: dict[str, Any], pool: Any) -> dict[str, Any]:
     """Have the learner pick; until the event is in the log, the learner is ahead of it."""
-    start, replay.sound = time.perf_counter(), False
+    start, replay.sound = time.thread_time(), False
     try:
         result = requests.pick(replay.learner, request, pool)
     except (TypeError, ValueError):
         replay.sound = True  # the learner refused, and is as it was
         raise
     # A tell uses what was computed for its arm; a replay of that tell has to compute it.
-    replay.seconds += (time.perf_counter() - start) / len(replay.learner.arms)
+    replay.seconds += (time.thread_time() - start) / len(replay.learner.arms)
     return result
 
 

@@ -144,9 +144,10 @@ class Campaign:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @in_turn
     def close(self) -> None:
-        """Close all connections to the database."""
-        self._session.store.database.close()
+        """Close all connections to the database; what takes long to replay is saved before."""
+        self._session.close()
 
     @property
     def name(self) -> str:

@@ -96,7 +96,7 @@ class Replay:
                 f"event {event.number} is a {event.kind!r}, unknown to this release: use the "
                 "contextgap release that wrote it"
             )
-        start, self.sound = time.perf_counter(), False
+        start, self.sound = time.thread_time(), False
         if not (live and event.kind == "ask"):
             with warnings.catch_warnings():
                 if not live:
@@ -110,7 +110,7 @@ class Replay:
         elif event.kind == "tell":  # about a trial that will not be asked for again
             self._picks.pop(event.requested["trial"], None)
         self.number, self.hash, self.sound = event.number, event.hash, True
-        self.seconds += time.perf_counter() - start
+        self.seconds += time.thread_time() - start
         self.since_snapshot += 1
 
     def _create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:

@@ -17,8 +17,10 @@ from contextgap.campaign.store import Store
 from contextgap.campaign.trial import Pick
 from contextgap.learner import Learner
 
+# Seconds of work, not of waiting: snapshots must not get rarer where others keep the machine busy.
 _SECONDS = 0.25  # that replaying the events since the last snapshot may take, and longer where ...
-_OF_WRITING = 0.25  # ... that is less than this share of the time that writing a snapshot takes
+_OF_WRITING = 0.5  # ... that is less than this share of what writing a snapshot takes
+_AT_THE_END = 0.05  # seconds of replaying for which a process leaves a snapshot when it ends
 _MOST = 1000  # events between snapshots
 _BEHIND = 256  # events, from which on loading a snapshot is worth a look
 
@@ -90,6 +92,13 @@ class Session:
             self.append(connection, "expire", {"trial": number}, {})
             self.store.change_trial(connection, number, state="expired")
         self.replay.next_due = self.store.next_due(connection)
+
+    def close(self) -> None:
+        """Leave a snapshot for those who open the campaign next, and close all connections."""
+        if self._replay is not None and self._replay.seconds > _AT_THE_END:
+            with self._alone() as connection:
+                self._take_snapshot(connection, _AT_THE_END)
+        self.store.database.close()
 
     def known(
         self, connection: Connection, key: str | None, kind: str, request: dict[str, Any]
@@ -192,9 +201,11 @@ class Session:
         (event,) = self.store.events(connection, number - 1, number)
         return Replay(self._find, learner, number, event.hash)
 
-    def _take_snapshot(self, connection: Connection) -> None:
+    def _take_snapshot(self, connection: Connection, patience: float | None = None) -> None:
+        """Write a snapshot if replaying the events since the last one takes long."""
         replay = self.replay
-        patience = max(_SECONDS, _OF_WRITING * self._writing)
+        if patience is None:
+            patience = max(_SECONDS, _OF_WRITING * self._writing)
         if replay.seconds < patience and replay.since_snapshot < _MOST:
             return
         newest = self._newest(connection)
@@ -205,14 +216,14 @@ class Session:
             self._write_snapshot(connection)
 
     def _write_snapshot(self, connection: Connection) -> None:
-        start, replay = time.perf_counter(), self.replay
+        start, replay = time.thread_time(), self.replay
         taken = self._snapshots(connection)
         if replay.number not in taken:
             content = to_bytes(replay.learner)
             self.store.write_file(connection, "snapshot", replay.number, content)
             self.store.remove_files(connection, "snapshot", _surplus([*taken, replay.number]))
         replay.seconds, replay.since_snapshot = 0.0, 0
-        self._writing = time.perf_counter() - start
+        self._writing = time.thread_time() - start
 
     def _find(self, trial: int) -> Pick:
         if self._connection is None:
