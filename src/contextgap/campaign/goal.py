@@ -25,10 +25,9 @@ def encode_goal(goal: StoppingRule | None) -> dict[str, Any] | None:
     """Return a stopping rule as plain values."""
     if goal is None:
         return None
-    names = getattr(goal, "columns", None)
-    reference = encode_contexts(goal.reference, called="reference")
-    if names is not None and "columns" not in reference["table"]:
-        reference["table"]["columns"] = list(names)
+    if goal.arms is not None:
+        raise ValueError("goal must be about all arms, which may come and go; leave out its arms")
+    reference = encode_contexts(goal.given, called="reference")
     return {"tolerance": goal.tolerance, "share": goal.share, "reference": reference}
 
 

@@ -62,5 +62,5 @@ def certificates(learner: Learner, rule: StoppingRule) -> FloatArray:
 
     They are those of ``Learner.settled``, computed at once instead of from reward to reward.
     """
-    reference = learner._read(rule.contexts_for(learner._schema))
-    return learner._policy(learner._model).certificate(Encoded(*reference[::2])).bound
+    reference = Encoded(rule.contexts_for(learner._schema), learner._schema)
+    return learner._policy(learner._model).certificate(reference).bound
