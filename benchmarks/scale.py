@@ -84,7 +84,9 @@ class Flight:
         return self._rewards[[places[row.tobytes()] for row in contexts]]
 
 
-def learner(problem: Smooth | Sines | Flight, points: int | None, method: str) -> cg.Learner:
+def learner(
+    problem: Smooth | Sines | Flight, points: int | None, method: str = "contextual-gap"
+) -> cg.Learner:
     return cg.Learner(
         problem.arms,
         kernel=problem.kernel,
@@ -107,7 +109,7 @@ def regrets(
     rng = np.random.default_rng(seed)
     new = problem.contexts(rng, 2000)
     truth = problem.expected(new)
-    subject, found, done = learner(problem, points, "auto"), [], 0
+    subject, found, done = learner(problem, points), [], 0
     for stop in stops:
         contexts = problem.contexts(rng, stop - done)
         heard = problem.expected(contexts) + problem.noise * rng.normal(
@@ -156,12 +158,12 @@ def logged(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return contexts, arms, rewards + problem.noise * rng.normal(size=count), problem
 
 
-def steps(few: int, many: int, turns: int) -> None:
+def steps(few: int, many: int, turns: int, method: str = "contextual-gap") -> None:
     """Print the time of ask + tell, which must not depend on how much was told."""
     subjects = {}
     for count in (few, many):
         contexts, arms, rewards, problem = logged(count)
-        subjects[count] = learner(problem, 512, "auto").fit(contexts, arms, rewards)
+        subjects[count] = learner(problem, 512, method).fit(contexts, arms, rewards)
     rng, pauses = np.random.default_rng(1), []
     times: dict[int, list[float]] = {count: [] for count in subjects}
     # Turns of many steps, since folding 64 rows at once is a part of a step; their median, and the
@@ -178,7 +180,7 @@ def steps(few: int, many: int, turns: int) -> None:
             times[count].append((time.process_time() - start) / len(contexts))
     mean = {count: float(np.median(each)) for count, each in times.items()}
     for count, seconds in mean.items():
-        what = f"ask + tell, 6 arms, m = 512, {count} observations"
+        what = f"ask + tell, {method}, 6 arms, m = 512, {count} observations"
         print(row(what, seconds * 1e3, "ms", "<= 1", seconds <= 1e-3))
     ratio = mean[many] / mean[few]
     print(row(f"  {many} observations over {few}", ratio, "x", "<= 1.2", ratio <= 1.2))
@@ -261,6 +263,7 @@ def updates(count: int) -> None:
 
 PARTS: dict[str, Callable[[], None]] = {
     "steps": partial(steps, 20_000, 1_000_000, 25),
+    "default": partial(steps, 20_000, 100_000, 25, "auto"),
     "deviations": deviations,
     "updates": partial(updates, 1_000_000),
     "load": partial(load, 1_000_000),

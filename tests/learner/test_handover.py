@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
+from contextgap.explorers import KnowledgeGradient
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import learner as learner_room
 from contextgap.models import BoundedModel, ExactModel, Posterior
@@ -323,3 +324,16 @@ def test_asking_never_pauses():
         subject.tell(context, arm, float(np.sin(3 * context[0] + arm)))
     assert type(subject._model) is BoundedModel
     assert np.quantile(pauses, 0.99) < 0.05
+
+
+def test_a_look_ahead_without_references():
+    local = cg.Method(explorer=KnowledgeGradient(local=True), recommender=cg.HighestMean())
+    subject = bounded(300, method=local)
+    explore(subject, NEW[:80])
+    assert sum(subject.counts.values()) == 380
+    view = subject._view(subject._schema)
+    ahead = view.moment(NEW[0]).look_ahead(np.empty(0, dtype=np.intp))
+    posterior = subject._model.posterior(NEW[0], range(3))
+    np.testing.assert_allclose(ahead.mean[0], posterior.mean, rtol=1e-12)
+    moves = [subject._model.moves(NEW[:1], arm, NEW[:1])[0, 0] for arm in range(3)]
+    np.testing.assert_allclose(ahead.move[0], moves, rtol=1e-9)
