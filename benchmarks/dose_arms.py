@@ -31,7 +31,7 @@ def doses(rows: int, seed: int) -> FeaturedProblem:
     dose, in some patients faster than in others. Every seed is another drug.
     """
     rng = np.random.default_rng([seed, 3])
-    peak, harm = (smooth(rng, 3, 1, relevant=3) for _ in range(2))
+    peak, harm = (smooth(rng, 3, 1, relevant=3)[0] for _ in range(2))
     patients = rng.normal(size=(rows, 3))
     away = DOSES - 1 / (1 + np.exp(-2 * peak(patients)))
     benefit = np.exp(-0.5 * (away / 0.2) ** 2)

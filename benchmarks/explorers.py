@@ -13,7 +13,7 @@ from contextgap.explorers import Elimination, KnowledgeGradient, MaxVariance, To
 from contextgap.problems import Problem, Sinusoids
 
 METHODS = {
-    **{name: cg.METHODS[name] for name in ("noise-aware-gap", "contextual-gap")},
+    **{name: cg.METHODS[name] for name in ("gain-or-gap", "contextual-gap")},
     **{
         name: cg.Method(explorer=explorer, recommender=cg.HighestMean())
         for name, explorer in {

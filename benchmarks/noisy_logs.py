@@ -6,11 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 NEW = 2000  # contexts to be judged on
 COUNTRIES = np.array([30, 20, 15, 10, 10, 7, 5, 3]) / 100
 DEVICES = np.array([50, 30, 15, 5]) / 100
 Function = Callable[[np.ndarray], np.ndarray]
+Covariance = Callable[[np.ndarray, np.ndarray], np.ndarray]
+SLOWEST, FASTEST, LEVEL = 0.5, 1.8, 0.3  # of the smooth functions' waves; spread of their levels
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How rewards were drawn: the covariance of one arm's expected rewards, and their noise."""
+
+    covariance: Covariance
+    noise_variance: float
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,7 @@ class Log:
     new: np.ndarray
     expected: np.ndarray
     expected_logged: np.ndarray
+    drawn: Drawn | None = None
 
     @property
     def n_arms(self) -> int:
@@ -52,43 +64,70 @@ class Cell:
         return MAKERS[self.kind](rng, self)
 
 
-def smooth(rng: np.random.Generator, dimension: int, n_arms: int, relevant: int) -> Function:
-    """A sum of four sines of projections for every arm, and a level of its own."""
+def smooth(
+    rng: np.random.Generator, dimension: int, n_arms: int, relevant: int
+) -> tuple[Function, Covariance]:
+    """A sum of four sines of projections per arm, and a level; and the covariance over draws."""
     used = rng.permutation(dimension)[:relevant]
     directions = np.zeros((4 * n_arms, dimension))
     directions[:, used] = rng.normal(size=(4 * n_arms, relevant)) / np.sqrt(relevant)
-    directions *= rng.uniform(0.5, 1.8, size=(4 * n_arms, 1))
+    directions *= rng.uniform(SLOWEST, FASTEST, size=(4 * n_arms, 1))
     phases, weights = rng.uniform(0, 2 * np.pi, 4 * n_arms), rng.normal(size=4 * n_arms)
-    levels = 0.3 * rng.normal(size=n_arms)
+    levels = LEVEL * rng.normal(size=n_arms)
 
     def value(x: np.ndarray) -> np.ndarray:
         waves = weights * np.sin(x @ directions.T + phases) / np.sqrt(2)
         return waves.reshape(len(x), n_arms, 4).sum(axis=2) + levels
 
-    return value
+    return value, smooth_covariance(used)
+
+
+def smooth_covariance(used: np.ndarray) -> Covariance:
+    """An average of Gaussian kernels over the waves' paces, and the level."""
+    paces = np.linspace(SLOWEST, FASTEST, 41)
+
+    def covariance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        x, y = x[:, used], y[:, used]
+        distances = cdist(x, y, "sqeuclidean") / x.shape[1]
+        waves = sum(np.exp(-(pace**2) / 2 * distances) for pace in paces) / len(paces)
+        return waves + LEVEL**2
+
+    return covariance
+
+
+def group_covariance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    country, device = x[:, :8] @ y[:, :8].T, x[:, 8:12] @ y[:, 8:12].T
+    return country + 0.7**2 * device + 0.5**2 * country * device
 
 
 def with_gaussian_noise(
-    rng: np.random.Generator, x: np.ndarray, new: np.ndarray, value: Function, noise: float
+    rng: np.random.Generator,
+    x: np.ndarray,
+    new: np.ndarray,
+    value: Function,
+    noise: float,
+    covariance: Covariance,
 ) -> Log:
     at_logged, at_new = value(x), value(new)
     arms = rng.integers(at_new.shape[1], size=len(x))
     deviation = noise * at_new.std(axis=0).mean()
     rewards = at_logged[np.arange(len(x)), arms] + deviation * rng.normal(size=len(x))
-    return Log(x, arms, rewards, new, at_new, at_logged)
+    return Log(x, arms, rewards, new, at_new, at_logged, Drawn(covariance, deviation**2))
 
 
 def dense(rng: np.random.Generator, cell: Cell) -> Log:
-    value = smooth(rng, cell.dimension, 3, relevant=cell.dimension)
-    x, new = (rng.normal(size=(n, cell.dimension)) for n in (cell.rows, NEW))
-    return with_gaussian_noise(rng, x, new, value, cell.noise)
+    return smooth_log(rng, cell, relevant=cell.dimension)
 
 
 def sparse(rng: np.random.Generator, cell: Cell) -> Log:
     """Only three of the numbers matter."""
-    value = smooth(rng, cell.dimension, 3, relevant=3)
+    return smooth_log(rng, cell, relevant=3)
+
+
+def smooth_log(rng: np.random.Generator, cell: Cell, relevant: int) -> Log:
+    value, covariance = smooth(rng, cell.dimension, 3, relevant)
     x, new = (rng.normal(size=(n, cell.dimension)) for n in (cell.rows, NEW))
-    return with_gaussian_noise(rng, x, new, value, cell.noise)
+    return with_gaussian_noise(rng, x, new, value, cell.noise, covariance)
 
 
 def one_hot(rng: np.random.Generator, rows: int, numbers: int) -> np.ndarray:
@@ -111,12 +150,12 @@ def groups(rng: np.random.Generator, cell: Cell) -> Log:
         return country[c] + device[d] + both[c, d]
 
     x, new = (one_hot(rng, n, cell.dimension - 12) for n in (cell.rows, NEW))
-    return with_gaussian_noise(rng, x, new, value, cell.noise)
+    return with_gaussian_noise(rng, x, new, value, cell.noise, group_covariance)
 
 
 def click_chance(rng: np.random.Generator) -> Function:
     country, device = 0.8 * rng.normal(size=(8, 6)), 0.5 * rng.normal(size=(4, 6))
-    wave = smooth(rng, 3, 6, relevant=3)
+    wave, _ = smooth(rng, 3, 6, relevant=3)
 
     def chance(x: np.ndarray) -> np.ndarray:
         c, d = x[:, :8].argmax(axis=1), x[:, 8:12].argmax(axis=1)

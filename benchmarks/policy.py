@@ -41,7 +41,8 @@ class Problem:
 
     def policy(self, rule: cg.Recommender) -> cg.Policy:
         method = cg.Method(explorer=cg.explorers.Uniform(), recommender=rule)
-        learner = cg.Learner(ARMS, kernel=self.kernel, ridge=self.ridge, method=method, seed=0)
+        settings = {"kernel": self.kernel, "ridge": self.ridge, "method": method}
+        learner = cg.Learner(ARMS, points=None, seed=0, **settings)  # shortcuts of exact models
         return learner.fit(self.contexts, self.arms, self.rewards).freeze()
 
     def regressors(self) -> list[GaussianProcessRegressor]:

@@ -30,7 +30,7 @@ class DenseLearner:
             name: None if values is None else values[0] for name, values in vars(table).items()
         }
         pulls = np.bincount([arm for _, arm, _ in self.told], minlength=self.n_arms)
-        kernel, ridge, *_ = self.settings
+        _, ridge, *_ = self.settings
         return Moment(
             believe=lambda: one,
             pulls=pulls.tolist(),
@@ -39,7 +39,6 @@ class DenseLearner:
             seen=len(self.told),
             look_ahead=lambda places: self.look_ahead(context, places),
             ridge=ridge,
-            variance=float(kernel.diagonal(np.atleast_2d(context))[0]),
         )
 
     def look_ahead(self, context, places):

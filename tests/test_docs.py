@@ -1,5 +1,6 @@
 """What the README and the documentation show can be run as it stands, on fewer rows."""
 
+import importlib.util
 import re
 import shlex
 import sys
@@ -50,6 +51,13 @@ def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
         elif shown[0] in NEEDED.get(page, ()):
             call(*shown)
     pyplot.close("all")
+
+
+def test_bad_tables_are_what_the_page_says():
+    spec = importlib.util.spec_from_file_location("bad_tables", ROOT / "docs" / "bad_tables.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.PAGE.read_text(encoding="utf-8") == script.page(), "python docs/bad_tables.py"
 
 
 def test_no_page_uses_names_it_does_not_define():

@@ -14,11 +14,11 @@ from contextgap.explorers import (
     Elimination,
     EpsilonGreedy,
     Explorer,
+    GainOrGap,
     KernelTS,
     KernelUCB,
     KnowledgeGradient,
     MaxVariance,
-    NoiseAwareGap,
     TopTwoTS,
     Uniform,
 )
@@ -82,14 +82,13 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "elimination": Method(explorer=Elimination(), recommender=HighestMean()),
         "top-two-ts": Method(explorer=TopTwoTS(), recommender=HighestMean()),
         "knowledge-gradient": Method(explorer=KnowledgeGradient(), recommender=HighestMean()),
-        "noise-aware-gap": Method(explorer=NoiseAwareGap(), recommender=SmallestGap()),
+        "gain-or-gap": Method(explorer=GainOrGap(), recommender=HighestMean()),
     }
 )
 
 
-# What "auto" stands for, the default of learners and commands. On the leaderboard
-# (docs/leaderboard.md) only the knowledge gradient is better, by 3 %, and takes longer.
-RECOMMENDED = "noise-aware-gap"
+# What "auto" stands for, the default of learners and commands: see docs/leaderboard.md.
+RECOMMENDED = "gain-or-gap"
 
 
 def read_method(method: Any) -> Method:

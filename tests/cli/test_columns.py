@@ -34,6 +34,9 @@ def messy_log(path, count=400, seed=0):
     return frame
 
 
+GIVEN = ("--ridge", "0.1")  # so that nothing is tuned, where scales do not matter
+
+
 def learn(folder, *more, **how):
     outcome = ["--arm", "arm", "--reward", "reward", "-o", folder / "p.cgap"]
     made = call("learn", folder / "log.csv", *outcome, *more, **how)
@@ -91,10 +94,15 @@ def test_truth_values_among_numbers_are_read_again(tmp_path):
     ("more", "text"),
     [
         (["--exclude", "user,nobody"], "there is no column 'nobody'"),
-        (["--cyclic", "hour"], "--cyclic must be such as hour=24, got 'hour'"),
+        (["--cyclic", "hour"], "--cyclic must be such as hour=24, or when=day+week for dates, got"),
         (["--category", "reward"], "there is no context column 'reward'"),
         (["--category", "shop", "--ridge", "1"], "scales are learnt where columns are named"),
         (["--separator", ";"], "there is no column 'arm'"),
+        (["--separator", ";;"], "separator must be one character"),
+        (["--gaps", "nobody"], "there is no context column 'nobody'"),
+        (["--gaps", "hour", "--ridge", "1"], "scales are learnt where columns are named"),
+        (["--context", "arm"], "column 'arm' cannot be context and outcome at once"),
+        (["--context", "user", "--exclude", "user"], "no column is left as context"),
     ],
 )
 def test_mistakes_about_columns_are_named(tmp_path, more, text):
@@ -103,17 +111,50 @@ def test_mistakes_about_columns_are_named(tmp_path, more, text):
 
 
 def test_a_gap_where_none_was_is_named(tmp_path):
-    frame = messy_log(tmp_path / "log.csv", count=60)
-    learn(tmp_path, "--exclude", "user")
+    frame = messy_log(tmp_path / "log.csv", count=40)
+    learn(tmp_path, "--exclude", "user", *GIVEN)
     frame.loc[3, "hour"] = None
     frame.to_csv(tmp_path / "new.csv")
     made = call("recommend", tmp_path / "p.cgap", tmp_path / "new.csv", code=2)
-    assert "must have no gap in column 'hour', row 3" in " ".join(made.output.split())
+    said = " ".join(made.output.split())
+    assert "new.csv: contexts must have no gap in column 'hour', line 5;" in said
+    assert "or learn with --gaps hour from the command line" in said
+    learn(tmp_path, "--exclude", "user", "--gaps", "hour,shop")
+    kinds = cg.Policy.load(tmp_path / "p.cgap").kinds
+    assert kinds["hour"] == kinds["shop"] == cg.Number(gaps=True)
+    assert kinds["vip"] == cg.Category()
+    call("recommend", tmp_path / "p.cgap", tmp_path / "new.csv")
+
+
+def test_dates_may_have_cycles(tmp_path):
+    frame = messy_log(tmp_path / "log.csv", count=40)
+    when = pandas.date_range("2024-05-01", periods=40, freq="7h")
+    frame.assign(when=when).to_csv(tmp_path / "log.csv", index=False)
+    learn(tmp_path, "--context", "when,age", "--cyclic", "when=day+week")
+    policy = cg.Policy.load(tmp_path / "p.cgap")
+    assert policy.kinds["when"] == cg.Date(("day", "week"))
+    call("recommend", tmp_path / "p.cgap", tmp_path / "log.csv")
+
+
+def test_a_saved_index_is_noted(tmp_path):
+    messy_log(tmp_path / "log.csv", count=30)
+    text = learn(tmp_path, *GIVEN)
+    assert "numbers the rows, as a saved index does; it is left out" in text
+
+
+def test_answers_are_further_columns_however_often(tmp_path):
+    messy_log(tmp_path / "log.csv", count=30)
+    learn(tmp_path, "--exclude", "user", *GIVEN)
+    for given, output in (("log.csv", "once.csv"), ("once.csv", "twice.csv")):
+        call("recommend", tmp_path / "p.cgap", tmp_path / given, "-o", tmp_path / output)
+    names = list(pandas.read_csv(tmp_path / "twice.csv"))
+    assert "recommended_arm" in names
+    assert "recommended_recommended_arm" in names
 
 
 def test_columns_that_are_no_context_are_warned_of(tmp_path):
     messy_log(tmp_path / "log.csv", count=60)
-    text = learn(tmp_path)
+    text = learn(tmp_path, *GIVEN)
     assert "warning: the column 'user' has another value in nearly every row, as an id has" in text
 
 
@@ -122,11 +163,19 @@ def test_eligible_arms_and_a_safe_one(tmp_path):
     among = [arm if place % 3 == 0 else "a|b|never tried" for place, arm in enumerate(frame["arm"])]
     frame.assign(among=among).to_csv(tmp_path / "log.csv")
     safe = ["--fallback", "a", "--tolerance", "0.2"]
-    learn(tmp_path, "--exclude", "user", "--eligible", "among", *safe)
+    learn(tmp_path, "--exclude", "user", "--eligible", "among", *safe, *GIVEN)
     policy = cg.Policy.load(tmp_path / "p.cgap")
     assert policy.fallback.arm == "a"
     assert "among" not in policy.columns
-    assert "fallback" in call("show", tmp_path / "p.cgap").output
+    shown = " ".join(call("show", tmp_path / "p.cgap").output.replace("│", " ").split())
+    assert "fallback a (outside, or bound above 0.2)" in shown
+    assert "bandwidths country" in shown
+    machine = json.loads(call("show", tmp_path / "p.cgap", "--json").output)
+    assert set(machine["fallback"]["seen"]["country"]) == {"DE", "FR", None}
+    low, high = machine["fallback"]["seen"]["hour"]
+    assert low < 0 < 23 < high
+    assert set(machine["fallback"]) == {"arm", "tolerance", "seen"}
+    assert len(machine["bandwidths"]["age"]) == 2
     how = ["--eligible", "among", "--json"]
     answers = json.loads(call("recommend", tmp_path / "p.cgap", tmp_path / "log.csv", *how).output)
     for place in range(0, 120, 3):
@@ -150,7 +199,7 @@ def test_mistakes_about_arms_are_named(tmp_path, more, text):
 
 
 def test_costs_are_kept_low(tmp_path):
-    frame = messy_log(tmp_path / "log.csv")
+    frame = messy_log(tmp_path / "log.csv", count=80)
     frame.assign(reward=-frame["reward"]).to_csv(tmp_path / "costs.csv")
     arms = []
     for log, more in (("log.csv", []), ("costs.csv", ["--minimize"])):

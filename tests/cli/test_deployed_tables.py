@@ -100,6 +100,61 @@ def test_an_export_with_other_levels_is_refused(place, tmp_path):
     assert "is not of this policy: its kinds and levels" in " ".join(result.stderr.split())
 
 
+@pytest.fixture(scope="module")
+def safe(place):
+    """A policy with a safe arm, exported to be told which arms are eligible; and another one."""
+    policy = cg.Policy.load(place / "policy.cgap")
+    bounds = policy.certificate(table(100)).bound
+    for name, share in (("safe", 0.5), ("other", 0.6)):
+        tolerance = float(np.quantile(bounds, share))
+        policy.with_fallback(1, tolerance=tolerance).save(place / f"{name}.cgap")
+    call("export", place / "safe.cgap", "--c", place / "safe", "--eligible")
+    call("export", place / "safe.cgap", "--onnx", place / "safe.onnx", "--eligible")
+    return place
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["safe", "safe.onnx"])
+def test_statuses_and_masks_are_verified(target, safe):
+    how = ("--count", 500, "--contexts", safe / "rows.csv")
+    described = called("verify", safe / "safe.cgap", safe / target, *how)
+    assert described["passed"]
+    for sets in (described["contexts"], described["eligible"]):
+        assert {name: each["contexts"] for name, each in sets.items()} == {
+            "random": 500,
+            "rows.csv": 400,
+        }
+        assert all(each["different"] == each["other_statuses"] == 0 for each in sets.values())
+    other = called("verify", safe / "other.cgap", safe / target, *how, code=1)
+    for sets in (other["contexts"], other["eligible"]):
+        assert all(each["other_statuses"] > 5 for each in sets.values())
+    text = " ".join(call("verify", safe / "other.cgap", safe / target, *how, code=1).stdout.split())
+    assert "of 500 statuses differ" in text
+    assert "random, some arms eligible:" in text
+
+
+@needs_compiler
+def test_a_level_that_is_said_to_be_unknown_is_compared(place, tmp_path):
+    call("export", place / "policy.cgap", "--c", tmp_path / "c")
+    source = tmp_path / "c" / "contextgap_policy.c"
+    text = source.read_text()
+    assert text.count("CONTEXTGAP_LEVEL_UNKNOWN") > 0
+    source.write_text(text.replace("CONTEXTGAP_LEVEL_UNKNOWN", "CONTEXTGAP_OK"))
+    how = ("verify", place / "policy.cgap", tmp_path / "c", "--count", 200)
+    described = called(*how, code=1)["contexts"]["random"]
+    assert described["different"] == 0
+    assert described["other_statuses"] > 20
+
+
+def test_masks_of_a_look_back_are_refused(place, tmp_path):
+    learnt("look-back").freeze().save(tmp_path / "back.cgap")
+    made = call("export", tmp_path / "back.cgap", "--c", tmp_path / "c", "--eligible", code=2)
+    said = " ".join(made.stderr.split())
+    assert "a look-back cannot choose among eligible arms in an export" in said
+    assert "SmallestGap" in said
+    assert not (tmp_path / "c").exists()
+
+
 def test_masks_are_exported_where_asked_for(place, tmp_path):
     call("export", place / "policy.cgap", "--onnx", tmp_path / "x.onnx", "--eligible")
     policy = cg.Policy.load(place / "policy.cgap")

@@ -56,6 +56,16 @@ def test_a_policy_from_logged_trials_is_the_librarys(trials, learnt):
     assert policy.columns == ("size", "density")
 
 
+@pytest.mark.parametrize(("points", "kind"), [(8, "bounded"), (0, "exact"), (512, "exact")])
+def test_trials_may_be_represented_by_support_points(trials, tmp_path, points, kind):
+    path = tmp_path / "policy.cgap"
+    outcome = ("--arm", "solver", "--reward", "score", "--bandwidth", "9", "--ridge", "0.1")
+    call("learn", trials, *outcome, "--points", points, "-o", path)
+    policy = cg.Policy.load(path)
+    assert policy._model.kind == kind
+    assert sum(policy.counts.values()) == 60
+
+
 def test_recommend_writes_arm_and_bound(learnt, tmp_path):
     path = tmp_path / "contexts.csv"
     path.write_text("density,note,size\n0.1,a,50\n0.95,b,50\n")  # other order, a surplus column

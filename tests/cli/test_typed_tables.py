@@ -43,7 +43,9 @@ def test_a_typed_table_is_a_problem(table):
 
 def test_run_makes_a_policy_of_a_typed_table(table, tmp_path):
     how = ["--rewards", "left,right", "--methods", "auto,uniform", "--out", tmp_path / "out"]
-    found = json.loads(call("run", table, *how, "--jobs", "1", "--json").output)
+    found = json.loads(
+        call("run", table, *how, "--jobs", "1", "--repetitions", "1", "--json").output
+    )
     regrets = {row["method"]: row["average_regret"] for row in found["results"]}
     single = next(value for name, value in regrets.items() if "single" in name)
     assert min(regrets.values()) < 0.2 * single
@@ -54,7 +56,30 @@ def test_run_makes_a_policy_of_a_typed_table(table, tmp_path):
     assert policy.recommend({"country": "FR", "x": None}) == "left"
 
 
+def test_studies_are_told_what_columns_hold(tmp_path):
+    rng = np.random.default_rng(0)
+    shop, hour = rng.integers(100, 104, size=120), rng.integers(24, size=120)
+    side = np.where(shop % 2, 1.0, -1.0) * np.cos(2 * np.pi * hour / 24)
+    frame = pandas.DataFrame({"id": range(120), "shop": shop, "hour": hour, "a": side, "b": -side})
+    path = tmp_path / "table.csv"
+    frame.to_csv(path, index=False, sep="|")
+    how = ["--rewards", "a,b", "--category", "shop", "--cyclic", "hour=24", "--exclude", "id"]
+    more = ["--methods", "uniform", "--repetitions", "1", "--out", tmp_path / "out", "--jobs", "1"]
+    call("run", path, *how, *more)
+    kinds = cg.Policy.load(tmp_path / "out" / "policy.cgap").kinds
+    assert dict(kinds) == {"shop": cg.Category(), "hour": cg.Cyclic(24)}
+    call("compare", path, *how, *more, "--grid", "1", "--separator", "|")
+    for wrong, text in (
+        (["--category", "shops"], "there is no column 'shops'"),
+        (["--exclude", "ids"], "there is no column 'ids'"),
+        (["--separator", ","], "there is no column 'a'"),
+    ):
+        said = call("run", path, "--rewards", "a,b", *wrong, *more, code=2).output
+        assert text in " ".join(said.split())
+
+
 def test_compare_tunes_kernels_that_know_categories(table, tmp_path):
-    how = ["--rewards", "left,right", "--methods", "uniform", "--grid", "2"]
+    how = ["--rewards", "left,right", "--methods", "uniform", "--grid", "2", "--jobs", "1"]
+    how += ["--explore", "40", "--evaluate", "20"]
     made = call("compare", table, *how, "--repetitions", "1", "--out", tmp_path / "out")
     assert "uniform" in made.output

@@ -1,5 +1,7 @@
 """The knowledge gradient's formula by simulation, its references, and its picks."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +18,7 @@ from contextgap.explorers.knowledge_gradient import (
     highest_line,
     spread_over,
 )
+from contextgap.models.dense import DenseModel
 from contextgap.problems import Sinusoids
 from tests.explorers import dense
 
@@ -28,6 +31,11 @@ EXPLORERS = {
     "local": KnowledgeGradient(local=True),
     "given": KnowledgeGradient(references=GIVEN),
 }
+REPEATED = {
+    "seen, repeated": KnowledgeGradient(most=7, repeats=20),
+    "given, repeated": KnowledgeGradient(references=GIVEN, repeats=16),
+}
+ALL = {**EXPLORERS, **REPEATED}
 
 
 def method(explorer):
@@ -85,10 +93,80 @@ def test_a_learner_picks_by_the_dense_formula(name):
         learner.tell(*told[-1])
 
 
-@pytest.mark.parametrize("name", EXPLORERS)
+def gain_after(model, x, references, times):
+    """By refitting: what an arm's reward explains of a variance is the square of its move."""
+    before = model.posterior(references, range(4))
+    moves = np.empty((len(references), 4))
+    for arm in range(4):
+        told = copy.deepcopy(model)
+        for _ in range(times):
+            told.observe(x, arm, 0.0)
+        after = told.posterior(references, [arm]).std[:, 0]
+        moves[:, arm] = np.sqrt(np.maximum(before.std[:, arm] ** 2 - after**2, 0))
+    return expected_gain(LookAhead(before.mean, moves)) / times
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_repeated_rewards_are_compared_by_their_gain_per_reward(name):
+    settings = {"kernel": cg.Gaussian(0.4), "ridge": 0.5, "prior_mean": 0.3}
+    learner = cg.Learner(4, method=method(REPEATED[name]), seed=11, **settings)
+    model, single = DenseModel(cg.Gaussian(0.4), 0.5, 4, 0.3), 0
+    every_arm = (
+        np.repeat(EXPLORE.contexts, 4, axis=0),
+        np.tile(np.arange(4), len(EXPLORE)),
+        EXPLORE.observations.ravel(),
+    )
+    learner.fit(*every_arm)
+    model.observe_many(*every_arm)
+    for x in EXPLOIT.contexts:
+        seen = model.observed.contexts[spread_over(len(model), 7)]
+        references = GIVEN if "given" in name else np.vstack([seen, x])
+        gains = [gain_after(model, x, references, times) for times in (1, 4, 16)]
+        best, arm = np.max(gains, axis=0), learner.ask(x)
+        single += best.argmax() == gains[0].argmax()
+        assert best[arm] >= best.max() - 1e-9
+        learner.drop_pending()
+    assert single < len(EXPLOIT)  # so that repeats made a difference
+
+
+@pytest.mark.parametrize("sharing", [0.0, 0.6])
+@pytest.mark.parametrize("local", [False, True])
+def test_a_pool_compares_gains_per_reward(sharing, local, rng):
+    contexts, arms = rng.uniform(size=(30, 1)), rng.integers(3, size=30)
+    explorer = KnowledgeGradient(local=local, repeats=64)
+    learner = cg.Learner(
+        3, kernel=cg.Gaussian(0.3), ridge=0.4, sharing=sharing, method=explorer, seed=0
+    ).fit(contexts, arms, rng.normal(size=30))
+    pool = rng.uniform(size=(12, 1))
+    context, arm = learner.ask(pool=pool)
+    picked = (int(np.flatnonzero(pool[:, 0] == context[0])[0]), arm)
+    model = learner._model
+
+    def gains(times):
+        """The reward of every arm at every context of the pool, tried on a copy of the model."""
+        found = np.empty((12, 3))
+        for row, x in enumerate(pool):
+            at = x[None] if local else pool
+            belief = model.posterior(at, range(3))
+            for tried in range(3):
+                variance = model.posterior(x[None], [tried]).std[0, 0] ** 2
+                moves = model.moves(x[None], tried, at)[:, 0] * np.sqrt(
+                    (variance + 0.4) / (variance + 0.4 / times)
+                )
+                if moves.ndim == 1:
+                    moves = np.eye(3)[tried] * moves[:, None]
+                found[row, tried] = highest_line(belief.mean, moves).mean() / times
+        return found
+
+    learner.drop_pending()
+    best = np.max([gains(times) for times in (1, 4, 16, 64)], axis=0)
+    assert best[picked] >= best.max() - 1e-9
+
+
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("prior_mean", [0.0, "auto"])
 def test_a_run_picks_as_a_learner(name, prior_mean):
-    settings = {**SETTINGS, "prior_mean": prior_mean, "method": method(EXPLORERS[name])}
+    settings = {**SETTINGS, "prior_mean": prior_mean, "method": method(ALL[name])}
     learner = cg.Learner(4, burn_in=3, **settings)
     arms = []
     for context, rewards in zip(EXPLORE.contexts, EXPLORE.observations, strict=True):
@@ -106,9 +184,9 @@ def test_given_references_are_kept_in_files(tmp_path):
     assert cg.Learner.load(tmp_path / "l.cgap").method == learner.method
 
 
-@pytest.mark.parametrize("name", EXPLORERS)
+@pytest.mark.parametrize("name", ALL)
 def test_a_loaded_learner_goes_on_as_the_saved_one(name, tmp_path, rng):
-    learner = cg.Learner(3, method=method(EXPLORERS[name]), **SETTINGS)
+    learner = cg.Learner(3, method=method(ALL[name]), **SETTINGS)
     for x in rng.uniform(0, 6, size=(40, 1)):
         learner.tell(x, learner.ask(x), rng.normal())
     learner.ask(rng.uniform(0, 6, size=(5, 1)))
@@ -142,10 +220,10 @@ def test_bad_settings(arguments, error, message):
 def test_references_of_another_dimension():
     wrong = method(KnowledgeGradient(references=[[1.0, 2.0]]))
     learner = cg.Learner(2, kernel=cg.Gaussian(1.0), method=wrong, burn_in=0)
-    with pytest.raises(ValueError, match="references must have 1 numbers per context"):
+    with pytest.raises(ValueError, match="references must have 1 numbers each"):
         learner.ask([0.0])
     assert learner.pending == 0
-    with pytest.raises(ValueError, match="references must have 1 numbers per context"):
+    with pytest.raises(ValueError, match="references must have 1 numbers each"):
         run(EXPLORE, EXPLOIT, method=wrong)
 
 

@@ -136,8 +136,11 @@ def around(count, dimension=2, seed=7):
     return np.random.default_rng(seed).uniform(-1.3, 1.3, (count, dimension))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("rule", ["mean", "gap", "look-back"])
+@pytest.mark.parametrize(
+    ("rule", "kernel"),
+    [("gap", kernel) for kernel in KERNELS]
+    + [(rule, kernel) for rule in ("mean", "look-back") for kernel in ("gaussian", "nested")],
+)
 def test_decisions_are_pythons_in_double(rule, kernel, tmp_path):
     policy = explored(rule, kernel).freeze()
     export = exported(policy, tmp_path, rule, self_test=20)

@@ -312,8 +312,10 @@ def test_files_are_valid_at_every_opset(opset, float32, tmp_path):
 
 @needs_c
 @pytest.mark.skipif(not shutil.which("g++"), reason="counting needs g++")
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("kernel", ["trend", "one bandwidth", "one unit"])
+@pytest.mark.parametrize(
+    ("rule", "kernel"),
+    [*((rule, "trend") for rule in RULES), ("gap", "one bandwidth"), ("gap", "one unit")],
+)
 def test_operations_are_those_the_code_does(rule, kernel, tmp_path):
     export = exported(learnt(rule, kernel).freeze(), tmp_path / "c", rule)
     assert counted_operations(export, tmp_path) == export.operations

@@ -92,6 +92,48 @@ def test_arms_that_are_equal_everywhere_tie():
     assert result.worst_added_regret < 1e-9
 
 
+def masks(count, arms=3, seed=5):
+    rng = np.random.default_rng(seed)
+    mask = rng.random((count, arms)) < 0.6
+    mask[np.arange(count), rng.integers(arms, size=count)] = True
+    return mask
+
+
+@pytest.mark.parametrize("rule", RULES[:3], ids=lambda rule: type(rule).__name__)
+@pytest.mark.parametrize("tolerance", [None, 0.4])
+def test_masks_and_statuses_are_compared(rule, tolerance):
+    policy = explored(rule)
+    policy = policy if tolerance is None else policy.with_fallback(2, tolerance=tolerance)
+    contexts, mask = somewhere(80), masks(80)
+    contexts[:5] = 3.0  # outside what was seen
+    right, status = policy.recommend(contexts, arms=mask), policy.status(contexts, arms=mask)
+    if tolerance is not None:
+        assert set(status) == {0, 1, 2, 3}
+    result = parity(policy, right, contexts, eligible=mask, status=status)
+    assert (result.same, result.different, result.other_statuses) == (80, 0, 0)
+    wrong = np.where(np.arange(80) % 4 == 0, status + 1, status)
+    assert parity(policy, right, contexts, eligible=mask, status=wrong).other_statuses == 20
+    # An arm that is not eligible is the worst answer.
+    never = np.flatnonzero(~mask.all(axis=1))
+    other = right.copy()
+    other[never] = (~mask[never]).argmax(axis=1)
+    result = parity(policy, other, contexts, eligible=mask)
+    assert (result.same, result.different) == (80 - len(never), len(never))
+    assert result.worst_added_regret == np.inf
+    assert result.other_statuses is None
+
+
+def test_statuses_may_differ_where_the_bound_is_the_tolerance():
+    policy, contexts = explored(cg.SmallestGap()), 0.7 * somewhere(20)
+    bounds = policy.certificate(contexts).bound
+    row = int(np.argsort(bounds)[-3])
+    assert bounds[row] > 0
+    safe = policy.with_fallback(2, tolerance=float(bounds[row]))
+    status = safe.status(contexts)
+    status[row] = 1 - status[row]
+    assert parity(safe, safe.recommend(contexts), contexts, status=status).other_statuses == 0
+
+
 @pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
 def test_exports_differ_at_near_ties_at_most(rule, tmp_path):

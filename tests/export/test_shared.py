@@ -61,8 +61,7 @@ def test_onnx_believes_what_the_policy_believes(rule, features, tmp_path):
 
 @needs_c
 @rules
-@pytest.mark.parametrize("float32", [False, True])
-@pytest.mark.parametrize("features", [None, FEATURES])
+@pytest.mark.parametrize(("float32", "features"), [(False, None), (True, None), (False, FEATURES)])
 def test_c_decides_as_python_does(rule, float32, features, tmp_path):
     policy = shared(rule, features=features)
     export = exported(policy, tmp_path, rule, float32=float32)

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas
 import pytest
 
+import contextgap as cg
 from contextgap.base.components import build
 from contextgap.kernels import Gaussian, Linear, Matern
 
@@ -85,3 +87,22 @@ def test_more_categories_than_numbers_are_refused():
         Gaussian(1.0, categories=3).check_dimension(2)
     with pytest.raises(ValueError, match="categories"):
         Matern(1.0, categories=-1)
+
+
+@pytest.mark.parametrize("rare", [0.5, 0.1, 0.01])
+def test_levels_and_gaps_are_as_far_apart_however_rare_they_are(rare):
+    rng = np.random.default_rng(0)
+    seldom = rng.random(400) < rare
+    table = pandas.DataFrame(
+        {
+            "level": np.where(seldom, "a", rng.choice(["b", "c"], 400)),
+            "x": np.where(rng.random(400) < rare, np.nan, rng.normal(size=400)),
+        }
+    )
+    bandwidth = np.array(cg.Gaussian.from_contexts(table).bandwidth)
+    assert len(bandwidth) == 3  # x, whether it is missing, and the level
+    np.testing.assert_allclose(bandwidth[1:], np.sqrt(3 * 0.5))
+    filled = table["x"].fillna(table["x"].median())
+    assert bandwidth[0] == pytest.approx(np.sqrt(3) * filled.std(ddof=0))
+    same = cg.Gaussian.from_contexts(table.assign(level="a")).bandwidth
+    assert same[2] == pytest.approx(np.sqrt(3))  # constant

@@ -1,5 +1,7 @@
 """Learners of tables as they are: categories, gaps, cycles and dates."""
 
+from collections import Counter
+
 import numpy as np
 import pandas
 import pytest
@@ -180,6 +182,48 @@ def test_levels_never_met_are_outside_what_was_seen():
         assert policy.decide(strange).reason == f"fallback: outside what was seen: {name!r}"
 
 
+def test_levels_asked_about_but_never_told_are_outside_what_was_seen(tmp_path):
+    learner = fitted(60, kernel=cg.Gaussian(1.0, categories=2))
+    row = log(1, 4, gaps=0.0)[0].iloc[0].to_dict()
+    strange = [{**row, "country": name} for name in ("asked", "told", "asked too")]
+    arms = [learner.ask(each) for each in strange]
+    learner.save(tmp_path / "l.cgap")
+    for each in (learner, cg.Learner.load(tmp_path / "l.cgap")):
+        each.tell(strange[1], arms[1], 1.0)
+        assert each.pending == 2
+        policy = each.freeze(fallback="a")
+        assert policy.status(pandas.DataFrame(strange)).tolist() == [2, 0, 2]
+        for level in ("asked", "told", "asked too"):
+            assert (level in policy._schema.table.codings[0].levels) == (level == "told")
+        each.tell(strange[0], arms[0], 1.0)
+        each.tell(strange[2], arms[2], 1.0)
+        assert each.pending == 0
+        assert not each.freeze(fallback="a").status(pandas.DataFrame(strange)).any()
+
+
+@pytest.mark.parametrize("sharing", [0.0, 0.5])
+def test_levels_that_were_asked_about_first_change_no_belief(sharing):
+    rng = np.random.default_rng(0)
+    names = rng.permutation([f"level {place}" for place in range(12)])
+    settings = {"columns": {"x": "category"}, "ridge": 0.1, "sharing": sharing, "seed": 0}
+    kernel = cg.Gaussian(0.8, categories=1)
+    curious, plain = (cg.Learner(2, kernel=kernel, **settings) for _ in range(2))
+    waiting = Counter()
+    for place in rng.permutation(len(names)):
+        for name in rng.choice(names, size=2):
+            waiting[name, curious.ask({"x": name})] += 1
+        told = {"x": names[place]}
+        waiting -= Counter([(names[place], place % 2)])
+        for each in (curious, plain):
+            each.tell(told, place % 2, float(place))
+        believed = [each.freeze().decide(told) for each in (curious, plain)]
+        np.testing.assert_allclose(believed[0].mean, believed[1].mean, atol=1e-12)
+        np.testing.assert_allclose(believed[0].std, believed[1].std, atol=1e-12)
+    for (level, arm), count in waiting.items():  # at the levels they were picked at
+        curious.tell(pandas.DataFrame({"x": [level] * count}), [arm] * count, [0.0] * count)
+    assert curious.pending == 0
+
+
 def test_arms_may_be_eligible_at_rows_of_tables():
     learner = fitted()
     table, _, _ = log(40, 4)
@@ -215,11 +259,79 @@ def test_an_agreement_counts_the_fallback():
     assert smaller.compression.agreement == pytest.approx(same, abs=0.1)
 
 
-def test_references_that_are_numbers_are_refused_for_tables():
+REFERENCES = {
+    "table": lambda table: table[table.columns[::-1]].assign(surplus="s"),
+    "rows by name": lambda table: table[::-1].to_dict("records"),
+    "rows of cells": lambda table: table.to_numpy(dtype=object).tolist(),
+}
+
+
+@pytest.mark.parametrize("written", REFERENCES)
+def test_references_are_read_as_contexts_are(written, tmp_path):
+    """They are the contexts met so far, which the knowledge gradient uses of its own accord."""
+    table, rewards, _ = log(40, 0)
+    table["when"] = pandas.date_range("2024-01-01", periods=40, tz="UTC")
+    columns = {**COLUMNS, "when": "date"}
+    given = cg.explorers.KnowledgeGradient(references=REFERENCES[written](table[:30]))
+    if written == "table":
+        given = cg.explorers.KnowledgeGradient(references=given.references, columns=given.columns)
+    settings = {"kernel": cg.Gaussian(1.0, categories=2), "ridge": 0.1, "seed": 0}
+    picks = []
+    for method in (cg.explorers.KnowledgeGradient(), given):
+        learner = cg.Learner(["a", "b"], columns=columns, method=method, **settings)
+        learner.fit(table[:30], ["a", "b"] * 15, rewards[:30, 0])
+        learner.save(tmp_path / "l.cgap")
+        learner = cg.Learner.load(tmp_path / "l.cgap")
+        gains = []
+        for place in range(30, 40):
+            row = {**table.iloc[place].to_dict(), "country": f"new {place}"}
+            intake = learner._read(row)
+            moment = learner._view(intake.schema).moment(intake.rows[0])
+            gains.append(learner.method.explorer.gain(moment))
+        picks.append((np.array(gains), learner.ask(pool=table[30:])[1]))
+    # Its own references are the contexts met and the current one; the given ones are the former.
+    assert picks[0][1] in ("a", "b")
+    here = picks[0][0] * 31 - picks[1][0] * 30
+    assert (here >= -1e-12).all()
+    local = cg.explorers.KnowledgeGradient(local=True)
+    np.testing.assert_allclose(here[-1], local.gain(moment), rtol=1e-6, atol=1e-9)
+
+
+def test_references_that_do_not_fit_are_named():
+    def asked(references):
+        explorer = cg.explorers.KnowledgeGradient(references=references)
+        learner = cg.Learner(2, columns=COLUMNS, method=explorer, burn_in=0)
+        return learner.ask(log(1, 0)[0])
+
     table, _, _ = log(20, 0)
-    explorer = cg.explorers.KnowledgeGradient(references=np.zeros((3, 6)))
-    with pytest.raises(ValueError, match="references must be numbers"):
-        cg.Learner(2, columns=COLUMNS, method=explorer).ask(table)
+    with pytest.raises(ValueError, match="references lack the column 'hour'"):
+        asked(table.drop(columns="hour"))
+    with pytest.raises(ValueError, match="references must have 4 cells each"):
+        asked(np.zeros((3, 6)))
+    with pytest.raises(TypeError, match="must have a number in column 'hour', got 'noon'"):
+        asked([["c0", "d0", "noon", 1.0]])
+
+
+@pytest.mark.parametrize("written", REFERENCES)
+def test_stopping_rules_take_what_learners_take(written):
+    table, rewards, _ = log(60, 7)
+    learner = cg.Learner(["a", "b"], columns=COLUMNS, seed=0)
+    learner.fit(table, ["a", "b"] * 30, rewards[:, 0])
+    rule = cg.StoppingRule(0.5, reference=REFERENCES[written](table))
+    wanted = (learner.freeze().certificate(table).bound <= 0.5).mean()
+    assert learner.settled(rule) == pytest.approx(wanted)
+
+
+def test_a_reference_of_numbers_is_matched_by_name():
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame({"hour": rng.uniform(0, 24, 60), "x": rng.normal(size=60)})
+    columns = {"x": "number", "hour": cg.Cyclic(24)}
+    learner = cg.Learner(2, columns=columns, kernel=cg.Gaussian(1.0), seed=0)
+    learner.fit(table, [0, 1] * 30, rng.normal(size=60))
+    bound = learner.freeze().certificate(table).bound
+    rule = cg.StoppingRule(0.1, reference=table)
+    assert 0 < learner.settled(rule) < 1
+    assert learner.settled(rule) == pytest.approx((bound <= 0.1).mean())
 
 
 def test_models_of_tables_are_compared_on_the_same_evidence():

@@ -115,6 +115,9 @@ def test_one_update_per_reward_not_a_new_solve(monkeypatch):
         ({"tolerance": 0.1}, TypeError, "reference must be contexts"),
         ({"tolerance": 0.1, "reference": [1.0, 2.0]}, ValueError, "reference must be a table"),
         ({"tolerance": 0.1, "reference": [[np.nan]]}, ValueError, "reference must be finite"),
+        ({"tolerance": 0.1, "reference": ["DE"]}, ValueError, "reference must be a table"),
+        ({"tolerance": 0.1, "reference": {"x": 1}}, ValueError, "reference must be a table"),
+        ({"tolerance": 0.1, "reference": 3}, ValueError, "reference must be a table"),
     ],
 )
 def test_bad_rules(arguments, error, message):
@@ -149,8 +152,36 @@ def test_reference_columns_are_matched_by_name():
     swapped = frame.rename(columns={"p": "q", "q": "p"})
     expected = (found.freeze().certificate(swapped).bound <= 0.5).mean()
     assert found.settled(cg.StoppingRule(0.5, reference=swapped)) == expected
-    with pytest.raises(ValueError, match="reference lacks the column 'q'"):
+    with pytest.raises(ValueError, match="reference contexts lack the column 'q'"):
         found.done(cg.StoppingRule(0.5, reference=frame[["p"]]))
+
+
+MASK = np.random.default_rng(5).random((40, 3)) < 0.6
+MASK[~MASK.any(axis=1), 1] = True
+ELIGIBLE = {"labels": [0, 2], "mask": MASK, "rows": [np.flatnonzero(row).tolist() for row in MASK]}
+
+
+@pytest.mark.parametrize("recommender", RECOMMENDERS, ids=str)
+@pytest.mark.parametrize("arms", ELIGIBLE)
+def test_only_eligible_arms_are_certified(recommender, arms):
+    found = learner(recommender, burn_in=2)
+    rule = cg.StoppingRule(0.3, 0.9, REFERENCE, ELIGIBLE[arms])
+    for step, context in enumerate(CONTEXTS[:50]):
+        teach(found, context)
+        if step % 9 == 4:
+            bound = found.freeze().certificate(REFERENCE, arms=ELIGIBLE[arms]).bound
+            assert found.settled(rule) == pytest.approx((bound <= 0.3).mean(), abs=1e-9)
+
+
+def test_an_arm_that_is_never_eligible_does_not_keep_the_rule_from_stopping():
+    found = learner()
+    for context in CONTEXTS:
+        found.tell(context, arm := found.ask(context, arms=[0, 1]), rewards(context)[arm])
+    rules = [cg.StoppingRule(0.8, 0.5, REFERENCE, arms) for arms in ([0, 1], None)]
+    assert [found.done(rule) for rule in rules] == [True, False]
+    found.remove_arm(1)
+    with pytest.raises(ValueError, match=r"arms must be among \[0, 2\], got 1"):
+        found.done(rules[0])
 
 
 def test_a_look_back_does_not_depend_on_how_often_it_was_asked():

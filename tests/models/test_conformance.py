@@ -16,6 +16,7 @@ from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import learner as learner_room
 from contextgap.models import (
     Alike,
+    BoundedModel,
     DenseHistoryModel,
     DenseModel,
     ExactModel,
@@ -27,6 +28,7 @@ from contextgap.models import (
     refitted_model,
     restored_model,
 )
+from contextgap.models.bounded import Dictionary
 
 KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3
 
@@ -49,7 +51,19 @@ class SharingHistoryModel(SharingModel, DenseHistoryModel):
     kind = "test: sharing with history"
 
 
-MODELS = [ExactModel, DenseModel, DenseHistoryModel, SharingModel, JointModel]
+class GivenPointsModel(BoundedModel):
+    """The bounded model with support points wherever it is asked: it is exact there."""
+
+    kind = "test: bounded"
+
+    def __init__(self, kernel, ridge, n_arms, prior_mean=0.0, points=512):
+        super().__init__(kernel, ridge, n_arms, prior_mean, points)
+        if n_arms:
+            self._use(Dictionary.of(kernel, np.vstack([data()[0], data(60, seed=3)[0], NEW])))
+            self._next_choice = 10**9
+
+
+MODELS = [ExactModel, DenseModel, DenseHistoryModel, SharingModel, JointModel, GivenPointsModel]
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.kind)
 
 
@@ -238,7 +252,7 @@ def test_the_model_of_studies_is_every_model_whose_arms_are_independent(kind):
 @pytest.mark.parametrize("alike", [None, Alike(0.5)])
 @every_model
 def test_refitting_keeps_what_was_observed_and_may_change_the_kind(kind, alike):
-    other = refitted_model(filled(kind), cg.Gaussian(0.4), 0.2, 0.0, alike)
+    other = refitted_model(filled(kind).observed, cg.Gaussian(0.4), 0.2, 0.0, alike)
     expected = (DenseModel if alike is None else SharingModel)(cg.Gaussian(0.4), 0.2, ARMS)
     expected.observe_many(*data())
     same(other.posterior(NEW, range(ARMS)), expected.posterior(NEW, range(ARMS)))
@@ -355,9 +369,9 @@ def kind(request, monkeypatch):
 
 
 def use(monkeypatch, kind):
-    def refitted(old, kernel, ridge, prior_mean, _):
-        model = kind(kernel, ridge, old.n_arms, prior_mean)
-        model.observe_many(old.observed.contexts, old.observed.arms, old.observed.rewards)
+    def refitted(log, kernel, ridge, prior_mean, *_):
+        model = kind(kernel, ridge, log.n_arms, prior_mean)
+        model.observe_many(log.contexts, log.arms, log.rewards)
         return model
 
     monkeypatch.setattr(learner_room, "new_model", lambda *settings: kind(*settings[:4]))

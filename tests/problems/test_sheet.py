@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from contextgap.base.columns import Category
+from contextgap.problems.cells import to_number
 from contextgap.problems.sheet import read_names, read_sheet
 
 
@@ -33,6 +35,13 @@ def test_numbers_of_the_named_columns_in_the_order_named(write):
         "\ufeffa,b\n1,2\n",  # from a spreadsheet
         "\na , b\n\n1,2\n\n\n",  # blank lines and spaces in the header
         '"a","b"\n"1","2"',
+        "a;b\n1;2\n",
+        "a;b\n1,0;2,0\n",
+        "\n\na\tb\n1\t2\n",
+        "a|b\n1|2\n",
+        "sep=;\na;b\n1;2\n",
+        "a,b,\n1,2,\n",  # a last column without anything
+        "a,b\n$1.00,2 €\n",
     ],
 )
 def test_csv_dialects(write, content):
@@ -46,7 +55,10 @@ def test_csv_dialects(write, content):
         ("\n\n", ["the file is empty"]),
         ("a,b\n", ["the table has no rows", "['a', 'b']"]),
         ("a,c\n1,2\n", ["there is no column 'b'", "['a', 'c']"]),
-        ("a;b\n1;2\n", ["there is no column 'a'", "['a;b']"]),
+        ("a:b\n1:2\n", ["there is no column 'a'", "['a:b']"]),
+        ("sep=;\na;b\n1;2\nx;3\n", ["line 4, column 'a'"]),
+        ("a;b\n1;1.000,5\n", ["line 2, column 'b'", "a number is needed, got '1.000,5'"]),
+        ('a,b\n1,"1,5"\n', ["line 2, column 'b'", "numbers have a decimal point, got '1,5'"]),
         ("a,b,a\n1,2,3\n", ["two columns are called 'a'"]),
         ("a,b\n1,2\n3,x\n", ["line 3, column 'b'", "a number is needed, got 'x'"]),
         ("a,b\n1,2\n\n\n3,x\n", ["line 5, column 'b'", "got 'x'"]),
@@ -60,7 +72,8 @@ def test_csv_dialects(write, content):
         ("a,b\n1,2\n1\n", ["line 3", "the header has 2 cells, this line 1"]),
         ("a,b\n1,2\n1,5,6\n", ["line 3", "the header has 2 cells, this line 3"]),
         ('a,b\n1,"2\n', ["line 2", "not CSV"]),
-        (b"a,b\n1,\xff\n", ["not UTF-8 text"]),
+        (b"a,b\n1,2\n1,\xff\n", ["line 3: not UTF-8 text", "save it as CSV in UTF-8"]),
+        ("# from a bench\na,b\n1,2\n", ["line 2", "nothing may stand above the header"]),
     ],
 )
 def test_bad_csv_is_named(write, content, parts):
@@ -134,8 +147,9 @@ def test_a_nameless_column_is_not_taken_by_default(write):
         sheet.others(["b"])
 
 
-def test_a_saved_index_is_left_out(write):
-    assert read_sheet(write(",a,b\n4,1,2\n5,1,2\n")).others(["b"]) == ("a",)
+def test_a_saved_index_is_left_out_with_a_note(write):
+    with pytest.warns(UserWarning, match="numbers the rows, as a saved index does; it is left out"):
+        assert read_sheet(write(",a,b\n4,1,2\n5,1,2\n")).others(["b"]) == ("a",)
     with pytest.raises(ValueError, match=r"column 1 has no name"):
         read_sheet(write(",a,b\n4,1,2\n7,1,2\n")).others(["b"])
 
@@ -163,6 +177,45 @@ def test_words_for_gaps_and_decimal_commas(write):
     assert sheet.table(["date"])["date"].isna().tolist() == [False, True, False]
     with pytest.raises(ValueError, match=r"line 2, column 'n': numbers have a decimal point"):
         sheet.table(["n"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "text"),
+    [
+        (["1,5", "2,5"], "line 2, column 'x': numbers have a decimal point, got '1,5'"),
+        (["a", "17 %"], "line 3, column 'x': numbers are written without a per cent sign"),
+        (["31.05.2024", "01.06.2024"], "line 2, column 'x': dates are written as 2024-05-31, got"),
+        (["5/31/24", "6/1/24"], "dates are written as 2024-05-31, got '5/31/24'"),
+        (["2024-05-31", "05/31/2024 9:30"], "line 3, column 'x': dates are written as 2024-05-31"),
+        (["2024-05-31", "unknown"], "line 3, column 'x': a date such as 2024-05-31 is needed"),
+        (["", "n/a"], "column 'x': every cell is empty; leave it out (--exclude)"),
+    ],
+)
+def test_text_that_is_probably_none_is_named(write, cells, text):
+    path = write("x\ty\n" + "".join(f"{cell}\t1\n" for cell in cells))
+    with pytest.raises(ValueError, match=re.escape(text)):
+        read_sheet(path).table(["x"])
+    taken = read_sheet(path).table(["x"], {"x": Category()})["x"].tolist()
+    assert taken == [None if cell in ("", "n/a") else cell for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        ("$5", 5),
+        ("-$5.50", -5.5),
+        ("$-5", -5),
+        ("5 €", 5),
+        ("£ 1,234,567.50", 1234567.5),
+        ("1,234", None),
+        ("$5$", None),
+        ("5$5", None),
+        ("5 USD", None),
+        ("1,23.5", None),
+    ],
+)
+def test_money_is_a_number(cell, number):
+    assert to_number(cell) == number
 
 
 def test_separators(write):
@@ -202,8 +255,9 @@ def test_bad_names_are_named(names, kind, message):
 
 
 def test_rewards_may_be_truth_values(write):
-    sheet = read_sheet(write("won,paid\nTrue,1.5\nfalse,0\n"))
+    sheet = read_sheet(write("won,paid,liked\nTrue,1.5,yes\nfalse,0,N\n"))
     np.testing.assert_array_equal(sheet.rewards("won"), [1, 0])
+    np.testing.assert_array_equal(sheet.rewards("liked"), [1, 0])
     np.testing.assert_array_equal(sheet.rewards("paid"), [1.5, 0])
     with pytest.raises(ValueError, match=r"column 'won': a number is needed, got 'True'"):
         read_sheet(write("won\nTrue\nmaybe\n")).rewards("won")

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns import Columns, Layout, Number, TableSchema
-from contextgap.base.columns.raw import raw_cells
+from contextgap.base.columns import Columns, Layout, Number, Renaming, TableSchema
+from contextgap.base.columns.raw import Raw, are_mappings, by_name, raw_cells
 
 
 class Intake(NamedTuple):
@@ -76,13 +76,26 @@ class ContextSchema:
         """How the numbers of a context belong together; None if each stands for itself."""
         return None if self.table is None else self.table.layout
 
+    def telling(self, rows: FloatArray) -> tuple[ContextSchema, Renaming | None]:
+        """Return the schema after rewards were told at rows, and new codes of levels, if any."""
+        if self.table is None:
+            return self, None
+        table, renaming = self.table.telling(rows)
+        return self if table is self.table else ContextSchema.of(table), renaming
+
+    def told_only(self) -> ContextSchema:
+        """Return the schema without levels of categories that were only asked about."""
+        table = None if self.table is None else self.table.told_only()
+        return self if table is None or table is self.table else ContextSchema.of(table)
+
     def read(self, contexts: Any, called: str = "contexts", *, learning: bool = False) -> Intake:
         """Return ``contexts`` as a float array, or raise an error that names what is wrong.
 
-        One context is 1-D, a mapping or a pandas Series; a table is 2-D, or a pandas or polars
-        DataFrame. Columns are matched by name, so their order does not matter and surplus ones are
-        ignored. Errors call the argument ``called``. If ``learning``, a first table may have
-        columns that are no numbers, and the schema after it knows all levels of categories.
+        One context is 1-D, a mapping or a pandas Series; a table is 2-D, a pandas or polars
+        DataFrame, or a list of mappings. Columns are matched by name, so their order does not
+        matter and surplus ones are ignored. Errors call the argument ``called``. If ``learning``, a
+        first table may have columns that are no numbers, and the schema after it knows all levels
+        of categories.
         """
         if isinstance(contexts, Encoded):
             return contexts.intake
@@ -137,6 +150,10 @@ class ContextSchema:
                         "use a DataFrame for a table"
                     )
             return wanted, values
+        if are_mappings(contexts):
+            columns = by_name(contexts)
+            wanted = self._wanted(list(columns))
+            return wanted, [list(row) for row in zip(*map(columns.get, wanted), strict=True)]
         if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
             given = [str(name) for name in contexts.columns]
             wanted = self._wanted(given)
@@ -186,7 +203,7 @@ def read_columns(columns: Any) -> ContextSchema:
 
 def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | None:
     """Return the schema of a first table with names; None if it is numbers throughout."""
-    named = isinstance(contexts, Mapping) or hasattr(contexts, "to_numpy")
+    named = isinstance(contexts, Mapping) or hasattr(contexts, "to_numpy") or are_mappings(contexts)
     raw = raw_cells(contexts) if named else None
     if raw is None or raw.names is None or raw.doubtful:
         return None
@@ -195,6 +212,37 @@ def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | No
     if not set(names) <= set(raw.names):
         return None  # what is missing is said later
     return TableSchema.inferred(names, [raw.by_column[raw.names.index(each)] for each in names])
+
+
+def read_table(contexts: Any, called: str) -> Intake | None:
+    """Read a table that was given before it is known what the columns of contexts hold.
+
+    Returns None if it is not numbers throughout, so that it can be read by a learner's schema only.
+    """
+    try:
+        intake = ContextSchema().read(contexts, called=called)
+        single, count = intake.single, len(intake.rows)
+    except (TypeError, ValueError):
+        intake, raw = None, _raw_table(contexts)
+        if raw is None:
+            raise
+        single, count = raw.single, len(raw.cells[0]) if raw.cells and not raw.single else 0
+    if single or not count:
+        raise ValueError(f"{called} must be a table of contexts (2-D) with at least one row")
+    return intake
+
+
+def _raw_table(contexts: Any) -> Raw | None:
+    """Return the cells of what may be a table with columns that are no numbers; else None."""
+    try:
+        raw = raw_cells(contexts)
+    except (TypeError, ValueError):
+        return None
+    cells = (cell for column in raw.by_column for cell in column)
+    typed = raw.names is not None or any(
+        cell is None or not isinstance(cell, Real) for cell in cells
+    )
+    return raw if typed else None
 
 
 def row_of(table: Any, row: int) -> Any:

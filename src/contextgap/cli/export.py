@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from contextgap.cli.policies import ContextFile, Json, PolicyFile
+from contextgap.cli.options import Json
+from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.compression import CompressionReport, compress

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from contextgap.base.columns import Category, Columns, Cyclic, Kind
-from contextgap.cli.policies import EligibleColumn, Json, Separator, described, print_policy
-from contextgap.cli.problems import eligible_arms, read_trials, split
+from contextgap.base.columns import Columns, Kind
+from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Json, Separator
+from contextgap.cli.policies import EligibleColumn, described, print_policy
+from contextgap.cli.problems import (
+    check_columns,
+    eligible_arms,
+    given_kinds,
+    read_trials,
+    split,
+)
 from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.methods import METHODS
-from contextgap.problems.sheet import read_sheet, to_number
+from contextgap.models import POINTS
+from contextgap.problems.sheet import read_sheet
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
 
@@ -29,14 +37,11 @@ def learn_command(
     context: Annotated[
         str | None, typer.Option(help="Context columns, comma-separated; all others by default.")
     ] = None,
-    exclude: Annotated[
-        str | None, typer.Option(help="Columns that are not context, such as ids.")
-    ] = None,
-    category: Annotated[
-        str | None, typer.Option(help="Columns of numbers that are only names, such as codes.")
-    ] = None,
-    cyclic: Annotated[
-        str | None, typer.Option(help="Columns that come back to where they began: hour=24.")
+    exclude: Exclude = None,
+    category: CategoryColumns = None,
+    cyclic: CyclicColumns = None,
+    gaps: Annotated[
+        str | None, typer.Option(help="Columns that may have gaps later, though the log has none.")
     ] = None,
     separator: Separator = None,
     minimize: Annotated[
@@ -61,6 +66,10 @@ def learn_command(
     tolerance: Annotated[
         float | None, typer.Option(help="The largest regret bound that the safe arm is not for.")
     ] = None,
+    points: Annotated[
+        int,
+        typer.Option(help="Support points where trials are many; 0 for exact beliefs.", min=0),
+    ] = POINTS,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
     json: Json = False,
 ) -> None:
@@ -69,16 +78,19 @@ def learn_command(
         sheet = read_sheet(log, separator)
         left_out = [*(split(exclude) or []), *([] if eligible is None else [eligible])]
         outcome = arm, reward, propensity
-        columns, arms, rewards = read_trials(sheet, split(context), left_out, *outcome)
+        with noting_warnings():
+            columns, arms, rewards = read_trials(sheet, split(context), left_out, *outcome)
         labels = tuple(sorted(set(arms)))
         among = None if eligible is None else eligible_arms(sheet, eligible, labels)
         safe = _safe_arm(fallback, tolerance, labels)
-        given = _given_kinds(split(category) or [], split(cyclic) or [], columns)
+        given = given_kinds(category, cyclic, columns)
         table = sheet.table(columns, given)
+        missing = split(gaps) or []
+        check_columns(missing, columns)
         chances = None if propensity is None else sheet.numbers([propensity])[:, 0]
         try:
-            how = _settings(table, given, bandwidth, ridge)
-            how |= {"width": PosteriorWidth(scale), "seed": seed}
+            how = _settings(table, given, missing, bandwidth, ridge)
+            how |= {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
             how |= {"reward": "minimize"} if minimize else {}
             learner = Learner(labels, method=method, **how)
             with noting_warnings():
@@ -86,7 +98,7 @@ def learn_command(
             card = learner.score(chances, **safe) if len(arms) > 1 else None
             policy = learner.freeze(card, **safe)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{log}: {error}") from None
+            raise ValueError(sheet.located(error)) from None
         policy.save(output)
     if json:
         tuning = None if learner.tuning is None else learner.tuning.describe()
@@ -112,31 +124,25 @@ def _safe_arm(
     return {"fallback": by_text[fallback], "tolerance": tolerance}
 
 
-def _given_kinds(category: list[str], cyclic: list[str], columns: list[str]) -> dict[str, Kind]:
-    """Return the kinds of columns that the user named."""
-    given: dict[str, Kind] = {name: Category() for name in category}
-    for each in cyclic:
-        name, equals, period = each.partition("=")
-        if not equals or to_number(period) is None:
-            raise ValueError(f"--cyclic must be such as hour=24, got {each!r}")
-        given[name] = Cyclic(float(period))
-    for name in given:
-        if name not in columns:
-            raise ValueError(f"there is no context column {name!r}; there are {columns}")
-    return given
-
-
 def _settings(
-    table: Any, given: Mapping[str, Kind], bandwidth: float | None, ridge: float | None
+    table: Any,
+    given: Mapping[str, Kind],
+    gaps: Sequence[str],
+    bandwidth: float | None,
+    ridge: float | None,
 ) -> dict[str, Any]:
     """Return the user's settings with defaults filled in; no kernel if all is to be learnt."""
-    how = {"columns": Columns.from_table(table, **given)} if given else {}
+    how = {}
+    if given or gaps:
+        kinds = Columns.from_table(table, **given)
+        allowed = {name: replace(kinds[name], gaps=True) for name in gaps}
+        how["columns"] = Columns({**kinds, **allowed})
     if bandwidth is None and ridge is None:
         return how
-    if given:
+    if how:
         raise ValueError(
-            "scales are learnt where columns are named by --category or --cyclic; leave out "
-            "--bandwidth and --ridge"
+            "scales are learnt where columns are named by --category, --cyclic or --gaps; leave "
+            "out --bandwidth and --ridge"
         )
     kernel = Gaussian.from_contexts(table)
     if bandwidth is not None:

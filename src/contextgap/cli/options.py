@@ -38,6 +38,24 @@ Seed = Annotated[int, typer.Option(help="Of data and methods.", min=0)]
 Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]
 GridSize = Annotated[int, typer.Option(help="Bandwidths and ridges tried when tuning.", min=1)]
+Exclude = Annotated[
+    str | None, typer.Option(help="Columns that are not context, such as ids, comma-separated.")
+]
+CategoryColumns = Annotated[
+    str | None,
+    typer.Option("--category", help="Columns of numbers that are only names, such as codes."),
+]
+CyclicColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--cyclic",
+        help="Columns that come back to where they began: hour=24; dates: when=day+week.",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(help="Between the cells of a text file; told from its header if left out."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 CORES = os.cpu_count() or 1

@@ -6,7 +6,7 @@ import csv
 import re
 import sys
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, cast
 
 import numpy as np
 import typer
@@ -14,6 +14,7 @@ import typer
 from contextgap.base.columns import Cyclic, Kind
 from contextgap.base.components import Component
 from contextgap.base.saving import whole_file
+from contextgap.cli.options import Json, Separator
 from contextgap.cli.problems import eligible_arms
 from contextgap.cli.tables import contexts_in
 from contextgap.cli.terminal import (
@@ -24,6 +25,7 @@ from contextgap.cli.terminal import (
     say_warning,
 )
 from contextgap.policy import Card, Policy, Status
+from contextgap.policy.fallback import Fallback
 from contextgap.problems.sheet import Sheet, read_sheet
 
 PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run wrote.")]
@@ -33,10 +35,6 @@ ContextFile = Annotated[
 EligibleColumn = Annotated[
     str | None, typer.Option(help="Column with the arms eligible in each row, such as a|b.")
 ]
-Separator = Annotated[
-    str | None, typer.Option(help="Between the cells of a text file; a comma, in .tsv a tab.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def recommend_command(
@@ -91,7 +89,7 @@ def recommend_command(
 def _write_csv(file: IO[str], sheet: Sheet, answers: list[dict[str, Any]]) -> None:
     """Write the original table with the answers as further columns."""
     added = list(answers[0])
-    if set(added) & set(sheet.columns):  # a log has the arm that was tried
+    while set(added) & set(sheet.columns):  # a log has the arm that was tried
         added = [f"recommended_{name}" for name in added]
     writer = csv.writer(file)
     writer.writerow([*sheet.columns, *added])
@@ -129,10 +127,35 @@ def described(policy: Policy) -> dict[str, Any]:
         "dimension": policy.dimension,
         "columns": policy.columns,
         "kinds": policy.kinds and {name: each.describe() for name, each in policy.kinds.items()},
+        "bandwidths": _bandwidths(policy),
         "bounds": kind_of_bounds(policy.probability),
         "card": policy.card.describe() if has_card(policy) else None,
-        "fallback": None if policy.fallback is None else policy.fallback.describe(),
+        "fallback": None if policy.fallback is None else _described_fallback(policy),
     }
+
+
+def _bandwidths(policy: Policy) -> dict[str, list[float]] | None:
+    """Return the bandwidths of a kernel by column; None if columns are numbers, or it has none."""
+    table, parts = policy._schema.table, [policy.kernel]
+    while table is not None and parts:
+        part = parts.pop(0)
+        bandwidth = getattr(part, "bandwidth", None)
+        if isinstance(bandwidth, tuple):
+            return table.by_column(bandwidth)
+        parts += [
+            getattr(part, name) for name in ("left", "right", "kernel") if hasattr(part, name)
+        ]
+    return None
+
+
+def _described_fallback(policy: Policy) -> dict[str, Any]:
+    """Return a fallback for machines, with what was seen in the words of the table."""
+    fallback, table = cast(Fallback, policy.fallback), policy._schema.table
+    described = fallback.describe()
+    if table is None or not fallback.low:
+        return described
+    low, high = described.pop("low"), described.pop("high")
+    return {**described, "seen": table.seen(low, high)}
 
 
 def _short(part: Component) -> str:
@@ -146,6 +169,7 @@ def print_policy(title: str, policy: Policy) -> None:
         ["deploys by", type(policy.method.recommender).__name__],
         ["method", policy.method.name],
         ["kernel", _short(policy.kernel)],
+        *([] if (found := _bandwidths(policy)) is None else [["bandwidths", _in_words(found)]]),
         ["ridge", policy.ridge],
         ["width", _short(policy.width)],
         ["prior mean", policy.prior_mean],
@@ -162,6 +186,12 @@ def print_policy(title: str, policy: Policy) -> None:
     print_table("arms", ["arm", "observations"], [[str(arm), n] for arm, n in counts.items()])
     if has_card(policy):
         print_card(policy.card)
+
+
+def _in_words(bandwidths: dict[str, list[float]]) -> str:
+    """Return bandwidths by column; where there may be gaps, the last is that of gaps."""
+    listed = ((name, ", ".join(f"{x:.4g}" for x in own)) for name, own in bandwidths.items())
+    return "; ".join(f"{name} {numbers}" for name, numbers in listed)
 
 
 def _columns_in_words(policy: Policy) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import names
+from contextgap.base.columns import Category, Cyclic, Date, Kind
+from contextgap.base.columns.kinds import CYCLES
+from contextgap.cli.terminal import noting_warnings
 from contextgap.problems import (
     Classification,
     FixedData,
@@ -20,6 +23,7 @@ from contextgap.problems import (
     Spacecraft,
     Table,
 )
+from contextgap.problems.cells import to_number
 from contextgap.problems.sheet import Sheet, read_sheet
 
 BUNDLED = ("sinusoids", "spacecraft", "digits", "wine", "breast_cancer", "iris")
@@ -33,12 +37,18 @@ def read_problem(
     ordered: bool = False,
     rows: int | None = None,
     seed: int = 0,
+    *,
+    exclude: str | None = None,
+    category: str | None = None,
+    cyclic: str | None = None,
+    separator: str | None = None,
 ) -> Problem:
     """Return a bundled problem, ``openml:NAME``, a problem of the user's own, or the one in a file.
 
     ``context``, ``rewards`` and ``noise`` are comma-separated columns of a file. A file with
     ``rewards`` is a table, otherwise a sensor log; ``ordered`` says that a table's rows are in time
-    order.
+    order. All that comes last is about tables: what to leave out, what columns hold, and what
+    separates cells.
     """
     if name == "sinusoids":
         return Sinusoids().sample(6000 if rows is None else rows, seed=seed)
@@ -59,8 +69,21 @@ def read_problem(
             f"{names.FORM}"
         )
     if rewards is not None:
-        table = Table(path, context=split(context), rewards=split(rewards) or [], ordered=ordered)
-        return table.sample(rows, seed=seed)
+        table = Table(
+            path,
+            context=split(context),
+            rewards=split(rewards) or [],
+            exclude=split(exclude) or (),
+            kinds=given_kinds(category, cyclic),
+            separator=separator,
+            ordered=ordered,
+        )
+        with noting_warnings():
+            return table.sample(rows, seed=seed)
+    given = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+    for option, value in given.items():
+        if value is not None:
+            raise ValueError(f"--{option} is for tables; name every arm's reward by --rewards")
     if noise is None and path.suffix != ".mat":
         columns = read_sheet(path).columns
         if not any(name.startswith("noise") for name in columns):
@@ -86,6 +109,33 @@ def split(listed: str | None) -> list[str] | None:
     return None if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
 
 
+def given_kinds(
+    category: str | None, cyclic: str | None, columns: Sequence[str] | None = None
+) -> dict[str, Kind]:
+    """Return the kinds of the columns that the user named, which must be among ``columns``."""
+    given: dict[str, Kind] = {name: Category() for name in split(category) or []}
+    for each in split(cyclic) or []:
+        name, _, period = each.partition("=")
+        cycles = [cycle.strip() for cycle in period.split("+")]
+        if set(cycles) <= set(CYCLES):
+            given[name.strip()] = Date(tuple(cycles))
+        elif to_number(period) is not None:
+            given[name.strip()] = Cyclic(float(period))
+        else:
+            raise ValueError(
+                f"--cyclic must be such as hour=24, or when=day+week for dates, got {each!r}"
+            )
+    check_columns(given, given if columns is None else columns)
+    return given
+
+
+def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
+    """Raise unless the columns that the user named are context."""
+    for name in named:
+        if name not in columns:
+            raise ValueError(f"there is no context column {name!r}; there are {list(columns)}")
+
+
 def read_trials(
     sheet: Sheet,
     context: list[str] | None,
@@ -102,9 +152,13 @@ def read_trials(
     both = [name for name in columns if name in outcome]
     if both:
         raise ValueError(f"column {both[0]!r} cannot be context and outcome at once")
+    if not columns:
+        raise ValueError(
+            f"{sheet.path}: no column is left as context beside {', '.join(map(repr, outcome))}"
+        )
     arms = [str(cell).strip() for cell in sheet.cells_of(arm)]
     for place, label in zip(sheet.places, arms, strict=True):
-        if not label or label == "None":
+        if label in ("", "None", "NaN", "nan"):
             raise ValueError(f"{sheet.path}, {place}, column {arm!r}: the arm tried is missing")
     return columns, _whole_numbers(arms), sheet.rewards(reward)
 

@@ -11,8 +11,11 @@ import typer
 
 from contextgap.cli.options import (
     CORES,
+    CategoryColumns,
     Context,
+    CyclicColumns,
     Evaluate,
+    Exclude,
     Explore,
     Jobs,
     Json,
@@ -24,6 +27,7 @@ from contextgap.cli.options import (
     Rewards,
     Rows,
     Seed,
+    Separator,
 )
 from contextgap.cli.policies import has_card, print_card
 from contextgap.cli.problems import read_problem, split
@@ -69,6 +73,10 @@ def run_command(
     context: Context = None,
     rewards: Rewards = None,
     noise: Noise = None,
+    exclude: Exclude = None,
+    category: CategoryColumns = None,
+    cyclic: CyclicColumns = None,
+    separator: Separator = None,
     ordered: Ordered = False,
     rows: Rows = None,
     explore: Explore = None,
@@ -115,8 +123,9 @@ def run_command(
         )
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         seeds = list(range(seed, seed + repetitions))
+        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
         samples = [
-            read_problem(problem, context, rewards, noise, ordered, rows, number)
+            read_problem(problem, context, rewards, noise, ordered, rows, number, **table)
             for number in seeds
         ]
         reference, rounds = _parts(samples, explore, evaluate, held_out=until is not None)

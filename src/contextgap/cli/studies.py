@@ -10,9 +10,12 @@ import typer
 
 from contextgap.cli.options import (
     CORES,
+    CategoryColumns,
     Context,
+    CyclicColumns,
     Dask,
     Evaluate,
+    Exclude,
     Explore,
     GridSize,
     Jobs,
@@ -25,6 +28,7 @@ from contextgap.cli.options import (
     Rewards,
     Rows,
     Seed,
+    Separator,
 )
 from contextgap.cli.problems import read_problem, split
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
@@ -53,6 +57,10 @@ def compare_command(
     context: Context = None,
     rewards: Rewards = None,
     noise: Noise = None,
+    exclude: Exclude = None,
+    category: CategoryColumns = None,
+    cyclic: CyclicColumns = None,
+    separator: Separator = None,
     ordered: Ordered = False,
     rows: Rows = None,
     explore: Explore = None,
@@ -73,7 +81,8 @@ def compare_command(
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
-        data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
+        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+        data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)
         study = make_study(data, explore, evaluate, repetitions)
         if problem == "spacecraft":
             missions = [read_problem(problem, rows=rows, seed=seed + i) for i in range(repetitions)]

@@ -23,5 +23,5 @@ def contexts_in(sheet: Sheet, policy: Policy) -> Any:
     try:
         policy._read(rows)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{sheet.path}: {error}") from None
+        raise ValueError(sheet.located(error)) from None
     return rows

@@ -9,8 +9,11 @@ import typer
 
 from contextgap.cli.options import (
     CORES,
+    CategoryColumns,
     Context,
+    CyclicColumns,
     Evaluate,
+    Exclude,
     Explore,
     GridSize,
     Jobs,
@@ -21,6 +24,7 @@ from contextgap.cli.options import (
     Rewards,
     Rows,
     Seed,
+    Separator,
 )
 from contextgap.cli.problems import read_problem
 from contextgap.cli.studies import make_study
@@ -41,6 +45,10 @@ def tune_command(
     context: Context = None,
     rewards: Rewards = None,
     noise: Noise = None,
+    exclude: Exclude = None,
+    category: CategoryColumns = None,
+    cyclic: CyclicColumns = None,
+    separator: Separator = None,
     ordered: Ordered = False,
     rows: Rows = None,
     explore: Explore = None,
@@ -55,7 +63,8 @@ def tune_command(
     from contextgap.report import save, tuning_heat_map
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
-        data = read_problem(problem, context, rewards, noise, ordered, rows, seed)
+        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+        data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)
         study = make_study(data, explore, evaluate, 1)
         found = tune_all(
             study.hold_out,

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, cast
 
 import numpy as np
 import typer
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.cli.policies import ContextFile, Json, PolicyFile
+from contextgap.base.contexts import Encoded
+from contextgap.base.eligible import Mask
+from contextgap.cli.options import Json
+from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
 from contextgap.export import DecisionRule, Parity, decision_rule, parity
@@ -26,11 +29,14 @@ from contextgap.export.c.build import (
     find_compiler,
     found_prefix,
 )
+from contextgap.export.c.fallback import statuses_in_python
 from contextgap.export.c.literals import column_names, label_text
 from contextgap.export.c.naming import FileNames
 from contextgap.export.columns import seen_by_kernels
 from contextgap.export.onnx import GraphPolicy
 from contextgap.policy import Policy
+
+_ELIGIBLE = 0.6  # share of the arms
 
 
 def verify_command(
@@ -54,7 +60,9 @@ def verify_command(
 ) -> None:
     """Compare an export's decisions with the policy's; exit status 1 if they differ.
 
-    Near ties, where rounding decides, are no difference.
+    So are the statuses that say how it came to them, and, if the export can be told which arms are
+    eligible, decisions among some of the arms. Near ties, where rounding decides, are no
+    difference.
     """
     with complaints(), _compiler_errors():
         rule = Policy.load(policy)
@@ -66,15 +74,23 @@ def verify_command(
             given = read_contexts(rule, contexts)
             sets[contexts.name] = comparison_contexts(rule, plain, count, given)
         compared = {name: _Comparison(rule, plain, export, rows) for name, rows in sets.items()}
+        among = {}
+        if export.takes_arms:
+            masks = {
+                name: random_masks(len(rows), len(rule.arms), seed) for name, rows in sets.items()
+            }
+            among = {
+                name: _Comparison(rule, plain, export, rows, masks[name])
+                for name, rows in sets.items()
+            }
         self_test = None
         if isinstance(export, CompiledPolicy):
             self_test = _run_self_test(exported, compiler, FileNames.of(export.prefix))
     single = export.dtype == np.float32
-    reasons = [
-        f"{name}: {result.different} of {result.contexts} decisions differ"
-        for name, result in ((name, each.parity) for name, each in compared.items())
-        if (result.agreement < agreement if single else result.different)
-    ]
+    least = agreement if single else 1.0
+    reasons = [reason for name, each in compared.items() for reason in each.reasons(name, least)]
+    for name, each in among.items():
+        reasons += each.reasons(f"{name}, some arms eligible", least)
     if self_test is not None and not self_test[0]:
         reasons.append("the self-test failed")
     if json:
@@ -83,15 +99,18 @@ def verify_command(
                 "export": str(exported),
                 "float32": single,
                 "contexts": {name: each.described() for name, each in compared.items()},
+                "eligible": {name: each.described() for name, each in among.items()} or None,
                 "self_test": self_test and {"passed": self_test[0], "output": self_test[1]},
                 "passed": not reasons,
             }
         )
     else:
         _print_comparison(f"{notice}, {export.dtype}", compared)
+        if among:
+            _print_comparison("among some of the arms, at random", among)
         if self_test is not None:
             out.print(f"self-test: {self_test[1]}", markup=False)
-        different = sum(each.parity.different for each in compared.values())
+        different = sum(each.parity.different for each in (*compared.values(), *among.values()))
         out.print(_verdict(reasons, different), markup=False)
     if reasons:
         raise typer.Exit(1)
@@ -113,12 +132,40 @@ class _Exported(Protocol):
     dtype: np.dtype[Any]
 
     @property
+    def takes_arms(self) -> bool: ...
+
+    @property
     def labels(self) -> tuple[Any, ...]: ...
 
     @property
     def columns(self) -> tuple[str, ...] | None: ...
 
-    def recommend(self, contexts: Any) -> IntArray: ...
+
+def _arms(export: _Exported, contexts: FloatArray, eligible: Mask | None) -> IntArray:
+    if isinstance(export, GraphPolicy):
+        return export.recommend(contexts, arms=eligible)
+    compiled = cast(CompiledPolicy, export)
+    if eligible is None:
+        return compiled.recommend(contexts)
+    return compiled.decide(contexts, eligible=eligible).arm
+
+
+def _statuses(
+    export: _Exported, rule: DecisionRule, contexts: FloatArray, eligible: Mask | None
+) -> IntArray | None:
+    """Return an export's statuses as Python has them; None if it has none."""
+    if isinstance(export, GraphPolicy):
+        return export.status(contexts, arms=eligible) if "status" in export.outputs else None
+    decided = cast(CompiledPolicy, export).decide(contexts, eligible=eligible)
+    return statuses_in_python(rule, contexts, decided.status)
+
+
+def random_masks(rows: int, arms: int, seed: int) -> Mask:
+    """Return which arms are eligible, shape (rows, arms): at least one in every row."""
+    rng = np.random.default_rng(seed)
+    mask = rng.random((rows, arms)) < _ELIGIBLE
+    mask[np.arange(rows), rng.integers(arms, size=rows)] = True
+    return mask
 
 
 def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[_Exported, str]:
@@ -180,12 +227,28 @@ class _Comparison:
     """An export's decisions at some contexts, compared and timed."""
 
     def __init__(
-        self, policy: Policy, rule: DecisionRule, export: _Exported, contexts: FloatArray
+        self,
+        policy: Policy,
+        rule: DecisionRule,
+        export: _Exported,
+        contexts: FloatArray,
+        eligible: Mask | None = None,
     ) -> None:
-        self.exported_seconds, chosen = _timed(lambda: export.recommend(contexts))
-        seen = seen_by_kernels(rule.table, contexts)
-        self.python_seconds, _ = _timed(lambda: policy._pick(seen))
-        self.parity: Parity = parity(policy, chosen, contexts)
+        self.exported_seconds, arms = _timed(lambda: _arms(export, contexts, eligible))
+        status = _statuses(export, rule, contexts, eligible)
+        seen = Encoded(seen_by_kernels(rule.table, contexts), policy._schema)
+        self.python_seconds, _ = _timed(lambda: policy.recommend(seen, arms=eligible))
+        self.parity: Parity = parity(policy, arms, contexts, eligible=eligible, status=status)
+
+    def reasons(self, name: str, agreement: float) -> list[str]:
+        """Say what differs at more contexts than it may."""
+        found, most = self.parity, (1.0 - agreement) * self.parity.contexts
+        wrong = {"decisions": found.different, "statuses": found.other_statuses or 0}
+        return [
+            f"{name}: {count} of {found.contexts} {what} differ"
+            for what, count in wrong.items()
+            if count > most
+        ]
 
     def described(self) -> dict[str, Any]:
         return {
@@ -226,9 +289,12 @@ def _print_comparison(title: str, compared: dict[str, _Comparison]) -> None:
         "different": "different",
         "worst_added_regret": "worst regret added",
         "mean_added_regret": "mean regret added",
+        "other_statuses": "other statuses",
         "microseconds": "µs per decision, export",
         "microseconds_in_python": "µs per decision, Python, batch",
     }
     columns = [each.described() for each in compared.values()]
+    if columns[0]["other_statuses"] is None:
+        del names["other_statuses"]
     rows = [[shown, *(column[name] for column in columns)] for name, shown in names.items()]
     print_table(title, ["", *compared], rows)

@@ -85,7 +85,7 @@ def make_candidates(
 
 def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
     """The contexts observed of arms in use, arm after arm, and whose they are."""
-    model = policy._model
+    model = policy._model.deployed()
     index = np.full(model.n_arms, -1, dtype=np.intp)
     index[list(policy._active)] = np.arange(len(policy._active))
     arm = index[model.observed.arms]

@@ -25,9 +25,8 @@ def read_sample(
     """
     if contexts is None:
         layout = policy._schema.layout
-        rows = _jittered(
-            policy._model.observed.contexts, rng, 0 if layout is None else layout.categories
-        )
+        observed = policy._model.deployed().observed.contexts
+        rows = _jittered(observed, rng, 0 if layout is None else layout.categories)
     else:
         rows, single = policy._read(contexts)
         if single or len(rows) < _FEWEST:

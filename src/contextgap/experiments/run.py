@@ -11,9 +11,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.contexts import ContextSchema
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.belief import Belief
-from contextgap.explorers import Explorer, LookAhead, Moment, check_reference
+from contextgap.explorers import Explorer, LookAhead, Moment, ReferenceReader, check_reference
 from contextgap.explorers import explore as pick_arm
 from contextgap.kernels import Gaussian, Kernel, read_kernel
 from contextgap.methods import Method, read_method
@@ -104,8 +105,13 @@ class _Scout:
 
     def __init__(self, model: TrackedModel, kernel: Kernel, explore: Problem) -> None:
         self._model, self._kernel, self._explore = model, kernel, explore
+        plain = ContextSchema(explore.dimension, explore.columns)
+        self._schema, self._references = explore.schema or plain, ReferenceReader()
         self._given: FloatArray | None = None
         self._values = np.empty((0, 0))
+
+    def read(self, given: Any) -> FloatArray:
+        return self._references(given, self._schema)
 
     def look_ahead(self, reference: IntArray | FloatArray) -> LookAhead:
         if reference.dtype.kind == "i":  # of the contexts seen, all of which are tracked
@@ -190,7 +196,7 @@ def run(
                 seen=step,
                 look_ahead=scout.look_ahead,
                 ridge=ridge,
-                variance=float(gram.diagonal[step]),
+                read=scout.read,
             )
             arms[step], _ = pick_arm(moment, method.explorer, burn_in)
             model.observe(int(arms[step]), float(explore.observations[step, arms[step]]))

@@ -5,7 +5,6 @@ from contextgap.explorers.base import (
     Moment,
     Pool,
     any_context,
-    check_reference,
     choose_context,
     explore,
     least_pulled,
@@ -13,11 +12,12 @@ from contextgap.explorers.base import (
 from contextgap.explorers.contextual_gap import ContextualGap
 from contextgap.explorers.elimination import Elimination
 from contextgap.explorers.epsilon_greedy import EpsilonGreedy
+from contextgap.explorers.gain_or_gap import GainOrGap
 from contextgap.explorers.kernel_ts import KernelTS
 from contextgap.explorers.kernel_ucb import KernelUCB
-from contextgap.explorers.knowledge_gradient import KnowledgeGradient, check_no_references
+from contextgap.explorers.knowledge_gradient import KnowledgeGradient
 from contextgap.explorers.max_variance import MaxVariance
-from contextgap.explorers.noise_aware_gap import NoiseAwareGap
+from contextgap.explorers.references import ReferenceReader, as_numbers, check_reference
 from contextgap.explorers.top_two_ts import TopTwoTS
 from contextgap.explorers.uniform import Uniform
 from contextgap.models import LookAhead
@@ -27,18 +27,19 @@ __all__ = [
     "Elimination",
     "EpsilonGreedy",
     "Explorer",
+    "GainOrGap",
     "KernelTS",
     "KernelUCB",
     "KnowledgeGradient",
     "LookAhead",
     "MaxVariance",
     "Moment",
-    "NoiseAwareGap",
     "Pool",
+    "ReferenceReader",
     "TopTwoTS",
     "Uniform",
     "any_context",
-    "check_no_references",
+    "as_numbers",
     "check_reference",
     "choose_context",
     "explore",

@@ -13,16 +13,8 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.components import Component
 from contextgap.belief import Belief
+from contextgap.explorers.references import as_numbers
 from contextgap.models import LookAhead
-
-
-def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
-    """Raise unless reference contexts, if given as contexts, have as many numbers as all others."""
-    if reference.ndim == 2 and reference.shape[1] != dimension:
-        raise ValueError(
-            f"references must have {dimension} numbers per context, as the contexts do, "
-            f"got {reference.shape[1]}"
-        )
 
 
 def _cannot_look_ahead(reference: IntArray | FloatArray) -> LookAhead:
@@ -50,8 +42,10 @@ class Moment:
         contexts, shape (m, d).
     ridge
         The regularisation: the variance of the noise.
-    variance
-        The variance of an arm's expected reward at the context before any reward was told.
+    shares
+        Whether a reward of one arm says something about the others.
+    read
+        Returns contexts as users write them as those that ``look_ahead`` takes.
     """
 
     believe: Callable[[], Belief]
@@ -61,7 +55,8 @@ class Moment:
     seen: int = 0
     look_ahead: Callable[[IntArray | FloatArray], LookAhead] = _cannot_look_ahead
     ridge: float = 0.0
-    variance: float = 0.0
+    shares: bool = False
+    read: Callable[[Any], FloatArray] = as_numbers
 
     @cached_property
     def belief(self) -> Belief:
@@ -87,10 +82,12 @@ class Pool:
         Given reference contexts, returns all arms' means there.
     ridge
         The regularisation: the variance of the noise.
-    variance
-        The variance of an arm's expected reward at every context before any reward was told.
+    shares
+        Whether a reward of one arm says something about the others.
     rng
         The one source of randomness.
+    read
+        Returns contexts as users write them as those that ``moves`` takes.
     """
 
     contexts: FloatArray
@@ -98,8 +95,9 @@ class Pool:
     moves: Callable[[int, FloatArray], FloatArray]
     means: Callable[[FloatArray], FloatArray]
     ridge: float
-    variance: FloatArray
     rng: np.random.Generator
+    shares: bool = False
+    read: Callable[[Any], FloatArray] = as_numbers
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -114,6 +112,11 @@ class Explorer(Component, ABC):
     """A rule that picks the arm to try next, where mistakes are free."""
 
     reason: ClassVar[str] = "picked by the explorer"
+
+    @property
+    def given_contexts(self) -> Any:
+        """Contexts that it was given, which learners check beforehand; None if it has none."""
+        return None
 
     @abstractmethod
     def pick(self, moment: Moment) -> int:

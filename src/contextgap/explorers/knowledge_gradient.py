@@ -9,10 +9,16 @@ distance D = |mean of a − best other mean| at x', that is a gain of
 
 (Frazier, Powell and Dayanik, 2009, for one context). It is averaged over reference contexts, which
 stand for those to be deployed on.
+
+Where rewards are noisy, a single one moves hardly anything, and the gain says little about what
+several would. The average of t rewards at x has the noise ridge/t; the gain of t rewards, divided
+by t, is highest for some t, and that is what arms are compared by (Frazier and Powell, "Paradoxes
+in learning and the marginal value of information", 2010).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,7 +27,9 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.contexts import ContextSchema
+from contextgap.base.columns.cells import plain
+from contextgap.base.columns.raw import raw_cells
+from contextgap.base.contexts import read_table
 from contextgap.explorers.base import Explorer, Moment, Pool
 from contextgap.models import LookAhead
 
@@ -42,23 +50,41 @@ class KnowledgeGradient(Explorer):
     local
         Use no reference but the current context.
     references
-        Contexts to use as references, a table (2-D) with columns in the learner's order; kept as a
-        tuple of tuples, so that files can hold it.
+        Contexts to use as references, a table as the learner takes them; kept as a tuple of tuples,
+        so that files can hold it.
+    repeats
+        How many rewards of one arm to look ahead to, at most: the highest gain per reward of 1, 4,
+        16, ... of them counts. 1 is the plain knowledge gradient.
+    columns
+        The names of its columns; told from the table, if it has names. Without them, columns are in
+        the learner's order.
     """
 
     most: int = 200
     local: bool = False
     references: Any = field(default=None, repr=False)
+    columns: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
+    repeats: int = 1
     reason: ClassVar[str] = "the highest expected gain for deployment"
 
     def __post_init__(self) -> None:
         checks.whole("most", self.most, least=1)
+        checks.whole("repeats", self.repeats, least=1)
         if not isinstance(self.local, bool):
             raise TypeError(f"local must be True or False, got {self.local!r}")
         if self.references is not None:
             if self.local:
                 raise ValueError("references must be None if local is True, which uses none")
-            object.__setattr__(self, "references", _read_references(self.references))
+            names, rows = _read_references(self.references)
+            object.__setattr__(self, "references", rows)
+            object.__setattr__(self, "columns", names or self.columns)
+
+    def describe(self) -> dict[str, Any]:
+        described = super().describe()
+        for name, usual in (("columns", None), ("repeats", 1)):
+            if getattr(self, name) == usual:  # as it was before there was such a setting
+                del described[name]
+        return described
 
     def pick(self, moment: Moment) -> int:
         """Return argmax of the expected gain."""
@@ -66,11 +92,20 @@ class KnowledgeGradient(Explorer):
 
     def gain(self, moment: Moment) -> FloatArray:
         """Return by how much trying each arm now is expected to raise the reward of deployment."""
-        if self.references is not None:
-            ahead = moment.look_ahead(self._given)
-            return expected_gain(LookAhead(ahead.mean[:-1], ahead.move[:-1]))
-        places = spread_over(0 if self.local else moment.seen, self.most)
-        return expected_gain(moment.look_ahead(places))
+        if self.references is None:
+            ahead = moment.look_ahead(spread_over(0 if self.local else moment.seen, self.most))
+            mean, moves = ahead
+        else:
+            ahead = moment.look_ahead(moment.read(self.given_contexts))
+            mean, moves = ahead.mean[:-1], ahead.move[:-1]
+        here = ahead.move[-1] if moves.ndim == 2 else ahead.move[-1].diagonal()
+        # ``here`` is variance / √(variance + ridge).
+        variance = 0.5 * here * (here + np.sqrt(here**2 + 4 * moment.ridge))
+        return self._per_reward(
+            lambda factor: expected_gain(LookAhead(mean, _times(moves, factor))),
+            variance,
+            moment.ridge,
+        )
 
     def choose(self, pool: Pool) -> int:
         """Return the context at which the best arm to try has the highest expected gain.
@@ -81,42 +116,68 @@ class KnowledgeGradient(Explorer):
 
     def pool_gain(self, pool: Pool) -> FloatArray:
         """Return the expected gain of trying each arm at each context of the pool."""
-        if self.local and pool.belief.covariance is not None:
-            variance = pool.belief.std[..., None] ** 2
-            moves = pool.belief.covariance / np.sqrt(variance + pool.ridge)
-            return highest_line(pool.belief.mean[:, None], moves)
+        belief, variance = pool.belief, pool.belief.std**2
         if self.local:
-            variance = pool.belief.std**2
-            return gain(distances(pool.belief.mean), variance / np.sqrt(variance + pool.ridge))
+            scale = np.sqrt(variance + pool.ridge)
+            if belief.covariance is None:
+                apart, moves = distances(belief.mean), variance / scale
+                return self._per_reward(lambda f: gain(apart, moves * f), variance, pool.ridge)
+            means, moves = belief.mean[:, None], belief.covariance / scale[..., None]
+            return self._per_reward(
+                lambda f: highest_line(means, moves * f[..., None]), variance, pool.ridge
+            )
         reference = pool.contexts[spread_over(len(pool), self.most)]
         if self.references is not None:
-            reference = self._given
+            reference = pool.read(self.given_contexts)
         mean = pool.means(reference)
-        gains = [
-            gain_of(mean, arm, pool.moves(arm, reference)).mean(axis=0)
-            for arm in range(mean.shape[1])
-        ]
-        return np.stack(gains, axis=1)
+
+        def of_arm(arm: int) -> FloatArray:
+            moves = pool.moves(arm, reference)
+            return self._per_reward(
+                lambda f: gain_of(mean, arm, _times(moves, f)).mean(axis=0),
+                variance[:, arm],
+                pool.ridge,
+            )
+
+        return np.stack([of_arm(arm) for arm in range(mean.shape[1])], axis=1)
+
+    def _per_reward(
+        self, gain_with: Callable[[FloatArray], FloatArray], variance: FloatArray, ridge: float
+    ) -> FloatArray:
+        """Return the highest gain per reward.
+
+        ``gain_with`` takes the factor by which several rewards move means farther than one does;
+        ``variance`` is that of the arms tried, where they are tried.
+        """
+        gains, times = [], 1
+        while times <= self.repeats:
+            factor = np.sqrt((variance + ridge) / (variance + ridge / times))
+            gains.append(gain_with(factor) / times)
+            times *= 4
+        return np.asarray(np.max(gains, axis=0))
 
     @cached_property
-    def _given(self) -> FloatArray:
-        return np.array(self.references)
+    def given_contexts(self) -> Any:
+        """The references as learners read them, always the same object; None if there are none."""
+        if self.references is None or self.columns is None:
+            return self.references
+        return [dict(zip(self.columns, row, strict=True)) for row in self.references]
 
 
-def check_no_references(explorer: Explorer) -> None:
-    """Raise if an explorer was given references, which must be numbers, for tables that are not."""
-    if isinstance(explorer, KnowledgeGradient) and explorer.references is not None:
-        raise ValueError(
-            "references must be numbers, and contexts here are not all numbers; leave references "
-            "out, and contexts that were met are used"
-        )
+def _read_references(references: Any) -> tuple[tuple[str, ...] | None, tuple[Any, ...]]:
+    """Return the names of a table's columns, and its rows as plain values."""
+    intake = read_table(references, "references")
+    if intake is not None:
+        return intake.schema.columns, tuple(map(tuple, intake.rows.tolist()))
+    raw = raw_cells(references)
+    columns = [[plain(cell) for cell in column] for column in raw.cells]
+    names = None if raw.names is None else tuple(raw.names)
+    return names, tuple(zip(*columns, strict=True))
 
 
-def _read_references(references: Any) -> tuple[tuple[float, ...], ...]:
-    intake = ContextSchema().read(references, called="references")
-    if intake.single or not len(intake.rows):
-        raise ValueError("references must be a table of contexts (2-D) with at least one row")
-    return tuple(map(tuple, intake.rows.tolist()))
+def _times(moves: FloatArray, factor: FloatArray) -> FloatArray:
+    """Return moves times a factor for what is tried, which their second axis stands for."""
+    return moves * (factor if moves.ndim == 2 else factor[:, None])
 
 
 def spread_over(seen: int, most: int) -> IntArray:

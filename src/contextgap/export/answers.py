@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -49,18 +50,48 @@ class Answers:
         return np.asarray(self.scores - lowest[:, None] <= slack[:, None])
 
 
-def answers_of(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> Answers:
-    """Return a policy's answers; ``rule`` is the same policy as plain arrays."""
-    seen = seen_by_kernels(rule.table, contexts)
-    blocks = [
-        replace(_block(policy, rule, choice, evidence), contexts=contexts[rows])
-        for rows, choice, evidence in policy._decisions(seen)
-    ]
+def answers_of(
+    policy: Policy, rule: DecisionRule, contexts: FloatArray, eligible: Mask | None = None
+) -> Answers:
+    """Return a policy's answers; ``rule`` is the same policy as plain arrays.
+
+    Where arms are not ``eligible``, means are −∞, and gaps, scores and bounds ∞.
+    """
+    seen, everywhere = seen_by_kernels(rule.table, contexts), np.arange(len(contexts))
+    blocks, order = [], []
+    for places, chooser in policy._chooser.groups(eligible):
+        for block, choice, evidence in chooser.decisions(seen[places]):
+            order.append(everywhere[places][block])
+            found = _block(policy, rule, choice, evidence)
+            found = _of_all_arms(found, evidence.columns, len(rule.labels))
+            blocks.append(replace(found, contexts=contexts[order[-1]]))
+    back = np.argsort(np.concatenate(order))
     return Answers(
         **{
-            field.name: np.concatenate([getattr(block, field.name) for block in blocks])
+            field.name: np.concatenate([getattr(block, field.name) for block in blocks])[back]
             for field in fields(Answers)
         }
+    )
+
+
+_NOT_ELIGIBLE = {
+    "mean": -np.inf,
+    "half_width": 0.0,
+    "gap": np.inf,
+    "scores": np.inf,
+    "bounds": np.inf,
+}
+
+
+def _of_all_arms(answers: Answers, eligible: Sequence[int], arms: int) -> Answers:
+    """Return answers about eligible arms as answers about all arms."""
+    columns, tables = np.array(eligible), {}
+    for name, otherwise in _NOT_ELIGIBLE.items():
+        own: FloatArray = getattr(answers, name)
+        tables[name] = np.full((len(own), arms), otherwise)
+        tables[name][:, columns] = own
+    return replace(
+        answers, arm=columns[answers.arm], recommended=columns[answers.recommended], **tables
     )
 
 
@@ -141,6 +172,8 @@ def observed_contexts(rule: DecisionRule) -> FloatArray:
     """Return the observed contexts of all arms, shape (n, d)."""
     if rule.shared is not None:
         return rule.shared.support
+    if rule.common:
+        return rule.arms[0].support
     return np.concatenate([arm.support for arm in rule.arms])
 
 

@@ -45,7 +45,9 @@ def possible_answers(fallback: Fallback | None, answers: Answers, slack: FloatAr
     recommended = tied & (excess <= wrong_by) & ~outside
     falls = outside | (tied & ~(excess <= -wrong_by))
     is_fallback = np.arange(tied.shape[1]) == fallback.column
-    return np.asarray(recommended | (is_fallback & falls.any(axis=1, keepdims=True)))
+    answered = recommended | (is_fallback & falls.any(axis=1, keepdims=True))
+    eligible = np.isfinite(answers.mean[:, [fallback.column]])
+    return np.asarray(np.where(eligible, answered, tied))
 
 
 def is_near_tie(fallback: Fallback | None, answers: Answers, slack: FloatArray) -> Mask:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.eligible import Mask
 from contextgap.export.answers import answers_of
-from contextgap.export.fallback import possible_answers
-from contextgap.export.rule import decision_rule
+from contextgap.export.fallback import is_near_tie, possible_answers
+from contextgap.export.rule import check_masks, decision_rule
 from contextgap.policy import Policy
 
 # Scores as close as this, of scores around 1, are told apart by rounding alone.
@@ -35,6 +36,9 @@ class Parity:
         Highest expected reward that the export gives away, as the policy expects it.
     mean_added_regret
         The same, averaged over all contexts.
+    other_statuses
+        Where the export says otherwise how it came to its answer, and rounding does not explain it;
+        None if statuses were not compared.
     """
 
     contexts: int
@@ -43,6 +47,7 @@ class Parity:
     different: int
     worst_added_regret: float
     mean_added_regret: float
+    other_statuses: int | None = None
 
     @property
     def agreement(self) -> float:
@@ -50,7 +55,14 @@ class Parity:
         return self.same / self.contexts
 
 
-def parity(policy: Policy, exported: IntArray, contexts: FloatArray) -> Parity:
+def parity(
+    policy: Policy,
+    exported: IntArray,
+    contexts: FloatArray,
+    *,
+    eligible: Mask | None = None,
+    status: IntArray | None = None,
+) -> Parity:
     """Compare an export's decisions with the policy's.
 
     Parameters
@@ -62,9 +74,15 @@ def parity(policy: Policy, exported: IntArray, contexts: FloatArray) -> Parity:
     contexts
         Where, shape (m, d), m at least 1, as the export takes them: of a table with typed columns,
         one number per column.
+    eligible
+        Which arms may be chosen at each context, shape (m, arms); all by default.
+    status
+        How the export says that it came to its answers, in the numbers of ``Policy.status``.
     """
     rule = decision_rule(policy)
-    expected = answers_of(policy, rule, contexts)
+    if eligible is not None:
+        check_masks(rule)
+    expected = answers_of(policy, rule, contexts, eligible)
     rows = np.arange(len(contexts))
     differs = exported != expected.arm
     answered = exported >= 0
@@ -73,6 +91,7 @@ def parity(policy: Policy, exported: IntArray, contexts: FloatArray) -> Parity:
     near = differs & answered & possible[rows, exported]
     lost = expected.mean[rows, expected.arm] - expected.mean[rows, exported]
     lost = np.where(answered, np.maximum(lost, 0.0), np.inf)
+    other = (status != expected.status) & ~is_near_tie(rule.fallback, expected, slack)
     return Parity(
         contexts=len(contexts),
         same=int((~differs).sum()),
@@ -80,4 +99,5 @@ def parity(policy: Policy, exported: IntArray, contexts: FloatArray) -> Parity:
         different=int((differs & ~near).sum()),
         worst_added_regret=float(lost.max()),
         mean_added_regret=float(lost.mean()),
+        other_statuses=None if status is None else int(other.sum()),
     )

@@ -2,15 +2,16 @@
 
 At a context x, with k the kernel values between x and an arm's support,
 
-    mean = prior + weights·k        v = L⁻¹k        std² = k(x, x) − v·v
+    mean = prior + weights·k        v = L⁻¹k        std² = k(x, x) − v·v + u·u
     upper = mean + reach·std        lower = mean − reach·std
 
+where u = M⁻¹k for models of support points, which have a second factor, and is nothing for others.
 All widths of this library are proportional to std, so one number per arm stands for them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg.blas import dtpmv, dtpsv
@@ -56,6 +57,8 @@ class ArmTable:
     reach
         Half width over std after 0, 1, ..., n observations; the last is today's, and all are for
         models that do not keep their history.
+    added
+        The rows of the second factor M; empty if there is none.
     """
 
     support: FloatArray
@@ -63,6 +66,7 @@ class ArmTable:
     factor: FloatArray
     innovations: FloatArray
     reach: FloatArray
+    added: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,9 @@ class DecisionRule:
         Their tables; none for arms that share.
     shared
         The one table of arms that share; None if they have nothing in common.
+    common
+        Whether the tables of all arms have the same support and the same ``factor``, and differ in
+        ``added``.
     recommender
         The rule that picks among them.
     probability
@@ -145,6 +152,7 @@ class DecisionRule:
     labels: tuple[Label, ...]
     arms: tuple[ArmTable, ...]
     shared: SharedTable | None
+    common: bool
     recommender: Recommender
     probability: float | None
     pulls: IntArray
@@ -189,6 +197,7 @@ def decision_rule(policy: Policy) -> DecisionRule:
         labels=policy.arms,
         arms=tables,
         shared=shared,
+        common=model.common_support,
         recommender=recommender,
         probability=policy.probability,
         pulls=index[model.observed.arms],
@@ -232,16 +241,18 @@ def _shared_table(policy: Policy) -> SharedTable | None:
 def _table(policy: Policy, support: Support) -> ArmTable:
     model, recommender = policy._model, policy.method.recommender
     looks_back = isinstance(recommender, SmallestGapInHistory)
-    if len(support.factors) != 1 or (looks_back and support.innovations is None):
+    signs, factors = zip(*support.factors, strict=True)
+    if signs not in ((1,), (1, -1)) or (looks_back and support.innovations is None):
         raise ExportError(
             f"a model of kind {model.kind!r} cannot be exported: "
             + (
                 "a look-back needs the steps of each arm"
                 if looks_back
-                else "it has several factors"
+                else f"its factors have the signs {signs}"
             )
         )
-    factor, size = support.factors[0][1], len(support.weights)
+    factor, size = factors[0], len(support.weights)
+    added = factors[1] if len(factors) == 2 else np.empty(0)
     if support.innovations is None:
         # v·Lᵀ·weights is weights·k; rows of L are columns of its packed transpose.
         innovations = dtpmv(size, factor, support.weights) if size else np.empty(0)
@@ -252,7 +263,7 @@ def _table(policy: Policy, support: Support) -> ArmTable:
         gain, innovations = np.concatenate([[0.0], steps.cumsum()]), support.innovations
     reach = _reach(policy.width, gain, model.ridge, model.n_arms)
     points = support.points.reshape(-1, policy.dimension or 0)
-    return ArmTable(points, support.weights, factor, innovations, reach)
+    return ArmTable(points, support.weights, factor, innovations, reach, added)
 
 
 def _reach(width: Width, gain: FloatArray, ridge: float, n_arms: int) -> FloatArray:

@@ -98,13 +98,31 @@ def _picked(value: Any, places: IntArray) -> Any:
 def deviations(columns: FloatArray, tied: tuple[int, ...] | None) -> FloatArray:
     """Return, for every bandwidth, √(number of bandwidths) standard deviations of its columns.
 
-    Constant columns count as having standard deviation 1.
+    Constant columns count as having standard deviation 1. In tables, two levels are as far apart
+    however rare they are, so that the deviation of a category, and of what says where gaps are, is
+    what it would be if two contexts always differed: √½ of the distance. (By its own deviation, a
+    gap in every tenth row would be more than three deviations away from all that is no gap.)
     """
     largest, deviation = np.abs(columns).max(axis=0), columns.std(axis=0)
     if tied is not None:
         deviation = np.sqrt(np.bincount(tied, deviation**2))
         by_column, largest = largest, np.zeros(len(deviation))
         np.maximum.at(largest, np.asarray(tied), by_column)
+        deviation[(deviation > 0) & _are_levels(columns, np.asarray(tied))] = math.sqrt(0.5)
     # Rounding leaves a constant column with a deviation of some ulps of its value.
     deviation[deviation <= 1e-12 * largest] = 1.0
     return np.asarray(math.sqrt(len(deviation)) * deviation)
+
+
+def _are_levels(columns: FloatArray, tied: IntArray) -> Any:
+    """Say which bandwidths belong to levels that are at distance 1 from each other.
+
+    Those of a category, whose columns are the corners of a simplex, and those of a column that is 0
+    or 1, as the one that says where gaps are.
+    """
+    found = np.zeros(tied.max() + 1, dtype=bool)
+    for bandwidth in range(len(found)):
+        own = columns[:, tied == bandwidth]
+        corner = math.sqrt(0.5) if own.shape[1] > 1 else 1.0
+        found[bandwidth] = np.isin(own, (0.0, corner)).all() and (own > 0).sum(axis=1).max() == 1
+    return found

@@ -15,7 +15,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Columns
 from contextgap.base.columns.doubts import warn_of_doubts
-from contextgap.base.contexts import Intake, read_columns, row_of
+from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.files import File
 from contextgap.base.labels import Label, check_label, label_array, read_labels
@@ -25,8 +25,8 @@ from contextgap.belief import Decision
 from contextgap.explorers import (
     Explorer,
     Moment,
+    ReferenceReader,
     any_context,
-    check_no_references,
     choose_context,
     explore,
 )
@@ -35,12 +35,23 @@ from contextgap.kernels.categories import check_categories
 from contextgap.learner.features import read_features
 from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes, read_told_eligible
-from contextgap.learner.settings import read_settings
+from contextgap.learner.settings import read_points, read_settings
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.storage import read_learner, write_learner
 from contextgap.learner.view import View
 from contextgap.methods import Method, read_method
-from contextgap.models import Eligible, Follower, Model, new_model, refitted_model
+from contextgap.models import (
+    MOST_REPLAYED,
+    POINTS,
+    Eligible,
+    Follower,
+    Model,
+    Observations,
+    grown_model,
+    larger_model,
+    new_model,
+    refitted_model,
+)
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.ranking import Ranked
@@ -72,7 +83,7 @@ class Learner:
     method
         A name from ``METHODS``, a ``Method``, an explorer alone (deployed by the highest mean), or
         one of your own as ``"package.module:name"``; ``"auto"`` for the best that we know, which is
-        ``"noise-aware-gap"``.
+        ``"gain-or-gap"``.
     width
         How standard deviations become confidence intervals. By default the half width is one
         standard deviation with a given kernel, as in the paper, and two with a learnt one.
@@ -105,6 +116,13 @@ class Learner:
     reward
         ``"minimize"`` if what is told are costs, times or errors, to be kept low: what is believed
         is then said of them too, with their own sign. ``"maximize"`` by default.
+    points
+        Support points that take the place of observations when there are many: at most so many, for
+        all arms together. A step then takes the same time however many rewards were told, and
+        beliefs are close approximations, without a guarantee. It happens when an arm has twice as
+        many observations as this, or earlier where few points explain all contexts. None keeps
+        exact beliefs for ever, at the price of memory and time in the square of the number of
+        observations. Arms that share, and rules that look back over all steps, stay exact.
 
     Examples
     --------
@@ -133,6 +151,7 @@ class Learner:
         features: Any = None,
         columns: Columns | Mapping[str, Any] | None = None,
         reward: str = "maximize",
+        points: int | None = POINTS,
     ) -> None:
         labels = read_labels(arms)
         self._features = read_features(features, labels)
@@ -146,9 +165,11 @@ class Learner:
         self._model = new_model(
             start.kernel, start.ridge, len(labels), self._signed(start.prior_mean), start.alike
         )
+        self._points = read_points(points, self._rules.method.recommender)
         self._alone = start.alone
         check_history(self._rules.method.recommender, self._model)
         self._followed: Follower | None = None
+        self._references = ReferenceReader()
         self._kernel_given, self._next_tune = kernel is not None, start.first_tune
         self._tuning: Tuning | None = None
         self._labels = labels
@@ -222,7 +243,10 @@ class Learner:
 
     @property
     def information_gain(self) -> dict[Label, float]:
-        """½ ln det(I + K/ridge) of each arm: how much has been learnt about it."""
+        """½ ln det(I + K/ridge) of each arm: how much has been learnt about it.
+
+        An upper bound on it where observations are represented by support points.
+        """
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
 
@@ -274,7 +298,7 @@ class Learner:
         state, picks = self._state(), []
         try:
             for row, context in enumerate(intake.rows):
-                view = self._view(eligible, row)
+                view = self._view(intake.schema, eligible, row)
                 pick, _ = self._pick(view.moment(context))
                 picks.append(view.active[pick])
                 self._pending.add(context, picks[-1], None if eligible is None else view.active)
@@ -372,12 +396,15 @@ class Learner:
         learner
             The learner itself.
         """
-        count = len(self._model)
+        return self._tune(self._model.observed, criterion)
+
+    def _tune(self, log: Observations, criterion: str = "evidence") -> Self:
+        count = len(log)
         if count < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
         kernel = self.kernel if self._kernel_given else None
         found, self._tuning = learn(
-            *self._model.observed.by_arm(),
+            *log.by_arm(),
             kernel,
             criterion,
             alone=self._alone,
@@ -385,7 +412,7 @@ class Learner:
             layout=self._schema.layout,
         )
         self._model = refitted_model(
-            self._model, found.kernel, found.ridge, found.prior_mean, found.alike
+            log, found.kernel, found.ridge, found.prior_mean, found.alike, self._points
         )
         self._rules = replace(self._rules, hindsight=True)
         while self._next_tune is not None and self._next_tune <= count:
@@ -407,7 +434,7 @@ class Learner:
         if not intake.single:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
         eligible = self._eligible(arms, 1, True)
-        view = self._view(eligible)
+        view = self._view(intake.schema, eligible)
         moment = view.moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
         pick, reason = self._pick(moment)
@@ -476,6 +503,7 @@ class Learner:
         *,
         fallback: Label | None = None,
         tolerance: float | None = None,
+        points: int | None = None,
     ) -> Policy:
         """Return the current decision rule; the learner may continue to learn.
 
@@ -488,10 +516,18 @@ class Learner:
             contexts outside what was seen; ``Policy.with_fallback`` says what that means.
         tolerance
             The largest bound with which the recommended arm is answered; None for any.
+        points
+            Where observations are represented by support points, the policy may have so many of
+            them, such as 2048. All observations are then gone through once more, if that brings the
+            policy closer to exact beliefs.
         """
         if card is not None:
             checks.instance("card", card, Card, "learner.score()")
-        return self._policy(self._model.snapshot(), card, fallback, tolerance)
+        if points is None:
+            model = self._model.snapshot()
+        else:
+            model = larger_model(self._model, checks.whole("points", points, least=1))
+        return self._policy(model, card, fallback, tolerance)
 
     @in_turn
     def settled(self, rule: StoppingRule) -> float:
@@ -506,23 +542,23 @@ class Learner:
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
-        reference = self._read(rule.contexts_for(self._schema)).rows
+        reference, eligible = rule.contexts_for(self._schema), rule.eligible(self.arms)
         watch = self._watches.get(rule)
         # Levels of categories that were unknown when the rule was first asked for may be known now.
         same = watch is not None and np.array_equal(watch.contexts, reference)
         if watch is None or watch.model is not self._model or not same:
             watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
             self._watches[rule] = watch
-        burn_in_end = self._rules.burn_in * len(self._active)
         seed = seed_after(self._policy_seed, len(self._model))
-        return rule.settled(watch.bound(self._active, burn_in_end, seed))
+        bound = watch.bound(self._active, self._rules.burn_in, seed, eligible)
+        return rule.settled(bound)
 
     @in_turn
     def done(self, rule: StoppingRule) -> bool:
         """Return whether exploring may stop.
 
-        Every arm must have had its burn-in, and the rule's share of reference contexts a
-        certificate within its tolerance.
+        Every arm that is eligible at a reference context must have had its burn-in, and the rule's
+        share of reference contexts a certificate within its tolerance.
         The answer may change back when scales are learnt anew, as ``settled`` may fall.
 
         Parameters
@@ -531,7 +567,9 @@ class Learner:
             What is wanted.
         """
         enough = self.settled(rule) >= rule.share
-        return enough and min(map(self._model.observed.count, self._active)) >= self._rules.burn_in
+        eligible, used = rule.eligible(self.arms), np.array(self._active)
+        used = used if eligible is None else used[eligible.any(axis=0)]
+        return enough and min(map(self._model.observed.count, used)) >= self._rules.burn_in
 
     @in_turn
     def add_arm(self, label: Label, features: Any = None) -> None:
@@ -654,22 +692,38 @@ class Learner:
         values: FloatArray,
         eligible: list[Eligible] | None,
     ) -> None:
-        self._schema = intake.schema
+        self._schema, renaming = intake.schema.telling(intake.rows)
+        rows = intake.rows if renaming is None else renaming(intake.rows)
+        if renaming is not None:
+            self._pending = self._pending.changed(renaming)
         asked_among = [
             self._pending.answered(context, int(place))
-            for context, place in zip(intake.rows, places, strict=True)
+            for context, place in zip(rows, places, strict=True)
         ]
-        if len(values) == 1:
-            self._model.observe(intake.rows[0], int(places[0]), float(values[0]))
-        else:
-            self._model.observe_many(intake.rows, np.asarray(places), values)
         sets = asked_among if eligible is None else eligible
-        self._model.observed.note_eligible(len(self._model) - len(values), sets)
-        if self._next_tune is not None:
-            # However few, rewards that come in bulk may be all there will ever be.
-            at_once = len(values) > 1 and not (self._kernel_given or self._rules.hindsight)
-            if at_once or len(self._model) >= self._next_tune:
-                self.tune()
+        told, count = (rows, np.asarray(places), values), len(self._model)
+        if self._is_time_to_tune(len(values)):
+            # The model is about to be replaced: only the log needs to grow.
+            log = self._model.observed.snapshot()
+            log.extend(*told)
+            log.note_eligible(count, sets)
+            self._tune(log)
+        else:
+            self._model = grown_model(self._model, *told, self._points)
+            self._model.observed.note_eligible(count, sets)
+
+    def _is_time_to_tune(self, new: int) -> bool:
+        """Return whether scales are to be learnt with so many new rewards.
+
+        A single reward does not have a very long log gone through once more: by then, scales are
+        known.
+        """
+        count = len(self._model) + new
+        if self._next_tune is None or (new == 1 and count > MOST_REPLAYED):
+            return False
+        # However few, rewards that come in bulk may be all there will ever be.
+        at_once = new > 1 and not (self._kernel_given or self._rules.hindsight)
+        return at_once or count >= self._next_tune
 
     def _state(self) -> tuple[Any, ...]:
         """What ``_restore`` needs to undo a call that an interrupt or an error left unfinished."""
@@ -688,8 +742,8 @@ class Learner:
             self.kernel.check_dimension(intake.rows.shape[1])
             if self._kernel_given and intake.schema.layout is not None:
                 check_categories(self.kernel, intake.schema.layout.categories)
-            if intake.schema.table is not None:
-                check_no_references(self._rules.method.explorer)
+            if (given := self._rules.method.explorer.given_contexts) is not None:
+                self._references(given, intake.schema)
         return intake
 
     def _signed(self, prior_mean: float | str) -> float | str:
@@ -715,7 +769,7 @@ class Learner:
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
         eligible = self._eligible(arms, 1, True)
-        view = self._view(eligible)
+        view = self._view(intake.schema, eligible)
         chosen = view.pool(intake.rows)
         burning_in = min(view.pulls()) < self._rules.burn_in
         explorer = self._rules.method.explorer
@@ -729,9 +783,16 @@ class Learner:
     def _eligible(self, arms: Any, rows: int, single: bool) -> Mask | None:
         return read_eligible(arms, self.arms, rows, single=single)
 
-    def _view(self, eligible: Mask | None = None, row: int = 0) -> View:
-        width = self._rules.width
-        view = View(self._model, self._pending, self._active, width, self._rng, self._follower)
+    def _view(self, schema: ContextSchema, eligible: Mask | None = None, row: int = 0) -> View:
+        view = View(
+            model=self._model,
+            pending=self._pending,
+            active=self._active,
+            width=self._rules.width,
+            rng=self._rng,
+            follower=self._follower,
+            read=lambda given: self._references(given, schema),
+        )
         return view if eligible is None else view.among(eligible[row])
 
     def _follower(self) -> Follower:
@@ -754,7 +815,7 @@ class Learner:
             labels=self._labels,
             active=self._active,
             rules=self._rules,
-            schema=self._schema,
+            schema=self._schema.told_only(),
             seed=seed_after(self._policy_seed, len(self._model)),
             card=card,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from contextgap.base.arrays import FloatArray
@@ -27,6 +28,11 @@ class Pending:
             {arm: list(waiting) for arm, waiting in self.by_arm.items()},
             {arm: list(sets) for arm, sets in self.eligible.items()},
         )
+
+    def changed(self, change: Callable[[FloatArray], FloatArray]) -> Pending:
+        """Return the same picks with other contexts."""
+        by_arm = {arm: list(map(change, waiting)) for arm, waiting in self.by_arm.items()}
+        return Pending(by_arm, self.eligible)
 
     def count(self, arm: int) -> int:
         """Return how many picks of an arm wait for their reward."""

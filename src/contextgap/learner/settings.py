@@ -8,6 +8,7 @@ from contextgap.base import checks
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.models import Alike, Features
 from contextgap.policy.state import read_prior_mean
+from contextgap.recommenders import Recommender, SmallestGapInHistory
 from contextgap.widths import PosteriorWidth, Width
 
 _RETUNE = ("doubling", "never")
@@ -83,6 +84,14 @@ def read_settings(
         alike=alike,
         alone=alone,
     )
+
+
+def read_points(points: Any, recommender: Recommender) -> int | None:
+    """Return how many support points there may be; None for exact beliefs for ever."""
+    if points is not None:
+        checks.whole("points", points, least=2)
+    # Support points keep no history, and a look-back needs every step.
+    return None if isinstance(recommender, SmallestGapInHistory) else points
 
 
 def _alike(sharing: float | None, features: Features | None) -> Alike:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.contexts import ContextSchema
+from contextgap.base.contexts import ContextSchema, read_table
+from contextgap.base.eligible import Mask, groups, read_eligible
+from contextgap.base.labels import Label
 from contextgap.belief import Belief
 from contextgap.models import Model
 from contextgap.recommenders import Recommender, SmallestGapInHistory
@@ -33,12 +37,17 @@ class StoppingRule:
     share
         The share of the reference contexts, above 0 and at most 1.
     reference
-        Contexts that stand for those to be deployed on, shape (m, d) or a DataFrame.
+        Contexts that stand for those to be deployed on, a table as the learner takes them.
+    arms
+        The arms that will be eligible there, all by default: labels, or one collection of labels
+        per row, or a boolean array, as ``Policy.recommend`` takes them. Certificates are then among
+        these arms, and arms that are eligible nowhere need no burn-in.
     """
 
     tolerance: float
     share: float = 0.95
     reference: Any = field(default=None, repr=False)
+    arms: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         tolerance = checks.at_least("tolerance", self.tolerance, 0, "a simple regret")
@@ -47,26 +56,22 @@ class StoppingRule:
             raise ValueError(f"share must be at most 1, got {self.share!r}")
         if self.reference is None:
             raise TypeError("reference must be contexts to certify, got None")
-        intake = ContextSchema().read(self.reference, called="reference", learning=True)
-        if intake.single or not len(intake.rows):
-            raise ValueError("reference must be a table of contexts (2-D) with at least one row")
+        intake = read_table(self.reference, "reference")
         object.__setattr__(self, "tolerance", tolerance)
         object.__setattr__(self, "share", share)
-        if intake.schema.table is None:
+        # As it was given, for columns with names or types, which a learner reads by its own.
+        object.__setattr__(self, "given", copy.deepcopy(self.reference))
+        if intake is not None:
             object.__setattr__(self, "reference", intake.rows)
-        object.__setattr__(self, "columns", intake.schema.columns)
 
-    def contexts_for(self, schema: ContextSchema) -> Any:
-        """Return the reference contexts with their columns in a learner's order, or as given."""
-        if schema.table is not None or not isinstance(self.reference, np.ndarray):
-            return self.reference
-        names: tuple[str, ...] | None = getattr(self, "columns", None)
-        if names is None or schema.columns is None:
-            return np.asarray(self.reference)
-        missing = [name for name in schema.columns if name not in names]
-        if missing:
-            raise ValueError(f"reference lacks the column {missing[0]!r}; it has {list(names)}")
-        return np.asarray(self.reference[:, [names.index(name) for name in schema.columns]])
+    def contexts_for(self, schema: ContextSchema) -> FloatArray:
+        """Return the reference contexts as a learner with this schema sees them."""
+        given: Any = getattr(self, "given", self.reference)
+        return schema.read(given, called="reference contexts", learning=True).rows
+
+    def eligible(self, labels: Sequence[Label]) -> Mask | None:
+        """Return which of a learner's arms are eligible at each context; None for all."""
+        return read_eligible(self.arms, labels, len(self.reference), single=False)
 
     def settled(self, bound: FloatArray) -> float:
         """Return the share of contexts whose bound is within the tolerance."""
@@ -74,29 +79,61 @@ class StoppingRule:
 
 
 class ReferenceWatch:
-    """The posterior at fixed contexts of shape (m, d), updated with every reward."""
+    """Certificates at fixed contexts of shape (m, d), updated with every reward.
+
+    Contexts with the same eligible arms are watched together.
+    """
 
     def __init__(
         self, model: Model, reference: FloatArray, recommender: Recommender, width: Width
     ) -> None:
         self.model = model
         self.contexts = reference
+        self._of = partial(_Watch, model, recommender=recommender, width=width)
+        self._watches: dict[bytes, _Watch] = {}
+
+    def bound(
+        self, active: tuple[int, ...], burn_in: int, seed: int, eligible: Mask | None
+    ) -> FloatArray:
+        """Take in new rewards and return max(0, gap of the arm to deploy) at every context."""
+        count, bound = len(self.contexts), np.empty(len(self.contexts))
+        everything = np.arange(count), np.arange(len(active))
+        for rows, columns in [everything] if eligible is None else groups(eligible):
+            key = rows.tobytes()
+            if key not in self._watches:
+                self._watches[key] = self._of(self.contexts[rows])
+            among = tuple(active[column] for column in columns)
+            bound[rows] = self._watches[key].bound(
+                among, columns.tolist(), burn_in * len(among), seed
+            )
+        return bound
+
+
+class _Watch:
+    """The posterior at contexts with the same eligible arms."""
+
+    def __init__(
+        self, model: Model, contexts: FloatArray, recommender: Recommender, width: Width
+    ) -> None:
+        self.model = model
+        self.contexts = contexts
         self._recommender = recommender
         self._width = width
-        self._follower = model.follow(reference)
+        self._follower = model.follow(contexts)
         self._look_back: LookBack | None = None
         self._seen = 0
         self._active: tuple[int, ...] = ()
 
-    def bound(self, active: tuple[int, ...], burn_in_end: int, seed: int) -> FloatArray:
-        """Take in new rewards and return max(0, gap of the arm to deploy) at every context."""
+    def bound(
+        self, active: tuple[int, ...], columns: Sequence[int], burn_in_end: int, seed: int
+    ) -> FloatArray:
+        """Take in new rewards; ``columns`` are the places of the arms among all of them."""
         rule = self._recommender
         if isinstance(rule, SmallestGapInHistory):
             self._look(rule, active, burn_in_end)
         belief = Belief(self._follower.posterior(active), self._width)
         if self._look_back is not None and self._look_back.empty:
             self._look_back.add(belief)
-        columns = range(len(active))
         evidence = _Now(self.contexts, len(active), seed, columns, belief, self._look_back)
         return np.maximum(rule.choose(evidence).gap, 0.0)
 

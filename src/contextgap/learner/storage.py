@@ -8,6 +8,7 @@ import numpy as np
 
 from contextgap.base import checks, files
 from contextgap.learner.features import ArmFeatures
+from contextgap.learner.settings import read_points
 from contextgap.models import Eligible, check_floats
 from contextgap.policy.state import (
     describe_rules,
@@ -42,6 +43,7 @@ def write_learner(learner: Learner, path: files.File) -> None:
         "next_tune": learner._next_tune,
         "kernel_given": learner._kernel_given,
         "alone": learner._alone,
+        "points": learner._points,
         **({"features": None} if learner._features is None else learner._features.describe()),
         "tuning": None if learner._tuning is None else learner._tuning.describe(),
     }
@@ -73,6 +75,8 @@ def read_learner(kind: type[L], path: files.File) -> L:
         learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
         # Files of release 0.1 know nothing about arms that share.
         learner._alone = read_truth("alone", header.get("alone", learner._kernel_given))
+        # Learners of earlier files stay exact, as they were.
+        learner._points = read_points(header.get("points"), learner.method.recommender)
         learner._features = ArmFeatures.restored(header, labels)
         told = model.settings().get("features", header.get("features"))
         if told != header.get("features"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.eligible import Mask
 from contextgap.belief import Belief
-from contextgap.explorers import LookAhead, Moment, Pool, check_reference
+from contextgap.explorers import LookAhead, Moment, Pool, as_numbers, check_reference
 from contextgap.learner.pending import Pending
 from contextgap.models import Follower, Model
 from contextgap.widths import Width
@@ -21,7 +22,8 @@ class View:
     """A model together with the picks whose rewards are still to come.
 
     ``active`` holds the model's indices of the arms to choose from; ``follower`` makes an object
-    that keeps the posterior at reference points up to date.
+    that keeps the posterior at reference points up to date; ``read`` reads contexts that an
+    explorer was given.
     """
 
     model: Model
@@ -30,6 +32,7 @@ class View:
     width: Width
     rng: np.random.Generator
     follower: Callable[[], Follower]
+    read: Callable[[Any], FloatArray] = as_numbers
 
     def among(self, eligible: Mask) -> View:
         """Return a view of some of the arms only; the mask has one entry for each arm."""
@@ -49,7 +52,8 @@ class View:
             seen=len(self.model),
             look_ahead=lambda reference: self._look_ahead(context, reference),
             ridge=self.model.ridge,
-            variance=float(self.model.kernel.diagonal(context[None])[0]),
+            shares=self.model.shares,
+            read=self.read,
         )
 
     def pool(self, contexts: FloatArray) -> Pool:
@@ -61,8 +65,9 @@ class View:
             moves=lambda arm, points: self._moves(contexts, arm, points),
             means=lambda points: model.posterior(points, active, waiting).mean,
             ridge=model.ridge,
-            variance=model.kernel.diagonal(contexts),
+            shares=model.shares,
             rng=self.rng,
+            read=self.read,
         )
 
     def _believe(self, context: FloatArray) -> Belief:

@@ -15,8 +15,11 @@ from contextgap.models.base import (
     SharedSupport,
     Support,
 )
+from contextgap.models.bounded import MOST_REPLAYED, POINTS, BoundedModel
 from contextgap.models.choice import (
     describe_model,
+    grown_model,
+    larger_model,
     new_model,
     refitted_model,
     restored_model,
@@ -30,8 +33,11 @@ from contextgap.models.observations import Observations, check_floats
 from contextgap.models.tracked import TrackedModel
 
 __all__ = [
+    "MOST_REPLAYED",
     "NOTHING_PENDING",
+    "POINTS",
     "Alike",
+    "BoundedModel",
     "Bounds",
     "DenseHistoryModel",
     "DenseModel",
@@ -53,6 +59,8 @@ __all__ = [
     "TrackedModel",
     "check_floats",
     "describe_model",
+    "grown_model",
+    "larger_model",
     "new_model",
     "refitted_model",
     "restored_model",

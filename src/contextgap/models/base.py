@@ -252,6 +252,9 @@ class Model(ABC):
     kind: ClassVar[str]  # its name in files
     version: ClassVar[int] = 1  # version of its arrays in files
     shares: ClassVar[bool] = False  # whether a reward of one arm says something about others
+    narrow_bounds: ClassVar[bool] = True  # whether ``bounds`` on deviations may decide anything
+    common_support: ClassVar[bool] = False  # whether all arms' supports have the same points
+    approximate: ClassVar[bool] = False  # whether its posterior is close to, but not, that above
     file_version: ClassVar[int] = 2  # the file format version that such files need
     kinds: ClassVar[dict[str, type[Model]]] = {}
 
@@ -275,6 +278,11 @@ class Model(ABC):
     def n_arms(self) -> int:
         """Number of arms, retired ones included."""
         return self.observed.n_arms
+
+    @property
+    def numbers_per_context(self) -> int:
+        """How many numbers a posterior at one more context takes while it is computed."""
+        return len(self)
 
     def settings(self) -> dict[str, Any]:
         """Return what this kind of model is made with besides kernel, ridge and prior mean."""
@@ -374,6 +382,10 @@ class Model(ABC):
     @abstractmethod
     def snapshot(self) -> Self:
         """Return a copy that later observations do not change."""
+
+    def deployed(self) -> Model:
+        """Return what a policy's file needs to hold: for most models, everything."""
+        return self
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -13,8 +13,10 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
 from contextgap.models.base import Model
+from contextgap.models.bounded import TOLERANCE, BoundedModel, Dictionary
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
+from contextgap.models.observations import Observations
 
 
 def new_model(
@@ -31,13 +33,72 @@ def new_model(
 
 
 def refitted_model(
-    old: Model, kernel: Kernel, ridge: float, prior_mean: float | str, alike: Alike | None = None
+    log: Observations,
+    kernel: Kernel,
+    ridge: float,
+    prior_mean: float | str,
+    alike: Alike | None = None,
+    points: int | None = None,
 ) -> Model:
-    """Return a model of the same observations with other settings, of the kind these need."""
-    model = new_model(kernel, ridge, old.n_arms, prior_mean, alike)
-    log = old.observed
-    model.observe_many(log.contexts, log.arms, log.rewards)
+    """Return a model of logged observations, of the kind that they and the settings need."""
+    empty = new_model(kernel, ridge, log.n_arms, prior_mean, alike)
+    model = grown_model(empty, log.contexts, log.arms, log.rewards, points)
     model.observed.take_eligible_from(log)
+    return model
+
+
+def grown_model(
+    model: Model, contexts: FloatArray, arms: IntArray, rewards: FloatArray, points: int | None
+) -> Model:
+    """Return the model with more observations; another one if its kind does not suit so many.
+
+    Exact posteriors take time and memory in the square of an arm's observations. With 2·``points``
+    of any arm, a bounded model of at most so many support points takes over; with ``points`` or
+    half as many it does if support points half as many as the observations explain all contexts.
+    None for ``points`` keeps the exact model for ever. The model given is not changed if another
+    one is returned.
+    """
+    if points is None or not isinstance(model, ExactModel):
+        _observe(model, contexts, arms, rewards)
+        return model
+    counts = [model.observed.count(arm) for arm in range(model.n_arms)]
+    most_before = max(counts)
+    if len(arms) == 1:
+        most = max(most_before, counts[int(arms[0])] + 1)
+    else:
+        most = int((np.bincount(arms, minlength=model.n_arms) + counts).max())
+    if most >= 2 * points:
+        log = model.observed.snapshot()
+        log.extend(contexts, arms, rewards)
+        return _bounded(model, log, points)
+    _observe(model, contexts, arms, rewards)
+    if not any(most_before < size <= most for size in (points // 2, points)):
+        return model
+    log, tolerance = model.observed, TOLERANCE * model.ridge
+    dictionary = Dictionary.chosen(model.kernel, log.contexts, most // 2, tolerance)
+    if dictionary.mean_residual(model.kernel, log.contexts)[1] > tolerance:
+        return model
+    return _bounded(model, log.snapshot(), points, dictionary)
+
+
+def larger_model(model: Model, points: int) -> Model:
+    """Return a copy of the model, with up to so many support points where more of them pay."""
+    larger = model.with_points(points) if isinstance(model, BoundedModel) else None
+    return model.snapshot() if larger is None else larger
+
+
+def _observe(model: Model, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+    if len(rewards) == 1:
+        model.observe(contexts[0], int(arms[0]), float(rewards[0]))
+    else:
+        model.observe_many(contexts, arms, rewards)
+
+
+def _bounded(
+    like: Model, log: Observations, points: int, dictionary: Dictionary | None = None
+) -> Model:
+    model = BoundedModel(like.kernel, like.ridge, like.n_arms, like.prior_mean, points)
+    model.take_over(log, dictionary)
     return model
 
 

@@ -64,9 +64,10 @@ class JointFollower(PlainFollower):
         keys = [row.tobytes() for row in contexts]
         model, rows = self.model, len(self.model)
         if len(self._parts) != model.n_arms or self._rows > rows:
-            self._keys, self._rows = [], 0
+            self._keys, self._rows, self._parts = [], 0, np.empty((model.n_arms, 0, 0))
         if keys != self._keys:
             self._exchange(keys, contexts)
+        self._contexts = contexts
         if self._parts.shape[1] < rows:
             grown = np.empty((model.n_arms, 2 * rows, len(keys)))
             grown[:, : self._rows] = self._parts[:, : self._rows]
@@ -85,4 +86,4 @@ class JointFollower(PlainFollower):
             old = [places[keys[i]] for i in kept]
             parts[:, : self._rows, kept] = self._parts[:, : self._rows, old]
             parts[:, : self._rows, new] = self.model.parts(contexts[new])[:, : self._rows]
-        self._parts, self._keys, self._contexts = parts, keys, contexts
+        self._parts, self._keys = parts, keys

@@ -28,6 +28,8 @@ class Observations:
         self._rewards = Rows()
         self._places = [Rows(dtype=np.intp) for _ in range(n_arms)]
         self._eligible = EligibleLog()
+        # Observations that are not kept any more, by arm; only a thinned log has any.
+        self._forgotten: list[int] = []
 
     def __len__(self) -> int:
         return len(self._rewards.view)
@@ -58,8 +60,19 @@ class Observations:
         return len(self._places)
 
     def count(self, arm: int) -> int:
-        """Return the number of observations of an arm."""
-        return len(self._places[arm].view)
+        """Return the number of observations of an arm, those not kept any more included."""
+        gone = self._forgotten[arm] if self._forgotten else 0
+        return len(self._places[arm].view) + gone
+
+    @property
+    def forgotten_by_arm(self) -> IntArray:
+        """How many observations of each arm are not kept any more."""
+        return np.array(self._forgotten or [0] * self.n_arms, dtype=np.intp)
+
+    @property
+    def forgotten(self) -> int:
+        """How many observations are not kept any more."""
+        return sum(self._forgotten)
 
     def places(self, arm: int) -> IntArray:
         """Return the places of an arm's observations among all."""
@@ -127,7 +140,25 @@ class Observations:
         )
         copy._places = [Rows.of(own.view) for own in self._places]
         copy._eligible = self._eligible.snapshot()
+        copy._forgotten = list(self._forgotten)
         return copy
+
+    def thinned(self, most: int = 8192) -> Self:
+        """Return a log of at most so many observations, chosen at random, and of the outermost.
+
+        Counts, and the range of every number of a context, stay as they are; which arms were
+        eligible is not kept. Nothing can be added to it.
+        """
+        if len(self) <= most:
+            return self.snapshot()
+        rng = np.random.default_rng(len(self))
+        places = rng.choice(len(self), most, replace=False)
+        outermost = [self.contexts.argmin(axis=0), self.contexts.argmax(axis=0)]
+        kept = np.unique(np.concatenate([places, *outermost]))
+        log = type(self)(self.n_arms)
+        log.extend(self.contexts[kept], self.arms[kept], self.rewards[kept])
+        log._forgotten = [self.count(arm) - log.count(arm) for arm in range(self.n_arms)]
+        return log
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the log as arrays, for a file."""
@@ -135,7 +166,12 @@ class Observations:
         return {**told, **self._eligible.arrays(self.n_arms)}
 
     @classmethod
-    def restored(cls, arrays: Mapping[str, NDArray[Any]], n_arms: int) -> Self:
+    def restored(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        n_arms: int,
+        forgotten: NDArray[Any] | None = None,
+    ) -> Self:
         """Return the log that ``arrays`` was called on; raise ``ValueError`` if it is invalid."""
         contexts, rewards, arms = (arrays[x] for x in ("contexts", "rewards", "sequence"))
         if contexts.ndim != 2:
@@ -149,6 +185,10 @@ class Observations:
         log = cls(n_arms)
         log.extend(contexts, arms.astype(np.intp), rewards)
         log._eligible = EligibleLog.restored(arrays, log.arms, n_arms)
+        if forgotten is not None and forgotten.any():
+            if forgotten.shape != (n_arms,) or forgotten.dtype.kind != "i" or forgotten.min() < 0:
+                raise ValueError("the numbers of observations not kept do not match the arms")
+            log._forgotten = [int(count) for count in forgotten]
         return log
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple, Self
 
@@ -54,8 +54,8 @@ class Fallback:
     arm: Label
     column: int
     tolerance: float | None
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    low: tuple[float, ...] = field(repr=False)
+    high: tuple[float, ...] = field(repr=False)
 
     @classmethod
     def of(

@@ -142,10 +142,13 @@ class Policy:
         """The probability with which all certificates hold at once; None if they are heuristic.
 
         Scales learnt from the rewards, and a prior mean that follows them (``"auto"``), void the
-        guarantee of any width.
+        guarantee of any width. So does the approximation by support points, to which a learner goes
+        over when arms have many observations (``Learner(points=None)`` prevents it).
         """
         after_the_fact = self._rules.hindsight or self._model.prior_mean == "auto"
-        return None if after_the_fact else self._rules.width.probability
+        if after_the_fact or self._model.approximate:
+            return None
+        return self._rules.width.probability
 
     @property
     def counts(self) -> dict[Label, int]:
@@ -332,7 +335,7 @@ class Policy:
             The largest bound that is accepted; None for any, which leaves the rule about contexts.
         """
         card, seen = vars(self).get("card"), self._model.observed.contexts
-        if card is not None and card.rewards > len(seen):
+        if card is not None and card.rewards > len(self._model):
             raise ValueError(
                 f"a fallback must be put on before compressing: of {card.rewards} contexts seen, "
                 f"this policy knows {len(seen)}"
@@ -481,17 +484,20 @@ class Policy:
         path
             Where to write, or a binary file that is open already.
         """
+        model = self._model.deployed()
+        if model is not self._model and len(model) > 1:
+            self.card  # noqa: B018  # computed while there are all rewards to compute it from
         header = {
             **describe_rules(self._rules),
-            **describe_state(self._model, self._labels, self._active, self._schema),
+            **describe_state(model, self._labels, self._active, self._schema),
             "seed": self._seed,
             "card": self.card.describe() if "card" in vars(self) else None,
         }
         if self._fallback is not None:
             header["fallback"] = self._fallback.describe()
         newer = self._fallback is not None
-        version = file_version(self._model, self._schema, self._rules, newer=newer)
-        files.write(path, "policy", header, self._model.arrays(), version)
+        version = file_version(model, self._schema, self._rules, newer=newer)
+        files.write(path, "policy", header, model.arrays(), version)
 
     @classmethod
     def load(cls, path: files.File) -> Policy:

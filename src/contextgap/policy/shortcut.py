@@ -22,7 +22,9 @@ _FEW = 256
 
 def pays(rule: BoundedRule, model: Model, arms: Sequence[int]) -> bool:
     """Return whether computing bounds takes less time than it saves."""
-    return not rule.needs_widths or max(map(model.observed.count, arms)) >= _FEW
+    if not rule.needs_widths:
+        return True
+    return model.narrow_bounds and max(map(model.observed.count, arms)) >= _FEW
 
 
 def decided(

@@ -262,7 +262,10 @@ class Problem:
 def _read_contexts(
     contexts: Any, columns: Any, schema: ContextSchema | None
 ) -> tuple[FloatArray, tuple[str, ...] | None, ContextSchema | None]:
-    if schema is not None:  # rows that were read before
+    if schema is not None and schema.table is not None:  # rows that were read before
+        # Codes stay as they are, whichever rows a learner is told of.
+        told = schema.table.all_told()
+        schema = schema if told is schema.table else ContextSchema.of(told)
         return frozen(np.array(contexts)), schema.columns, schema
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}")
@@ -275,7 +278,7 @@ def _read_contexts(
         )
     names = intake.schema.columns
     if intake.schema.table is not None:
-        return frozen(intake.rows), names, intake.schema
+        return _read_contexts(intake.rows, None, intake.schema)
     if names is not None and len(names) != intake.rows.shape[1]:
         raise ValueError(
             f"columns must name the {intake.rows.shape[1]} numbers of a context, "

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import Columns
+from contextgap.base.contexts import read_columns
 from contextgap.base.labels import Label, read_labels
 from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.problem import Problem
@@ -14,14 +20,20 @@ from contextgap.problems.sheet import read_names, read_path, read_sheet
 
 @dataclass(frozen=True)
 class Table(FixedData):
-    """A CSV or Parquet file with context columns and one reward column per arm.
+    """A CSV, TSV or Parquet file with context columns and one reward column per arm.
 
     Parameters
     ----------
     path
-        The file; its suffix is .csv, .parquet or .pq.
+        The file; its suffix is .csv, .tsv, .parquet or .pq.
     context
         Columns that make up the context; by default all that are not in ``rewards``.
+    exclude
+        Columns that are not context, such as ids.
+    kinds
+        What columns hold that are not what they seem: ``{"hour": Cyclic(24), "shop": "category"}``.
+    separator
+        What separates the cells of a text file; by default told from its header.
     rewards
         Columns with the arms' rewards, one per arm.
     arms
@@ -37,6 +49,9 @@ class Table(FixedData):
     path: str | Path
     _: KW_ONLY
     context: Sequence[str] | None = None
+    exclude: Sequence[str] = ()
+    kinds: Mapping[str, Any] | None = None
+    separator: str | None = None
     rewards: Sequence[str]
     arms: Sequence[Label] | None = None
     ordered: bool = False
@@ -47,6 +62,10 @@ class Table(FixedData):
         object.__setattr__(self, "rewards", read_names("rewards", self.rewards))
         if self.arms is not None:
             object.__setattr__(self, "arms", read_labels(self.arms))
+        if self.exclude:
+            object.__setattr__(self, "exclude", read_names("exclude", self.exclude))
+        if self.kinds:
+            object.__setattr__(self, "kinds", Columns(self.kinds))
         if self.context is None:
             return
         object.__setattr__(self, "context", read_names("context", self.context))
@@ -57,21 +76,35 @@ class Table(FixedData):
     def load(self) -> Problem:
         """Return all rows of the file."""
         path = Path(self.path)
-        sheet = read_sheet(path)
-        rewards = sheet.numbers(self.rewards)
-        columns = tuple(self.context or sheet.others(self.rewards))
+        sheet = read_sheet(path, self.separator)
+        rewards = np.column_stack([sheet.rewards(name) for name in self.rewards])
+        for name in (*self.exclude, *(self.kinds or {})):
+            sheet.cells_of(name)  # a name that is mistyped would do nothing
+        wanted = self.context or sheet.others((*self.rewards, *self.exclude))
+        columns = tuple(name for name in wanted if name not in self.exclude)
         if not columns:
             raise ValueError(f"{path}: every column is in rewards, which leaves none as context")
-        table = sheet.table(columns)
+        table = sheet.table(columns, self.kinds)
+        if self.kinds:
+            return self._problem(_encoded(table, self.kinds), rewards)
         plain = all(kind == "f" for kind in (table[name].dtype.kind for name in columns))
         if plain and not table.isna().any(axis=None):
             table = sheet.numbers(columns)
             table = standardised(table) if self.scale else table
+        return self._problem({"contexts": table, "columns": columns}, rewards)
+
+    def _problem(self, contexts: dict[str, Any], rewards: FloatArray) -> Problem:
         return Problem(
-            name=path.stem,
-            contexts=table,
+            name=Path(self.path).stem,
             rewards=rewards,
             arms=tuple(self.rewards if self.arms is None else self.arms),
             ordered=self.ordered,
-            columns=columns,
+            **contexts,
         )
+
+
+def _encoded(table: Any, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """Return contexts of columns that are not all what they seem, and how they were read."""
+    given = {name: kind for name, kind in kinds.items() if name in table.columns}
+    intake = read_columns(Columns.from_table(table, **given)).read(table, learning=True)
+    return {"contexts": intake.rows, "schema": intake.schema}

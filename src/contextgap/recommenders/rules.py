@@ -76,7 +76,7 @@ class ModelEvidence:
     def smallest_gap_in_history(self, last: int | None) -> Choice:
         """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
         if not isinstance(self._model, KeepsHistory):
-            raise TypeError(f"a model of kind {self._model.kind!r} does not keep its history")
+            raise TypeError(_no_history(self._model))
         now = len(self._model)
         since = min(self._burn_in_end, now)
         if last is not None:
@@ -219,10 +219,14 @@ class SmallestGapInHistory(Recommender):
 def check_history(rule: Recommender, model: Model) -> None:
     """Raise ``TypeError`` if a rule looks back and the model does not keep its history."""
     if isinstance(rule, SmallestGapInHistory) and not isinstance(model, KeepsHistory):
-        raise TypeError(
-            f"SmallestGapInHistory looks back on every step, but a model of kind {model.kind!r} "
-            "does not keep its history; deploy by SmallestGap"
-        )
+        raise TypeError(_no_history(model))
+
+
+def _no_history(model: Model) -> str:
+    return (
+        f"SmallestGapInHistory looks back on every step, but a model of kind {model.kind!r} "
+        "does not keep its history; deploy by SmallestGap, or learn with points=None"
+    )
 
 
 def context_normals(contexts: FloatArray, arms: Sequence[int], seed: int) -> FloatArray:

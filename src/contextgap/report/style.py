@@ -57,7 +57,7 @@ _FIXED = {
     "elimination": Look("#999933", _SOLID, "X"),
     "top-two-ts": Look("#AA4499", _DASHED, "^"),
     "knowledge-gradient": Look("#332288", _SOLID, "*"),
-    "noise-aware-gap": Look("#B22222", _SOLID, "d"),
+    "gain-or-gap": Look("#B22222", _SOLID, "d"),
     "best single arm": Look("#767676", (0, (2, 2)), "_"),
     "full information": Look("#767676", _SOLID, "_"),
     "last step": Look("#0072B2", _SOLID, "o"),

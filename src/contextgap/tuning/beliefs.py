@@ -16,8 +16,7 @@ from contextgap.base.arrays import FloatArray
 
 LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
 APART, TAIL = 0.2, 4.0  # of single bandwidths around the others: a Student t distribution
-SLOPE, SLOPE_SPREAD = -2.0, 2.0  # of a linear trend's weight
-OFFSET_SPREAD = 1.0  # of the constant part's weight, around 1
+WEIGHT, WEIGHT_SPREAD = -2.0, 2.0  # of a linear trend, and of the constant part
 RATIO, RATIO_SPREAD = math.log(0.01), 3.0  # of the ridge over the reward scale
 LOGIT_SPREAD = 2.0  # of the correlation between arms, its logit around 0
 TRUST = 1.0  # observations that the first guess of the reward scale is worth
@@ -33,13 +32,9 @@ def bandwidth_beliefs(bandwidths: FloatArray) -> tuple[float, FloatArray]:
     return loss, level / (len(bandwidths) * LEVEL_SPREAD**2) + pull - pull.mean()
 
 
-def weight_beliefs(weights: FloatArray, *, trend: bool, offset: bool) -> tuple[float, FloatArray]:
-    """Return the same for the logarithms of the ratio and, if present, of slope and offset."""
-    believed = [(RATIO, RATIO_SPREAD)]
-    if offset:
-        believed.insert(0, (0.0, OFFSET_SPREAD))
-    if trend:
-        believed.insert(0, (SLOPE, SLOPE_SPREAD))
-    centre, spread = np.array(believed).T
+def weight_beliefs(weights: FloatArray) -> tuple[float, FloatArray]:
+    """Return the same for logarithms: of the weights of trend and constant part, then the ratio."""
+    centre, spread = np.full((2, len(weights)), [[WEIGHT], [WEIGHT_SPREAD]])
+    centre[-1], spread[-1] = RATIO, RATIO_SPREAD
     away = (weights - centre) / spread
     return 0.5 * float(away @ away), away / spread

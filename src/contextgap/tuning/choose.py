@@ -26,6 +26,8 @@ _ROUGH = 3 * 100**3
 _ROUGH_STEPS, _STEPS = 12, 40
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
+# By how many nats a linear model must be better than the smooth ones, which can be nearly linear.
+_LINEAR_MARGIN = 2.0
 # By how many nats arms that share must be better than arms that have nothing in common, unless
 # they have features: who describes arms expects that similar ones do alike.
 _SHARED_MARGIN = 3.0
@@ -36,7 +38,6 @@ _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
 _PER_ARM, _IN_ALL = 10, 40
 
 _SMOOTH = ("gaussian", "matern")
-_CONTEXTUAL = ("linear", *_SMOOTH)
 
 
 def learn(
@@ -84,9 +85,10 @@ def learn(
     looked = fit.data[1]
     count, used = (sum(map(len, each)) for each in (rewards, looked))
     enough = count >= max(_IN_ALL, _PER_ARM * len(rewards))
-    if kernel is None and enough and not _predicts(_compared(scales, looked), *_CONTEXTUAL):
-        scales["cautious"] = _cautious(fit)
     candidates = _compared(scales, looked)
+    if kernel is None and enough and not _predicts(candidates, _contextual_one(candidates)):
+        scales["cautious"] = _cautious(fit)
+        candidates = _compared(scales, looked)
     chosen, reason = _chosen(candidates, enough)
     if not alone and len(heard) > 1 and count <= MOST_SHARED:
         own = None if features is None else features.of(heard)
@@ -210,8 +212,8 @@ def _bases(candidates: dict[str, Candidate]) -> list[str]:
     """
     if "given" in candidates:
         return ["given"]
-    best = _most_probable(candidates, *_CONTEXTUAL).name
-    return list(dict.fromkeys([best, _most_probable(candidates, *_SMOOTH).name]))
+    found = [_contextual_one(candidates), _smooth_one(candidates)]
+    return list(dict.fromkeys(each.name for each in found))
 
 
 def _of_all_arms(scales: Scales, features: Features | None) -> Scales:
@@ -247,15 +249,21 @@ def _compared(scales: dict[str, Scales], rewards: Sequence[FloatArray]) -> dict[
     }
 
 
-def _most_probable(candidates: dict[str, Candidate], *names: str) -> Candidate:
-    return max((candidates[name] for name in names), key=lambda each: each.advantage)
+def _smooth_one(candidates: dict[str, Candidate]) -> Candidate:
+    """Return the most probable smooth model."""
+    return max((candidates[name] for name in _SMOOTH), key=lambda each: each.advantage)
 
 
-def _predicts(candidates: dict[str, Candidate], *names: str) -> bool:
-    """Whether the most probable model predicts held-out rewards better than the arms' averages."""
-    best = _most_probable(candidates, *names)
+def _contextual_one(candidates: dict[str, Candidate]) -> Candidate:
+    """Return the most probable smooth model, or the linear one where that is clearly better."""
+    smooth, linear = _smooth_one(candidates), candidates["linear"]
+    return linear if linear.advantage > smooth.advantage + _LINEAR_MARGIN else smooth
+
+
+def _predicts(candidates: dict[str, Candidate], one: Candidate) -> bool:
+    """Whether one of the models predicts held-out rewards better than the arms' averages."""
     # The constant model shrinks the averages towards each other, which may be slightly better.
-    return best.explained > max(0.0, candidates["constant"].explained)
+    return one.explained > max(0.0, candidates["constant"].explained)
 
 
 def _chosen(candidates: dict[str, Candidate], enough: bool) -> tuple[str, str]:
@@ -263,12 +271,13 @@ def _chosen(candidates: dict[str, Candidate], enough: bool) -> tuple[str, str]:
     if "given" in candidates:
         return "given", "only the scales of the kernel given were learnt"
     if not enough:
-        name = _most_probable(candidates, *_SMOOTH).name
-        return name, "there are too few rewards yet to do without a smooth model"
-    best = _most_probable(candidates, *_CONTEXTUAL)
-    if _predicts(candidates, *_CONTEXTUAL):
+        return _smooth_one(candidates).name, (
+            "there are too few rewards yet to do without a smooth model"
+        )
+    best = _contextual_one(candidates)
+    if _predicts(candidates, best):
         return best.name, "the most probable; it predicts held-out rewards better than averages do"
-    if best.advantage > _MARGIN and _predicts(candidates, "cautious"):
+    if best.advantage > _MARGIN and _predicts(candidates, candidates["cautious"]):
         return "cautious", (
             f"the {best.name} model is more probable, but predicts held-out rewards worse than the "
             "arms' averages do; with bandwidths as believed beforehand and more noise it does not"

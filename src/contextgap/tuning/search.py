@@ -14,7 +14,7 @@ from contextgap.kernels.base import Kernel
 from contextgap.kernels.columns import deviations
 from contextgap.kernels.stationary import Stationary
 from contextgap.models import Alike
-from contextgap.tuning.beliefs import SLOPE, TRUST, bandwidth_beliefs, weight_beliefs
+from contextgap.tuning.beliefs import TRUST, WEIGHT, bandwidth_beliefs, weight_beliefs
 from contextgap.tuning.criteria import CRITERIA, Score
 from contextgap.tuning.sample import nearest_distance
 from contextgap.tuning.sharing import Sharing
@@ -222,11 +222,7 @@ class Search:
     def _beliefs(self, theta: FloatArray) -> tuple[float, FloatArray]:
         count, slope = len(self.reference), np.zeros(len(theta))
         weights = np.r_[count : self._alike.start, len(theta) - 1]
-        loss, slope[weights] = weight_beliefs(
-            theta[weights],
-            trend=self.terms.trend is not None,
-            offset=self.terms.offset is not None,
-        )
+        loss, slope[weights] = weight_beliefs(theta[weights])
         if self.sharing is not None:
             more, slope[self._alike] = self.sharing.beliefs(theta[self._alike])
             loss += more
@@ -249,7 +245,7 @@ class Search:
         Level and offset are logarithms; the level is one number or one per bandwidth.
         """
         bandwidths = np.clip(np.full(len(self.reference), level), self.shortest, _LONGEST)
-        weights = [] if self.terms.trend is None else [SLOPE]
+        weights = [] if self.terms.trend is None else [WEIGHT]
         weights += [] if self.terms.offset is None else [offset]
         alike = np.empty(0) if self.sharing is None else self.sharing.start(0.5)
         return np.concatenate([bandwidths, weights, alike, [math.log(ratio)]])

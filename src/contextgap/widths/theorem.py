@@ -49,6 +49,13 @@ class TheoremWidth(Width):
     so do those of differences, with the standard deviation of f_b − f_a in place of std: it is they
     that gaps and certificates are made of.
 
+    Where many observations are represented by support points (``points`` of ``Learner``), mean and
+    std are approximations, and ln det(I + K/ridge) is replaced by an upper bound, so that intervals
+    are wider. What is still true: std is the deviation that the observations leave if the points
+    say nothing about what lies beside them. What is not: the proof below is about the exact
+    posterior, so nothing is guaranteed and ``policy.probability`` is None. Learn with
+    ``points=None`` to keep the guarantee.
+
     Parameters
     ----------
     noise

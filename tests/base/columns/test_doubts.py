@@ -24,7 +24,8 @@ def told(**columns):
     table = pandas.DataFrame({**HARMLESS, **columns})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        cg.Learner(2).fit(table, np.arange(COUNT) % 2, REWARDS)
+        kernel = cg.Gaussian.from_contexts(table)  # so that nothing is tuned
+        cg.Learner(2, kernel=kernel).fit(table, np.arange(COUNT) % 2, REWARDS)
     return [str(each.message) for each in caught], {each.filename for each in caught}
 
 

@@ -80,6 +80,8 @@ def test_numbers_alone_are_read_as_before():
         ),
         lambda frame: [tuple(row) for row in frame.itertuples(index=False)],
         lambda frame: frame.to_numpy(dtype=object),
+        lambda frame: frame.to_dict("records"),
+        lambda frame: [dict(reversed(row.items())) for row in frame.to_dict("records")],
     ],
 )
 def test_every_way_to_write_a_table_gives_the_same_numbers(same):
@@ -187,8 +189,11 @@ def test_dates_are_days_with_the_cycles_asked_for():
     noon = datetime(2024, 5, 1, 12)
     utc = noon.replace(tzinfo=UTC)
     elsewhere = utc.astimezone(timezone(timedelta(hours=5)))
-    ways = [noon, utc, elsewhere, "2024-05-01T12:00", np.datetime64(noon), pandas.Timestamp(noon)]
-    rows = read([[each] for each in ways], schema).rows
+    ways = [noon, "2024-05-01T12:00", np.datetime64(noon), pandas.Timestamp(noon)]
+    zoned = [utc, elsewhere, "2024-05-01T12:00Z", pandas.Timestamp(elsewhere)]
+    tables = [pandas.Series([elsewhere]).to_frame("day"), polars.DataFrame({"day": [elsewhere]})]
+    parts = [read([[each] for each in same], schema).rows for same in (ways, zoned)]
+    rows = np.vstack(parts + [read(table, schema).rows for table in tables])
     np.testing.assert_allclose(rows, np.tile(rows[0], (len(rows), 1)), atol=1e-9)
     assert rows.shape[1] == 5
     np.testing.assert_allclose(rows[0, 1:3], [-1, 0], atol=1e-9)  # half a day
@@ -196,6 +201,73 @@ def test_dates_are_days_with_the_cycles_asked_for():
     assert later[0] - rows[0, 0] == pytest.approx(21)
     np.testing.assert_allclose(later[1:], rows[0, 1:], atol=1e-9)
     assert read([[date(1970, 1, 2)]], schema).rows[0, 0] == 1
+
+
+NAIVE, ZONED = datetime(2024, 5, 1, 12), datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("pair", [(NAIVE, ZONED), (ZONED, "2024-05-01")])
+def test_times_with_and_without_zones_are_not_mixed(pair):
+    first, other = pair
+    allowed = given_columns(day=cg.Date(gaps=True))
+    words = "have none" if other is ZONED else "without a zone where others have"
+    for schema, table in (
+        (allowed, [[None], [first], [other]]),
+        (read([[None], [first]], allowed).schema, [[first], [first], [other]]),
+        (read([[first]], given_columns(day="date")).schema, polars.DataFrame({"day": [other]})),
+    ):
+        with pytest.raises(ValueError, match="not mix times with and without") as error:
+            schema.read(table, learning=True)
+        assert words in str(error.value)
+    kept = ContextSchema.of(TableSchema.restored(read([[first]], allowed).schema.table.describe()))
+    with pytest.raises(ValueError, match="in column 'day', got"):
+        kept.read({"day": other})
+
+
+def test_levels_that_rewards_were_told_of_have_the_first_codes():
+    schema = read(pandas.DataFrame({"x": [*"aabbc"], "y": 1.0, "z": [*"pqppp"]})).schema
+    assert schema.told_only().table.codings[0].levels == ()
+    rows = schema.read([["c", 1.0, "p"], ["b", 2.0, "p"]]).rows
+    after, renaming = schema.telling(rows)
+    assert after.table.codings[0].levels == ("b", "c", "a")
+    assert after.told_only().table.codings[0].levels == ("b", "c")
+    assert after.told_only().table.codings[2].levels == ("p",)
+    np.testing.assert_array_equal(renaming(rows), after.read([["c", 1, "p"], ["b", 2, "p"]]).rows)
+    np.testing.assert_array_equal(renaming(rows[1]), after.read(["b", 2, "p"]).rows[0])
+    assert after.telling(renaming(rows)) == (after, None)
+    assert ContextSchema.of(TableSchema.restored(after.table.describe())) == after
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3), max_size=6))
+def test_codes_change_but_levels_do_not(told):
+    schema, met, seen = given_columns(x="category"), np.empty((0, 1)), []
+    for levels in told:
+        table = pandas.DataFrame({"x": [*"fbd", *levels]})
+        schema = read(table, schema).schema
+        schema, renaming = schema.telling(schema.read(pandas.DataFrame({"x": levels})).rows)
+        met = met if renaming is None else renaming(met)
+        met, seen = np.vstack([met, schema.read(table).rows]), [*seen, *table["x"]]
+        np.testing.assert_array_equal(schema.read(pandas.DataFrame({"x": seen})).rows, met)
+    known = schema.table.told_only().codings[0].levels
+    assert set(known) == {level for levels in told for level in levels}
+
+
+def test_what_was_seen_is_said_in_the_words_of_the_table():
+    table = read(FRAME.assign(hour=[1.0, 5.0, 23.0, 2.0]), None).schema.table
+    kinds = {**table.kinds, "hour": cg.Cyclic(24)}
+    intake = read(FRAME.assign(hour=[1.0, 5.0, 23.0, 2.0]), given_columns(**kinds))
+    schema = intake.schema.table.all_told()
+    seen = schema.seen(intake.rows.min(axis=0).tolist(), intake.rows.max(axis=0).tolist())
+    assert seen == {
+        "country": ["DE", "FR", None],
+        "age": [1.0, 5.0],
+        "new": ["true", "false"],
+        "day": ["2024-01-01T00:00:00", "2024-03-01T00:00:00"],
+        "count": [1.0, 4.0],
+    }
+    by_column = schema.by_column(range(schema.dimension))
+    assert by_column["age"] == [0, 1]  # the number, and whether it is missing
+    assert len(by_column["hour"]) == 1
 
 
 def test_numbers_that_share_a_bandwidth_are_tied():
@@ -236,6 +308,8 @@ BASE = FRAME.iloc[0].to_dict()
     [
         ({**BASE, "age": "old"}, TypeError, "must have a number in column 'age', got 'old'"),
         ({**BASE, "age": math.inf}, ValueError, "must be finite, got inf in column 'age'"),
+        ({**BASE, "count": 10**400}, ValueError, "must be finite, got inf in column 'count'"),
+        ([{**BASE}, {"country": "DE"}], ValueError, "lack the column 'age' in row 1; write None"),
         ({**BASE, "count": None}, ValueError, "must have no gap in column 'count'; to allow gaps"),
         ({**BASE, "new": None}, ValueError, "'new': Category(gaps=True)"),
         ({**BASE, "country": 1j}, TypeError, "in column 'country', got 1j"),

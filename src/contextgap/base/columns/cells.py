@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from numbers import Real
-from typing import Any, TypeAlias
+from numbers import Integral, Real
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -39,7 +39,10 @@ def number(value: Any) -> float:
         return math.nan
     if not isinstance(value, Real | Decimal | np.bool_):
         raise TypeError
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # an int that no float can hold
+        return math.inf
 
 
 def level(value: Any) -> Level:
@@ -54,6 +57,8 @@ def level(value: Any) -> Level:
         return level(value.value)
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
+    if isinstance(value, Integral):
+        return str(int(value))
     if isinstance(value, Real | Decimal):
         exact = float(value)
         return str(int(exact)) if exact.is_integer() else repr(exact)
@@ -65,22 +70,53 @@ def level(value: Any) -> Level:
     return text.partition(".")[0] if _WHOLE.fullmatch(text) else text
 
 
-def day(value: Any) -> float:
-    """Return a date or time as days since 1970, NaN if it is missing; raises TypeError if none."""
+def date_of(day: float) -> str:
+    """Return days since 1970 as a date and time, to the second."""
+    return (_EPOCH + timedelta(seconds=round(day * 86_400))).replace(tzinfo=None).isoformat()
+
+
+def plain(value: Any) -> str | bool | float | None:
+    """Return a cell as a plain value that is read as the same; None for a gap."""
     if is_gap(value):
-        return math.nan
+        return None
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, Real | Decimal):
+        return number(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value)  # of numpy's times, this is ISO's format too
+
+
+class Time(NamedTuple):
+    """Days since 1970, NaN for a gap, and whether there was a time zone; None for a gap."""
+
+    day: float
+    zoned: bool | None
+
+
+def time(value: Any) -> Time:
+    """Return a date or time as days since 1970; raises TypeError if it is none.
+
+    With a time zone, days are those of UTC; without one, times are taken as they stand.
+    """
+    if is_gap(value):
+        return Time(math.nan, None)
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
         except ValueError:
             raise TypeError from None
     if isinstance(value, np.datetime64):
-        return int(value.astype("datetime64[us]").astype(np.int64)) / _A_DAY
+        return Time(int(value.astype("datetime64[us]").astype(np.int64)) / _A_DAY, False)
     if not isinstance(value, date):
         raise TypeError
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
-    # Times without a zone are taken as they stand.
-    since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH
+    zoned = value.utcoffset() is not None
+    since = (value if zoned else value.replace(tzinfo=UTC)) - _EPOCH
     # Whole microseconds, so that every way to write a time gives the same number.
-    return float(((since.days * 86_400 + since.seconds) * 10**6 + since.microseconds) / _A_DAY)
+    micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+    return Time(float(micros / _A_DAY), zoned)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import cells
 from contextgap.base.columns.cells import Level
 from contextgap.base.columns.kinds import CYCLES, Category, Cyclic, Date, Kind, Number
 
 MOST_LEVELS = 300
 """Levels of a category that are told apart; all others of its column are one level, "rare"."""
+
+
+_USUAL = 1e300  # numbers are smaller; comparing takes an int of any size
 
 
 class Read(NamedTuple):
@@ -31,14 +34,18 @@ class Read(NamedTuple):
 class Coding:
     """A column's name and kind, and what was learnt about it from the first table.
 
-    ``levels`` are a category's, in the order of their codes: the frequent ones of the first table
-    first, then others as they come. ``filling`` is the number that stands in place of a gap.
+    ``levels`` are a category's, in the order of their codes: first those that rewards were told
+    of, ``told`` many, then those that were only asked about. Of each, the frequent ones of the
+    first table come first, then others as they come. ``filling`` is the number that stands in place
+    of a gap. ``zoned`` says whether times have a zone; None before the first.
     """
 
     name: str
     kind: Kind
     levels: tuple[Level, ...] = ()
     filling: float | None = None
+    told: int = 0
+    zoned: bool | None = None
 
     @classmethod
     def of(cls, name: str, kind: Kind, column: Sequence[Any]) -> Coding:
@@ -47,7 +54,7 @@ class Coding:
         if isinstance(kind, Category):
             counts = Counter(found._read(cells.level, column))  # as they come, where they tie
             return replace(found, levels=tuple(each for each, _ in counts.most_common(MOST_LEVELS)))
-        return found._filled_by(found._numbers(column))
+        return found.read(column, learning=True).coding
 
     @cached_property
     def width(self) -> int:
@@ -80,7 +87,7 @@ class Coding:
             code = self._codes.get(value)
             if code is not None:
                 return float(code), self
-        elif self._takes_numbers and type(value) in (float, int) and math.isfinite(value):
+        elif self._takes_numbers and type(value) in (float, int) and abs(value) < _USUAL:
             return float(value), self
         values, coding = self.read([value], learning)
         return float(values[0]), coding
@@ -97,8 +104,38 @@ class Coding:
             unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
             codes = [grown._codes.get(each, unknown) for each in found]
             return Read(np.array(codes, dtype=np.float64), grown)
-        values = self._numbers(column)
-        return Read(values, self._filled_by(values) if learning else self)
+        if isinstance(self.kind, Date):
+            values, zoned = self._times(column)
+        else:
+            values, zoned = self._numbers(column), None
+        if not learning:
+            return Read(values, self)
+        return Read(values, self._filled_by(values)._with_zones(zoned))
+
+    def telling(self, codes: FloatArray) -> tuple[Coding, IntArray | None]:
+        """Return the coding after rewards were told at these codes, and every level's new code.
+
+        Levels that are told of go before those that were only asked about. There are no new codes
+        if all stay where they are.
+        """
+        known = codes < self.told
+        if known.all():
+            return self, None
+        new = np.unique(codes[~known]).astype(np.intp)
+        new = new[new < len(self.levels)]  # not those that are pooled
+        order = [*range(self.told), *new.tolist()]
+        order += sorted(set(range(len(self.levels))) - set(order))
+        told = self.told + len(new)
+        if order == list(range(len(order))):
+            return replace(self, told=told), None
+        levels = tuple(self.levels[code] for code in order)
+        return replace(self, levels=levels, told=told), np.argsort(order)
+
+    def told_only(self) -> Coding:
+        """Return the coding without levels that were only asked about."""
+        if self.told == len(self.levels):
+            return self
+        return replace(self, levels=self.levels[: self.told])
 
     def spread_cell(self, value: float) -> Sequence[float]:
         """Do as ``spread`` for one number, fast for usual ones."""
@@ -133,17 +170,17 @@ class Coding:
         known = values[~np.isnan(values)]
         return replace(self, filling=float(np.median(known))) if len(known) else self
 
+    def _with_zones(self, zoned: bool | None) -> Coding:
+        return self if self.zoned is not None or zoned is None else replace(self, zoned=zoned)
+
     def _grown(self, found: Iterable[Level]) -> Coding:
         new = [each for each in dict.fromkeys(found) if each not in self._codes]
         room = MOST_LEVELS - len(self.levels)
         return replace(self, levels=(*self.levels, *new[:room])) if new and room > 0 else self
 
     def _numbers(self, column: Sequence[Any]) -> FloatArray:
-        """Return a column of numbers or dates as floats, NaN for gaps."""
-        dtype = getattr(column, "dtype", None)
-        if isinstance(self.kind, Date):
-            values = np.array(self._read(cells.day, column), dtype=np.float64)
-        elif isinstance(column, np.ndarray) and dtype is not None and dtype.kind in "fiub":
+        """Return a column of numbers as floats, NaN for gaps."""
+        if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
             values = column.astype(np.float64)
             self._check_gaps(np.isnan(values))
         else:
@@ -152,6 +189,23 @@ class Coding:
             row = int(np.flatnonzero(np.isinf(values))[0])
             raise ValueError(f"must be finite, got {values[row]}{self._place(row, len(values))}")
         return values
+
+    def _times(self, column: Sequence[Any]) -> tuple[FloatArray, bool | None]:
+        """Return a column of dates as days, NaN for gaps, and whether they have zones."""
+        found = self._read(cells.time, column)
+        zoned = self.zoned
+        for row, (_, has_zone) in enumerate(found):
+            if has_zone is None or has_zone == zoned:
+                continue
+            if zoned is not None:
+                words = ("without", "have") if zoned else ("with", "have none")
+                raise ValueError(
+                    f"must not mix times with and without a time zone{self._place(row, len(found))}"
+                    f", got {column[row]!r} {words[0]} a zone where others {words[1]}; give all "
+                    "times the same"
+                )
+            zoned = has_zone
+        return np.array([day for day, _ in found], dtype=np.float64), zoned
 
     def _read(self, reader: Any, column: Sequence[Any]) -> list[Any]:
         found = []
@@ -163,7 +217,7 @@ class Coding:
                     f"must have {self.kind.noun}{self._place(row, len(column))}, got {value!r}"
                 ) from None
         if not self.kind.gaps:
-            self._check_gaps(np.array([each is None or each != each for each in found]))
+            self._check_gaps(np.array([cells.is_gap(each) for each in column], dtype=bool))
         return found
 
     def _check_gaps(self, gaps: Any) -> None:
@@ -173,7 +227,8 @@ class Coding:
         start = f"{kind}({self.kind.period:g}, " if isinstance(self.kind, Cyclic) else f"{kind}("
         raise ValueError(
             f"must have no gap{self._place(int(np.flatnonzero(gaps)[0]), len(gaps))}; to allow "
-            f"gaps, give columns with Columns({{{self.name!r}: {start}gaps=True), ...}})"
+            f"gaps, give columns with Columns({{{self.name!r}: {start}gaps=True), ...}}), or learn "
+            f"with --gaps {shlex.quote(self.name)} from the command line"
         )
 
     def _place(self, row: int, count: int) -> str:

@@ -62,7 +62,7 @@ def _are_dates(known: Sequence[Any]) -> bool:
     """Whether all cells are text with a year, a month and a day."""
     try:
         return all(
-            isinstance(each, str) and "-" in each and not np.isnan(cells.day(each))
+            isinstance(each, str) and "-" in each and not np.isnan(cells.time(each).day)
             for each in known
         )
     except TypeError:

@@ -35,8 +35,30 @@ class Raw(NamedTuple):
         return [[cell] for cell in self.cells] if self.single else list(self.cells)
 
 
+def are_mappings(contexts: Any) -> bool:
+    """Whether contexts are a list of rows by name."""
+    listed = isinstance(contexts, list | tuple) and len(contexts) > 0
+    return listed and all(isinstance(row, Mapping) for row in contexts)
+
+
+def by_name(rows: Sequence[Mapping[Any, Any]]) -> dict[str, list[Any]]:
+    """Return the columns that all rows have; raise if one row lacks what the first one has."""
+    names = [str(name) for name in rows[0]]
+    cells: dict[str, list[Any]] = {name: [] for name in names}
+    for place, row in enumerate(rows):
+        given = {str(name): cell for name, cell in row.items()}
+        for name in names:
+            if name not in given:
+                raise ValueError(f"lack the column {name!r} in row {place}; write None for a gap")
+            cells[name].append(given[name])
+    return cells
+
+
 def raw_cells(contexts: Any) -> Raw:
-    """Return the cells of a DataFrame, a mapping, a Series, an array or rows of cells."""
+    """Return the cells of a DataFrame, of rows by name or not, of a Series or of an array."""
+    if are_mappings(contexts):
+        columns = by_name(contexts)
+        return Raw(list(columns), False, list(columns.values()))
     if isinstance(contexts, Mapping):
         return Raw([str(name) for name in contexts], True, list(contexts.values()))
     if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
@@ -63,8 +85,11 @@ def raw_cells(contexts: Any) -> Raw:
 
 
 def _column(series: Any) -> Any:
+    dtype = getattr(series, "dtype", None)
+    if getattr(dtype, "time_zone", None) is not None:  # polars' array would lose the zone
+        return series.to_list()
     values = np.asarray(series)
-    return Levels(values.tolist()) if str(getattr(series, "dtype", "")) == "category" else values
+    return Levels(values.tolist()) if str(dtype) == "category" else values
 
 
 def _is_cell(value: Any) -> bool:

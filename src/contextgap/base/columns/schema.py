@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base import checks, components
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.columns.cells import date_of
 from contextgap.base.columns.coding import MOST_LEVELS, Coding
 from contextgap.base.columns.columns import Columns
 from contextgap.base.columns.inference import all_numbers, guess_kind
-from contextgap.base.columns.kinds import Category, Kind
+from contextgap.base.columns.kinds import Category, Cyclic, Date, Kind
 
 
 class Layout(NamedTuple):
@@ -29,6 +30,23 @@ class Layout(NamedTuple):
 
     tied: tuple[int, ...]
     categories: int
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """New codes of the levels of every category, None where they stay."""
+
+    codes: tuple[IntArray | None, ...]
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Return rows of contexts, or one of them, with the new codes."""
+        renamed = rows.copy()
+        for place, new in enumerate(self.codes):
+            if new is not None:
+                column = renamed[..., rows.shape[-1] - len(self.codes) + place]  # a view
+                known = (column >= 0) & (column < len(new))
+                column[known] = new[column[known].astype(np.intp)]
+        return renamed
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,32 @@ class TableSchema:
         places = range(len(self.codings))
         return tuple(sorted(places, key=lambda place: self._is_category[place]))
 
+    def by_column(self, numbers: Sequence[float]) -> dict[str, list[float]]:
+        """Return what belongs to the numbers of a context by the names of their columns.
+
+        Numbers that have a bandwidth in common count as one.
+        """
+        found: dict[str, list[float]] = {name: [] for name in self.columns}
+        tied = self.layout.tied
+        for place, value in enumerate(numbers):
+            if place == 0 or tied[place] != tied[place - 1]:
+                found[self.column_of(place)].append(value)
+        return found
+
+    def seen(self, low: Sequence[float], high: Sequence[float]) -> dict[str, list[Any]]:
+        """Return the lowest and highest numbers and dates of contexts, and levels, by column."""
+        lows, highs = self.by_column(low), self.by_column(high)
+        found: dict[str, list[Any]] = {}
+        for coding in self.codings:
+            ends = [lows[coding.name][0], highs[coding.name][0]]
+            if isinstance(coding.kind, Category):
+                found[coding.name] = list(coding.levels[: coding.told])
+            elif isinstance(coding.kind, Date):
+                found[coding.name] = [date_of(end) for end in ends]
+            elif not isinstance(coding.kind, Cyclic):  # of a cycle, no point is the lowest
+                found[coding.name] = ends
+        return found
+
     def column_of(self, number: int) -> str:
         """Return the name of the column that a number of a context comes from."""
         names = [
@@ -128,6 +172,34 @@ class TableSchema:
         parts = [self.codings[place].spread(values[:, place]) for place in self._in_order]
         return np.hstack(parts)
 
+    def telling(self, rows: FloatArray) -> tuple[TableSchema, Renaming | None]:
+        """Return the schema after rewards were told at rows, as ``encode`` returned them.
+
+        Levels that rewards were told of have the first codes, so that codes may change; all rows
+        that were encoded before must then be renamed.
+        """
+        codings, codes = list(self.codings), rows[:, rows.shape[1] - self.layout.categories :]
+        categories = [place for place in self._in_order if self._is_category[place]]
+        moved: list[IntArray | None] = []
+        for place, column in zip(categories, codes.T, strict=True):
+            codings[place], after = codings[place].telling(column)
+            moved.append(after)
+        renaming = None if all(each is None for each in moved) else Renaming(tuple(moved))
+        return self._with(codings), renaming
+
+    def told_only(self) -> TableSchema:
+        """Return the schema without levels that were only asked about."""
+        return self._with([coding.told_only() for coding in self.codings])
+
+    def all_told(self) -> TableSchema:
+        """Return the schema as if rewards had been told of all levels."""
+        return self._with(
+            [
+                each if each.told == len(each.levels) else replace(each, told=len(each.levels))
+                for each in self.codings
+            ]
+        )
+
     def learnt(self, cells: Sequence[Sequence[Any]]) -> TableSchema:
         """Return the schema with levels and medians of a first table."""
         pairs = zip(self.codings, cells, strict=True)
@@ -136,7 +208,7 @@ class TableSchema:
     @property
     def is_new(self) -> bool:
         """Whether no context was read yet, so that levels and medians are unknown."""
-        return not any(own.levels or own.filling is not None for own in self.codings)
+        return all(own == Coding(own.name, own.kind) for own in self.codings)
 
     def _with(self, codings: Sequence[Coding]) -> TableSchema:
         same = all(map(_is, codings, self.codings))
@@ -157,6 +229,8 @@ class TableSchema:
                 "kind": coding.kind.describe(),
                 "levels": list(coding.levels),
                 "filling": coding.filling,
+                **({} if coding.told == len(coding.levels) else {"told": coding.told}),
+                **({} if coding.zoned is None else {"zoned": coding.zoned}),
             }
             for coding in self.codings
         ]
@@ -174,7 +248,12 @@ class TableSchema:
             if len(levels) > MOST_LEVELS or len(set(levels)) < len(levels):
                 raise ValueError(f"the column {each['name']!r} has levels twice, or too many")
             filling = None if filling is None else checks.real("filling", filling)
-            codings.append(Coding(each["name"], kind, tuple(levels), filling))
+            told, zoned = each.get("told", len(levels)), each.get("zoned")
+            if not isinstance(told, int) or not 0 <= told <= len(levels):
+                raise ValueError(f"the column {each['name']!r} was told of {told!r} levels")
+            if zoned not in (True, False, None):
+                raise ValueError(f"the column {each['name']!r} has times of no known kind")
+            codings.append(Coding(each["name"], kind, tuple(levels), filling, told, zoned))
         schema = cls(tuple(codings))
         if not codings or len(set(schema.columns)) < len(codings):
             raise ValueError("columns have no names, or a name twice")

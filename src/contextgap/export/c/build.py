@@ -172,6 +172,11 @@ class CompiledPolicy:
             certificate=certificate.astype(np.float64) if self.has_widths else None,
         )
 
+    @property
+    def takes_arms(self) -> bool:
+        """Whether the export can be told which arms are eligible."""
+        return hasattr(self._library, f"{self.prefix}_decide_among")
+
     def encode(self, column: str, text: str | None) -> int:
         """Return the code of a level, −1 if it is unknown; ``column`` as the function has it."""
         data = None if text is None else text.encode("utf-8")
@@ -180,7 +185,7 @@ class CompiledPolicy:
     def _mask(self, eligible: Mask | None, rows: int) -> NDArray[Any] | None:
         if eligible is None:
             return None
-        if not hasattr(self._library, f"{self.prefix}_decide_among"):
+        if not self.takes_arms:
             raise ValueError("the export takes no eligible arms; write it with eligible=True")
         if np.shape(eligible) != (rows, self.n_arms):
             wanted = (rows, self.n_arms)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextgap.base.arrays import IntArray
+import numpy as np
+
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.answers import Answers
 from contextgap.export.c.columns import Words
 from contextgap.export.c.filling import fill
@@ -13,7 +15,12 @@ from contextgap.export.fallback import seen_ranges
 from contextgap.export.rule import DecisionRule
 from contextgap.policy.fallback import Status
 
-_STATUS = {Status.RECOMMENDED: 0, Status.BOUND_TOO_LARGE: 4, Status.OUTSIDE: 5}
+_STATUS = {
+    Status.RECOMMENDED: 0,
+    Status.BOUND_TOO_LARGE: 4,
+    Status.OUTSIDE: 5,
+    Status.NO_FALLBACK: 6,
+}
 _LEVEL_UNKNOWN = 3
 _STATUSES = """\
 #define CONTEXTGAP_BOUND_TOO_LARGE 4   /* the fallback: the recommended arm's bound is too large */
@@ -87,6 +94,22 @@ def fallback_part(rule: DecisionRule, layout: Layout, words: Words) -> str:
         too_large = _TOO_LARGE.format(tolerance=literal)
     recommend = fill("fallback_recommend.c", **called) if layout.form.mean_from_weights else ""
     return fill("fallback.c", too_large=too_large, **called) + recommend
+
+
+def statuses_in_python(rule: DecisionRule, contexts: FloatArray, statuses: IntArray) -> IntArray:
+    """Return what the exported functions returned as ``Policy.status`` has it.
+
+    It is −1 where there is no answer, and −2 where a level is known and said to be unknown, or the
+    other way round.
+    """
+    found = np.full(len(statuses), -1)
+    for python, ours in _STATUS.items():
+        found[statuses == ours] = python
+    unknown = has_unknown_level(rule.table, contexts)
+    found[statuses == _LEVEL_UNKNOWN] = Status.RECOMMENDED
+    wrong = np.where(unknown, statuses == Status.RECOMMENDED, statuses == _LEVEL_UNKNOWN)
+    found[wrong] = -2
+    return found
 
 
 def expected_statuses(rule: DecisionRule, expected: Answers) -> IntArray:

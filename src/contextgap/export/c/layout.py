@@ -69,7 +69,8 @@ class Layout:
     """The sizes of the exported tables.
 
     ``sizes`` holds the number of observations of each arm. Arms that share all have the same ones;
-    ``columns`` is then the number of arms observed, else 0. ``table`` says how a row of a table
+    ``columns`` is then the number of arms observed, else 0. Where support points are ``common`` to
+    all arms, which share nothing else, they are counted once. ``table`` says how a row of a table
     with typed columns becomes what kernels see, ``dimension`` numbers. A ``fallback`` needs the
     range of each of them.
     """
@@ -83,6 +84,7 @@ class Layout:
     columns: int = 0
     table: TableSchema | None = None
     fallback: Fallback | None = None
+    common: bool = False
 
     @classmethod
     def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
@@ -101,12 +103,13 @@ class Layout:
             columns=policy._model.n_arms if policy._model.shares else 0,
             table=policy._schema.table,
             fallback=policy.fallback,
+            common=policy._model.common_support,
         )
 
     def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:
         """Return the layout of the same policy with another rule and other observations."""
         form = Form.of(recommender, fallback=self.fallback)
-        return replace(self, form=form, sizes=tuple(sizes), columns=0)
+        return replace(self, form=form, sizes=tuple(sizes), columns=0, common=False)
 
     @property
     def arms(self) -> int:
@@ -116,12 +119,14 @@ class Layout:
     @property
     def points(self) -> int:
         """Observations of all arms."""
-        return self.sizes[0] if self.columns else sum(self.sizes)
+        return self.sizes[0] if self.columns or self.common else sum(self.sizes)
 
     @property
     def factor_entries(self) -> int:
         """Numbers in all factors."""
         factors = self.sizes[:1] if self.columns else self.sizes
+        if self.common:  # one for all arms, and one of each
+            factors = (*self.sizes, self.sizes[0])
         return sum(size * (size + 1) // 2 for size in factors)
 
     @property
@@ -143,9 +148,10 @@ class Layout:
         # C has no empty arrays, so every table has at least one entry.
         if self.columns:
             return self.real.bytes * (self._shared_numbers + self._numbers_around)
-        count = max(1, self.points * self.dimension) + max(1, self.points) + self.kernel_constants
+        means = self.points * (self.arms if self.common else 1)
+        count = max(1, self.points * self.dimension) + max(1, means) + self.kernel_constants
         if self.form.has_widths:
-            count += max(1, self.factor_entries) + self.arms
+            count += max(2 if self.common else 1, self.factor_entries) + self.arms
         if self.form is Form.LOOK_BACK:  # every step's width
             count += self.points
         return self.real.bytes * (count + self._numbers_around)
@@ -175,7 +181,7 @@ class Layout:
         if self.columns:
             whose = max(1, self.points) * self.index_type[1] if self.form.has_widths else 0
             return self._table_bytes + _POINTER + whose
-        total = self._table_bytes + _POINTER * self.arms
+        total = self._table_bytes + _POINTER * (1 if self.common else self.arms)
         if self.form is Form.LOOK_BACK:
             total += _POINTER * self.arms + max(1, self.points) * self.index_type[1]
         return total
@@ -190,12 +196,12 @@ class Layout:
         spread = 0 if self.table is None else self.dimension * self.real.bytes
         padding = 2 * _POINTER + spread
         if not self.form.has_widths:
-            tables = 2 if self.columns else 1
+            tables = 2 if self.columns or self.common else 1
             return tables * self.arms * self.real.bytes + padding
         if self.columns:
             numbers = 7 * self.arms + 1 + self.arms * self.solved_entries
             return numbers * self.real.bytes + padding
-        numbers = 3 * self.arms + 1 + self.solved_entries
+        numbers = 3 * self.arms + 1 + self.solved_entries * (3 if self.common else 1)
         if self.form is Form.LOOK_BACK:
             numbers += 4 * self.arms + 1
             return numbers * self.real.bytes + padding + _POINTER * self.arms
@@ -289,6 +295,8 @@ def recommend_cost(
     arms, points = layout.arms, layout.points
     if layout.columns:
         return _shared_cost(layout, kernel, diagonal)
+    if layout.common:
+        return _common_cost(layout, kernel, diagonal)
     if layout.form.mean_from_weights:
         return points * (kernel + Operations(1, 1)) + arms * Operations(additions=1)
     solving = sum((_solved_row(i) for size in layout.sizes for i in range(size)), Operations())
@@ -302,6 +310,21 @@ def recommend_cost(
     return (
         points * kernel + solving + diagonal + intervals * interval + states * comparison + doubled
     )
+
+
+def _common_cost(layout: Layout, kernel: Operations, diagonal: Operations) -> Operations:
+    """The same for arms on common points: every kernel value counts once, a factor per arm more."""
+    arms, points = layout.arms, layout.points
+    if layout.form.mean_from_weights:
+        return points * (kernel + arms * Operations(1, 1)) + arms * Operations(additions=1)
+    # One entry of v or u: a dot product, a division and a square.
+    entries = (Operations(i + 5, i + 1, 1) for i in range(points))
+    solving = sum(entries, Operations())
+    mean = Operations(points + 3, points)
+    interval = Operations(additions=1, multiplications=1, sqrt=1)
+    comparison = Operations(additions=3 if arms > 1 else 0, multiplications=1)
+    each = solving + mean + interval + comparison
+    return points * kernel + diagonal + solving + arms * each
 
 
 def _shared_cost(layout: Layout, kernel: Operations, diagonal: Operations) -> Operations:

@@ -86,15 +86,20 @@ def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
     if rule.shared is not None:
         return _shared_numbers(rule.shared, layout)
     arms, form = rule.arms, layout.form
-    vectors = [("support", [arm.support for arm in arms], "observed contexts, arm after arm")]
+    first = arms[:1] if rule.common else arms  # whose support and factor are written
+    points = "support points" if rule.common else "observed contexts, arm after arm"
+    vectors = [("support", [arm.support for arm in first], points)]
     if form.mean_from_weights:
         vectors.append(("weights", [arm.weights for arm in arms], "mean = prior + weights . k"))
     else:
         innovations = [arm.innovations for arm in arms]
         vectors.append(("innovations", innovations, "mean = prior + innovations . v"))
     if form.has_widths:
-        factors = [arm.factor for arm in arms]
+        factors = [arm.factor for arm in first]
         vectors.append(("factor", factors, "lower triangles of the arms' factors, by rows"))
+        if rule.common:
+            added = [arm.added for arm in arms]
+            vectors.append(("added", added, "those of the factors that add variance"))
         full = form is Form.LOOK_BACK
         reach = [arm.reach if full else arm.reach[-1:] for arm in arms]
         after = " after 0, 1, ... observations" if full else ""
@@ -132,6 +137,8 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
             found.append(integers("whose", kind, whose, "the column of alike of each point"))
             found.append(f"#define COLUMNS {layout.columns}U\n")
         return found
+    if rule.common:
+        return [integers("sizes", "size_t", layout.sizes[:1], "support points")]
     if layout.form is not Form.LOOK_BACK:
         return [integers("sizes", "size_t", layout.sizes, "observations of each arm")]
     points, entries = (
@@ -162,7 +169,7 @@ def _recommended(rule: DecisionRule, layout: Layout, eligible: bool) -> str:
     form, solved = layout.form, layout.solved_entries
     words = words_inside(words_of(rule.table), rule)._asdict()
     prior = layout.real.literal(rule.prior, "the prior mean")
-    means = "means.c" if rule.shared is None else "shared_means.c"
+    means = "means.c" if rule.shared is None and not rule.common else "shared_means.c"
     if form is Form.MEANS:
         return (
             fill("highest.c") + fill(means, prior=prior, **words) + fill("decide_means.c", **words)
@@ -177,11 +184,15 @@ def _recommended(rule: DecisionRule, layout: Layout, eligible: bool) -> str:
     elif isinstance(rule.recommender, HighestUpper):
         picking, pick = "highest.c", "highest(upper)"
     explained = form is Form.MEANS_EXPLAINED
-    if rule.shared is None:
+    if rule.common:
+        own, values = ("weights", "k") if explained else ("innovations", "v")
+        shift = f"dot(&{own}[arm * sizes[0]], {values}, sizes[0])"
+        believe = fill("common_step.c", solved_entries=solved, shift=shift, **words)
+        steps = fill("interval_gaps.c") + believe + fill("decide_last_step.c", pick=pick, **words)
+    elif rule.shared is None:
         mean_term = "weights[point] * k" if explained else "v[i] * innovations[point]"
-        steps = fill("interval_gaps.c") + fill(
-            "last_step.c", solved_entries=solved, mean_term=mean_term, pick=pick, **words
-        )
+        believe = fill("last_step.c", solved_entries=solved, mean_term=mean_term, **words)
+        steps = fill("interval_gaps.c") + believe + fill("decide_last_step.c", pick=pick, **words)
     else:
         mean_term = (
             "weights[(arm * sizes[0]) + i] * k" if explained else "v[arm][i] * innovations[i]"

@@ -226,7 +226,12 @@ def _emulated(
     v = np.array([solve(len(k), factor, k, trans=1) for k in values.T], dtype=real.dtype).T
     if not layout.form.mean_from_weights:
         shift = real.rounded(arm.innovations, "innovations") @ v
-    return shift, variance - np.einsum("ij,ij->j", v, v)
+    variance = variance - np.einsum("ij,ij->j", v, v)
+    if len(arm.added):
+        added = real.rounded(arm.added, "factor")
+        u = np.array([solve(len(k), added, k, trans=1) for k in values.T], dtype=real.dtype).T
+        variance = variance + np.einsum("ij,ij->j", u, u)
+    return shift, variance
 
 
 def _write(directory: Path, texts: dict[str, str]) -> None:

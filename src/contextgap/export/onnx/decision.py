@@ -151,6 +151,8 @@ def _highest(graph: GraphBuilder, means: str, eligible: EligibleArms | None) -> 
 def _support(rule: DecisionRule) -> FloatArray:
     if rule.shared is not None:
         return rule.shared.support
+    if rule.common:
+        return rule.arms[0].support
     return np.vstack([table.support for table in rule.arms])
 
 
@@ -160,7 +162,7 @@ def _values_by_arm(graph: GraphBuilder, rule: DecisionRule, kernel: KernelGraph)
         return ["" for _ in rule.arms]
     values = kernel.values(rule.kernel)
     ends = np.cumsum([len(table.support) for table in rule.arms]).tolist()
-    if sum(len(table.support) > 0 for table in rule.arms) == 1:
+    if rule.common or sum(len(table.support) > 0 for table in rule.arms) == 1:
         return [values for _ in rule.arms]
     return [
         graph.rows(values, end - len(table.support), end)

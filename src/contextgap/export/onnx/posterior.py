@@ -70,6 +70,9 @@ def arm_graph(
             tail = v if first == 0 else graph.rows(v, first, n)
             mean.append(graph.node("Mul", tail, graph.real(table.innovations[first:, None])))
             variance.append(graph.node("Neg", graph.node("Mul", tail, tail)))
+    if len(table.added):  # of models without a history, so that there is one state
+        u = solved(graph, table.added, n, values)
+        variance = [graph.node("Add", *variance, graph.reduce("ReduceSumSquare", u, axis=0))]
     means, variances = (_running_sum(graph, terms) for terms in (mean, variance))
     std = graph.node("Sqrt", graph.node("Max", variances, graph.real(0.0)))
     half = graph.node("Mul", std, graph.real(table.reach[first:, None]))

@@ -62,7 +62,7 @@ class GraphPolicy:
         self.kernel: dict[str, Any] = known["kernel"]
         self.probability: float | None = known["probability"]
         self.outputs = tuple(output.name for output in self._session.get_outputs())
-        self._takes_arms = NAME in [each.name for each in self._session.get_inputs()]
+        self.takes_arms = NAME in [each.name for each in self._session.get_inputs()]
         single = self._session.get_inputs()[0].type == "tensor(float)"
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
         self._rows = max(1, _BLOCK // known["numbers_per_context"])
@@ -115,7 +115,7 @@ class GraphPolicy:
     def _given(self, contexts: Any, arms: Any) -> dict[str, NDArray[Any]]:
         """What the graph takes, by name."""
         rows = self._read(contexts)
-        if self._takes_arms:
+        if self.takes_arms:
             return {"contexts": rows, NAME: self._mask(arms, len(rows))}
         if arms is not None:
             raise ValueError("the file takes no eligible arms; write it with eligible=True")

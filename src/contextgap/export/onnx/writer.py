@@ -197,7 +197,9 @@ def _numbers_per_context(rule: DecisionRule) -> int:
 
 
 def _factors(rule: DecisionRule) -> list[int]:
-    """How many observations each factor is of: one factor if arms share."""
+    """How many points each factor is of: one if arms share, one more if points are common."""
+    if rule.common:
+        return [len(rule.arms[0].support)] * (len(rule.arms) + 1)
     tables = rule.arms if rule.shared is None else (rule.shared,)
     return [len(table.support) for table in tables]
 

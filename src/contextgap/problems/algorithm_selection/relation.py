@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
+from contextgap.problems.cells import to_number
 from contextgap.problems.extras import study_import
-from contextgap.problems.sheet import to_number
 
 INSTANCE, REPETITION = "instance_id", "repetition"
 

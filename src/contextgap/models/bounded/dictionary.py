@@ -1,0 +1,160 @@
+"""The support points that all arms share, and what is left of a context beside them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.kernels import Kernel
+from contextgap.models.triangle import Triangle
+
+# Added to the diagonal of K_ZZ, relative to its largest entry: rounding in a factorisation of a
+# few thousand points stays below it, and it changes no variance that a ridge would leave to see.
+_JITTER = 1e-10
+_PROPOSALS = 64  # points proposed at once
+_SAMPLE = 8192  # contexts among which points are chosen
+
+
+class Whitened(NamedTuple):
+    """Contexts as the dictionary sees them.
+
+    Parameters
+    ----------
+    features
+        φ = L⁻¹k_Z(x), shape (points, contexts), C-ordered, or (points,) for one context.
+    residual
+        δ = max(k(x, x) − |φ|², 0): the part of the prior variance that the points say nothing
+        about.
+    """
+
+    features: FloatArray
+    residual: FloatArray
+
+
+class Dictionary:
+    """Support points Z and L with L·Lᵀ = K_ZZ + 1e-10·I.
+
+    The points are chosen so that each has a residual of its own (above a hundredth of the ridge),
+    which is the square of its diagonal entry of L: L is far from singular, and φ is as accurate as
+    kernel values are.
+
+    Parameters
+    ----------
+    points
+        Z, shape (m, d).
+    factor
+        L.
+    """
+
+    def __init__(self, points: FloatArray, factor: Triangle) -> None:
+        self.points = points
+        self.factor = factor
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: FloatArray) -> Self:
+        """Return the dictionary of given points."""
+        if not len(points):
+            return cls(points, Triangle(np.empty(0), 0))
+        gram = kernel(points, points)
+        jitter = _JITTER * float(gram.diagonal().max())
+        while True:
+            try:
+                lower = cholesky(gram + jitter * np.eye(len(points)), lower=True)
+            except LinAlgError:
+                jitter *= 10.0
+            else:
+                return cls(points, Triangle.of(lower))
+
+    @classmethod
+    def chosen(cls, kernel: Kernel, contexts: FloatArray, most: int, tolerance: float) -> Self:
+        """Return a dictionary of at most ``most`` of the contexts, chosen as ``choose`` does."""
+        seen = sample(contexts)
+        return cls.of(kernel, seen[choose(kernel, seen, most, tolerance)])
+
+    def whiten(self, kernel: Kernel, contexts: FloatArray) -> Whitened:
+        """Return φ and δ of contexts, shape (n, d), or of one, shape (d,)."""
+        points = np.atleast_2d(contexts)
+        values = np.ascontiguousarray(kernel(self.points, points)) if len(self) else None
+        diagonal = kernel.diagonal(points)
+        if contexts.ndim == 1:
+            features = np.empty(0) if values is None else self.factor.solve(values[:, 0])
+            return Whitened(features, np.maximum(diagonal[0] - features @ features, 0.0))
+        features = np.empty((0, len(points))) if values is None else values
+        self.factor.solve_many(features)
+        return Whitened(
+            features, np.maximum(diagonal - np.einsum("ij,ij->j", features, features), 0.0)
+        )
+
+    def mean_residual(self, kernel: Kernel, contexts: FloatArray) -> tuple[float, float]:
+        """Return the mean and the largest δ of a sample of the contexts."""
+        residual = self.whiten(kernel, sample(contexts)).residual
+        return float(residual.mean()), float(residual.max())
+
+
+def sample(contexts: FloatArray) -> FloatArray:
+    """Return at most 8192 of the contexts at random; for the same number always the same ones."""
+    if len(contexts) <= _SAMPLE:
+        return contexts
+    rng = np.random.default_rng(len(contexts))
+    return contexts[np.sort(rng.choice(len(contexts), _SAMPLE, replace=False))]
+
+
+def choose(kernel: Kernel, contexts: FloatArray, most: int, tolerance: float) -> IntArray:
+    """Return places of contexts whose residuals, given each other, leave little of the others'.
+
+    Randomly pivoted Cholesky draws points with probabilities in proportion to δ. Here many are
+    drawn at once, and one that those before it have explained by now is rejected with the
+    probability by which its δ fell, so that points are distributed as if drawn one by one (Epperly,
+    Tropp and Webber, "Embrace rejection: Kernel matrix approximation by accelerated randomly
+    pivoted Cholesky", 2024). It ends with ``most`` points, or when every δ is within the tolerance;
+    contexts that are within it already are not drawn.
+    """
+    rng = np.random.default_rng(len(contexts))
+    left = kernel.diagonal(contexts).copy()
+    rows = np.empty((min(most, len(contexts)), len(contexts)))  # of the partial factor, transposed
+    chosen: list[int] = []
+    while len(chosen) < len(rows):
+        chance = np.where(left > tolerance, left, 0.0)
+        total = float(chance.sum())
+        if total <= 0.0:
+            break
+        count = min(_PROPOSALS, len(rows) - len(chosen))
+        proposed = rng.choice(len(contexts), count, p=chance / total)
+        known = rows[: len(chosen)]
+        gram = kernel(contexts[proposed], contexts[proposed])
+        gram -= known[:, proposed].T @ known[:, proposed]
+        accepted, lower = _accepted(gram, left[proposed], tolerance, rng.uniform(size=count))
+        new = proposed[accepted]
+        values = kernel(contexts[new], contexts) - known[:, new].T @ known
+        added = rows[len(chosen) : len(chosen) + len(new)]
+        added[:] = solve_triangular(lower, values, lower=True)
+        left -= np.einsum("ij,ij->j", added, added)
+        left[new] = 0.0
+        chosen.extend(new.tolist())
+    return np.array(chosen, dtype=np.intp)
+
+
+def _accepted(
+    gram: FloatArray, before: FloatArray, tolerance: float, draws: FloatArray
+) -> tuple[list[int], FloatArray]:
+    """Return which proposals to accept, and the Cholesky factor of their residual covariance.
+
+    ``gram`` is that of all proposals, and is spoilt. The first is always accepted.
+    """
+    accepted: list[int] = []
+    lower = np.zeros_like(gram)
+    for i, draw in enumerate(draws):
+        now = gram[i, i]
+        if accepted and (now <= tolerance or draw * before[i] >= now):
+            continue
+        column = gram[:, i] / np.sqrt(max(now, np.finfo(np.float64).tiny))
+        lower[:, len(accepted)] = column
+        gram -= np.outer(column, column)
+        accepted.append(i)
+    return accepted, np.tril(lower[np.ix_(accepted, range(len(accepted)))])
