@@ -129,6 +129,11 @@ def opening(database: str, trials: int) -> None:
     measure_opening(database, name, "as after a kill")
     campaign.close()
     measure_opening(database, name, "after a close")
+    store = campaign._session.store
+    with store.reading() as connection:
+        newest = store.files(connection, "snapshot")[-1]
+        size = store.read_file(connection, "snapshot", newest).seek(0, io.SEEK_END) / 1e6
+    print(row("  the snapshot", size, "MB", "", True))
 
 
 def measure_opening(database: str, name: str, when: str) -> None:
