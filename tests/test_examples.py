@@ -17,6 +17,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
         ("late_rewards.py", "'left'"),
         ("noisy_clicks.py", "true value 0.27"),
         ("click_log.py", "without the discount: novelty"),
+        ("campaign.py", "rebuilt from the log: the same card"),
     ],
 )
 def test_example(script, printed, tmp_path):
@@ -32,4 +33,4 @@ def test_example(script, printed, tmp_path):
 
 
 def test_every_example_is_run():
-    assert len(list(EXAMPLES.glob("*.py"))) == 5
+    assert len(list(EXAMPLES.glob("*.py"))) == 6

@@ -1,7 +1,7 @@
 """Learn which option is best for each input while mistakes are free; then decide alone."""
 
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 from contextgap import explorers, kernels
 from contextgap.base.columns import Category, Columns, Cyclic, Date, Number
@@ -61,10 +61,27 @@ __all__ = [
 ]
 
 # Rooms that need extras, or are rarely needed, load when first used.
-_LAZY = ("compression", "experiments", "export", "plot", "problems", "report", "testing", "theory")
+_LAZY = (
+    "campaign",
+    "compression",
+    "experiments",
+    "export",
+    "plot",
+    "problems",
+    "report",
+    "testing",
+    "theory",
+)
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return import_module(f"contextgap.{name}")
+    if name == "Campaign":
+        try:
+            return import_module("contextgap.campaign").Campaign
+        except ImportError as error:
+            raise ImportError(
+                f"campaigns need {error.name}; pip install 'contextgap[campaign]' brings it"
+            ) from None
     raise AttributeError(f"module 'contextgap' has no attribute {name!r}")

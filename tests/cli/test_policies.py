@@ -84,7 +84,7 @@ def test_recommend_writes_arm_and_bound(learnt, tmp_path):
 
 def test_show_says_what_a_policy_holds(learnt):
     text = call("show", learnt).stdout
-    for part in ("SmallestGap", "Gaussian(bandwidth=(", "size, density", "exact", "heuristic"):
+    for part in ("HighestMean", "Gaussian(bandwidth=(", "size, density", "exact", "heuristic"):
         assert part in text
     assert max(map(len, text.splitlines())) <= 80
     described = json.loads(call("show", learnt, "--json").stdout)

@@ -29,7 +29,7 @@ def phased(n=240, window=20, orbit=60, known=None):
 def test_learns_in_known_windows_only_and_recommends_in_the_others():
     problem = phased()
     trace = fly(problem, kernel=cg.Gaussian(0.5), ridge=0.01)
-    learner = cg.Learner(3, kernel=cg.Gaussian(0.5), ridge=0.01, method="contextual-gap", seed=0)
+    learner = cg.Learner(3, kernel=cg.Gaussian(0.5), ridge=0.01, seed=0)
     for row in range(len(problem.contexts)):
         if problem.known[row]:
             arm = learner.ask(problem.contexts[row])

@@ -315,7 +315,7 @@ def test_the_look_back_compares_gaps_of_all_steps():
 
 def test_random_draws_have_the_covariances_of_the_arms(rng):
     learner, _ = shared_learner(width=cg.PosteriorWidth(2.0))
-    moment = learner._view().moment(np.array([0.9, 0.9]))
+    moment = learner._view(learner._schema).moment(np.array([0.9, 0.9]))
     draws = moment.belief.draws(rng, 40000)
     np.testing.assert_allclose(draws.mean(axis=0), moment.belief.mean, atol=0.05)
     expected = 4 * moment.belief.covariance
@@ -326,7 +326,7 @@ def test_an_arm_that_another_beats_for_certain_is_implausible():
     """Arms that move together can be told apart although their intervals overlap widely."""
     learner = cg.Learner(2, kernel=cg.Gaussian(1.0), ridge=1e-4, sharing=0.999)
     learner.fit([[0.0], [0.0]], [0, 1], [1.0, 0.5])
-    belief = learner._view().moment(np.array([1.5])).belief
+    belief = learner._view(learner._schema).moment(np.array([1.5])).belief
     assert belief.lower[0] < belief.upper[1]
     assert belief.plausible.tolist() == [True, False]
     assert belief.gap[0] < 0 < belief.gap[1]

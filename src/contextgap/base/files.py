@@ -6,7 +6,7 @@
     NAME.npy             one member per array, numpy's own format, no pickled objects
 
 Every member carries a CRC, so truncated and altered files are refused, and nothing in a file is
-ever executed.
+ever executed. Members carry no time, so that the same content always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.lib import format as npy
@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 
 from contextgap.base.components import UnknownComponentError
 from contextgap.base.saving import whole_file
+
+File: TypeAlias = str | os.PathLike[str] | IO[bytes]
+"""A path, or a binary file that is open already, such as ``io.BytesIO()``."""
 
 FORMAT = "contextgap"
 VERSIONS = (1, 2)  # that this release reads; what 0.1 would pass over needs 2
@@ -35,26 +38,51 @@ class FileFormatError(ValueError):
 
 
 def write(
-    path: str | os.PathLike[str],
+    path: File,
     kind: str,
     header: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
     version: int = 1,
 ) -> None:
     """Write a container; if writing is interrupted, an older file at ``path`` stays intact."""
+    _check_file(path)
     text = json.dumps({"format": FORMAT, "version": version, "kind": kind, **header}, indent=1)
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as container:
-        container.writestr("header.json", text)
+    with _opened(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as container:
+        container.writestr(zipfile.ZipInfo("header.json"), text)
         for name, array in arrays.items():
-            with container.open(f"{name}.npy", "w", force_zip64=True) as member:
+            member_info = zipfile.ZipInfo(f"{name}.npy")
+            with container.open(member_info, "w", force_zip64=True) as member:
                 npy.write_array(member, array, allow_pickle=False)
 
 
-def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _check_file(path: Any) -> None:
+    if not isinstance(path, str | os.PathLike) and not hasattr(path, "seek"):
+        raise TypeError(f"path must be a path, or a binary file that is open, got {path!r}")
+
+
+@contextmanager
+def _opened(path: File) -> Iterator[IO[bytes]]:
+    if isinstance(path, str | os.PathLike):
+        with whole_file(path) as file:
+            yield file
+    else:
+        yield path
+
+
+def _size(path: File) -> int:
+    if isinstance(path, str | os.PathLike):
+        return os.path.getsize(path)
+    size = path.seek(0, os.SEEK_END)
+    path.seek(0)
+    return size
+
+
+def read(path: File, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return header and arrays of a container, or raise ``FileFormatError`` with the reason."""
-    path = os.fspath(path)
+    _check_file(path)
+    path = os.fspath(path) if isinstance(path, os.PathLike) else path
     try:
-        size = os.path.getsize(path)
+        size = _size(path)
         with zipfile.ZipFile(path) as container:
             for member in container.infolist():
                 _check_member(member, size)
@@ -131,7 +159,7 @@ def making_sense_of(path: Any) -> Iterator[None]:
     except ImportError:  # scikit-learn, for its kernels
         raise
     except MemoryError:
-        raise not_enough_memory(path, os.path.getsize(path)) from None
+        raise not_enough_memory(path, _size(path)) from None
     except UnknownComponentError as error:
         raise FileFormatError(f"{path}: {error}") from None
     except Exception as error:  # foreign bytes may raise almost anything

@@ -8,6 +8,8 @@ import typer
 
 import contextgap
 from contextgap.cli import (
+    campaign,
+    campaign_sheet,
     export,
     learn,
     policies,
@@ -39,6 +41,8 @@ app.command("recommend")(policies.recommend_command)
 app.command("show")(policies.show_command)
 app.command("export")(export.export_command)
 app.command("verify")(verify.verify_command)
+campaign.app.command("sheet")(campaign_sheet.sheet_command)
+app.add_typer(campaign.app, name="campaign")
 
 
 def _moved(name: str, script: str) -> None:

@@ -82,10 +82,10 @@ class Pool:
         Given reference contexts, returns all arms' means there.
     ridge
         The regularisation: the variance of the noise.
-    shares
-        Whether a reward of one arm says something about the others.
     rng
         The one source of randomness.
+    shares
+        Whether a reward of one arm says something about the others.
     read
         Returns contexts as users write them as those that ``moves`` takes.
     """

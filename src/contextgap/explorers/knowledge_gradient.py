@@ -52,12 +52,12 @@ class KnowledgeGradient(Explorer):
     references
         Contexts to use as references, a table as the learner takes them; kept as a tuple of tuples,
         so that files can hold it.
-    repeats
-        How many rewards of one arm to look ahead to, at most: the highest gain per reward of 1, 4,
-        16, ... of them counts. 1 is the plain knowledge gradient.
     columns
         The names of its columns; told from the table, if it has names. Without them, columns are in
         the learner's order.
+    repeats
+        How many rewards of one arm to look ahead to, at most: the highest gain per reward of 1, 4,
+        16, ... of them counts. 1 is the plain knowledge gradient.
     """
 
     most: int = 200

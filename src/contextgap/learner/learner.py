@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
@@ -18,6 +17,7 @@ from contextgap.base.columns import Columns
 from contextgap.base.columns.doubts import warn_of_doubts
 from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.base.eligible import Mask, read_eligible
+from contextgap.base.files import File
 from contextgap.base.labels import Label, check_label, label_array, read_labels
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.base.turns import in_turn
@@ -613,29 +613,75 @@ class Learner:
         self._active = tuple(i for i in self._active if i != place)
 
     @in_turn
+    def expect(self, contexts: Any, arms: Any, *, eligible: Any = None) -> None:
+        """Count picks as pending that were made elsewhere: by hand, or by another process.
+
+        Parameters
+        ----------
+        contexts
+            One context, or several.
+        arms
+            The label of the arm picked, or one per context.
+        eligible
+            The arms that could have been picked, as for ``tell``.
+        """
+        intake = self._read(contexts)
+        places: Sequence[int] | IntArray
+        if intake.single:
+            places = [self._place(arms)]
+        else:
+            zeros = np.zeros(len(intake.rows))
+            places, _ = read_outcomes(len(intake.rows), arms, zeros, self._place)
+        said = read_told_eligible(
+            eligible, self._labels, self._active, places, single=intake.single
+        )
+        for row, place in enumerate(places):
+            self._pending.add(intake.rows[row], int(place), None if said is None else said[row])
+        self._schema = intake.schema
+
+    @in_turn
+    def cancel(self, context: Any, arm: Label) -> None:
+        """Forget the oldest pending pick of an arm at a context; its reward will never come.
+
+        Parameters
+        ----------
+        context
+            One context.
+        arm
+            The label of the arm picked there.
+        """
+        intake = self._read(context)
+        if not intake.single:
+            raise ValueError("cancel takes one context; pass a 1-D context or one row")
+        place = self._place(arm)
+        if not self._pending.holds(intake.rows[0], place):
+            raise ValueError(f"there is no pending pick of the arm {arm!r} at the context")
+        self._pending.answered(intake.rows[0], place)
+
+    @in_turn
     def drop_pending(self) -> None:
         """Forget all picks whose reward was not told; it will never come."""
         self._pending = Pending()
 
     @in_turn
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: File) -> None:
         """Write the learner to a ``.cgap`` file, atomically.
 
         Parameters
         ----------
         path
-            Where to write.
+            Where to write, or a binary file that is open already.
         """
         write_learner(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: File) -> Self:
         """Read a learner from a ``.cgap`` file; it continues exactly as the saved one would have.
 
         Parameters
         ----------
         path
-            A file that ``save`` wrote.
+            A file that ``save`` wrote, or a binary file that is open already.
         """
         return read_learner(cls, path)
 

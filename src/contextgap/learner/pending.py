@@ -52,5 +52,12 @@ class Pending:
         for i, candidate in enumerate(waiting):
             if candidate.tolist() == context.tolist():  # as short as contexts are, the fastest way
                 del waiting[i]
-                return self.eligible[arm].pop(i)
+                eligible = self.eligible[arm].pop(i)
+                if not waiting:  # files keep no empty lists; the order of arms must not differ
+                    del self.by_arm[arm], self.eligible[arm]
+                return eligible
         return None
+
+    def holds(self, context: FloatArray, arm: int) -> bool:
+        """Return whether a pick of this arm at this context waits for its reward."""
+        return any(each.tolist() == context.tolist() for each in self.by_arm.get(arm, ()))

@@ -48,6 +48,7 @@ class StoppingRule:
     share: float = 0.95
     reference: Any = field(default=None, repr=False)
     arms: Any = field(default=None, repr=False)
+    given: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         tolerance = checks.at_least("tolerance", self.tolerance, 0, "a simple regret")
@@ -66,8 +67,7 @@ class StoppingRule:
 
     def contexts_for(self, schema: ContextSchema) -> FloatArray:
         """Return the reference contexts as a learner with this schema sees them."""
-        given: Any = getattr(self, "given", self.reference)
-        return schema.read(given, called="reference contexts", learning=True).rows
+        return schema.read(self.given, called="reference contexts", learning=True).rows
 
     def eligible(self, labels: Sequence[Label]) -> Mask | None:
         """Return which of a learner's arms are eligible at each context; None for all."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 L = TypeVar("L", bound="Learner")
 
 
-def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
+def write_learner(learner: Learner, path: files.File) -> None:
     """Write a learner with everything it needs to continue exactly as it would have."""
     # A loaded learner has no followed points; without them both continue identically.
     learner._followed = None
@@ -57,7 +56,7 @@ def write_learner(learner: Learner, path: str | os.PathLike[str]) -> None:
     )
 
 
-def read_learner(kind: type[L], path: str | os.PathLike[str]) -> L:
+def read_learner(kind: type[L], path: files.File) -> L:
     """Return the learner of a file, as an instance of ``kind``."""
     header, arrays = files.read(path, "learner")
     with files.making_sense_of(path):

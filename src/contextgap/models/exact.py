@@ -64,14 +64,13 @@ class ExactModel(Model, KeepsHistory):
         self.observed.add_arm()
 
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
-        state, asked = self._arms[arm], self._asked
-        if asked is not None and arm in asked.solved and asked.context == context.tobytes():
-            v, prior_variance = asked.solved[arm][: len(state)], asked.prior_variance
-        else:
+        state = self._arms[arm]
+        solved = self._solved_when_asked(context, arm)
+        if solved is None:
             v = self._kernel_row(context)[self.observed.places(arm)]
             state.factor.solve(v)
-            prior_variance = self._prior_variance(context)
-        state.observe(v, prior_variance, reward)
+            solved = v, self._prior_variance(context)
+        state.observe(*solved, reward)
         self.observed.append(context, arm, reward)
         self._asked = None
         self._kept.pop(arm, None)
@@ -278,6 +277,20 @@ class ExactModel(Model, KeepsHistory):
             v = np.concatenate([v, self.kernel(context[None], np.array(state.assumed))[0]])
         state.factor.solve(v)
         return v
+
+    def _solved_when_asked(self, context: FloatArray, arm: int) -> tuple[FloatArray, float] | None:
+        """L⁻¹k and k(x, x) as found when the context was asked about, if no pick was assumed.
+
+        With assumed rows in the solve, the others may come out different by a bit, and a learner
+        from a file, which was not asked, would no longer go on exactly as this one.
+        """
+        asked = self._asked
+        if asked is None or asked.context != context.tobytes():
+            return None
+        v = asked.solved.get(arm)
+        if v is None or len(v) != len(self._arms[arm]):
+            return None
+        return v, asked.prior_variance
 
     def _points(self, arm: int) -> FloatArray:
         if arm not in self._kept:

@@ -72,6 +72,8 @@ class Card:
         The probability with which all such bounds hold; None if they are heuristic.
     warnings
         What a user should know before deploying, in words.
+    log
+        SHA-256 of the events of the campaign that the policy was frozen from; None without one.
     """
 
     rewards: int
@@ -87,6 +89,7 @@ class Card:
     certificate: float
     probability: float | None
     warnings: tuple[str, ...]
+    log: str | None = None
 
     @property
     def explained(self) -> float:
@@ -120,6 +123,7 @@ class Card:
             ("error of averages", f"{self.error_of_averages:.4g}"),
             ("explained", f"{100 * self.explained:.1f} %"),
             ("median certificate", f"{self.certificate:.4g} ({kind})"),
+            *([] if self.log is None else [("log", self.log)]),
         ]
 
     def __str__(self) -> str:
@@ -136,6 +140,8 @@ class Card:
             if isinstance(value, Estimate):
                 value = [value.value, value.error]
             plain[field.name] = list(value) if isinstance(value, tuple) else value
+        if self.log is None:
+            del plain["log"]
         return {**plain, "best_single_arm": encode_label(self.best_single_arm)}
 
     @classmethod
@@ -153,5 +159,7 @@ class Card:
             plain["probability"] = checks.fraction("probability", values["probability"])
         plain["best_single_arm"] = decode_label(values["best_single_arm"])
         plain["estimator"] = str(values["estimator"])
+        if values.get("log") is not None:
+            plain["log"] = str(values["log"])
         plain["warnings"] = tuple(str(warning) for warning in values["warnings"])
         return cls(**plain)

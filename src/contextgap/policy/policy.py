@@ -476,13 +476,13 @@ class Policy:
             eligible=eligible,
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: files.File) -> None:
         """Write the policy to a ``.cgap`` file, atomically.
 
         Parameters
         ----------
         path
-            Where to write.
+            Where to write, or a binary file that is open already.
         """
         model = self._model.deployed()
         if model is not self._model and len(model) > 1:
@@ -500,13 +500,13 @@ class Policy:
         files.write(path, "policy", header, model.arrays(), version)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Policy:
+    def load(cls, path: files.File) -> Policy:
         """Read a policy from a ``.cgap`` file.
 
         Parameters
         ----------
         path
-            A file that ``save`` wrote.
+            A file that ``save`` wrote, or a binary file that is open already.
         """
         header, arrays = files.read(path, "policy")
         with files.making_sense_of(path):

@@ -87,7 +87,7 @@ def payoff(contexts: FloatArray, n_arms: int) -> FloatArray:
 
 def taught(n_arms: int, dimension: int, rows: int, **settings: Any) -> Learner:
     """Return a learner that was told rewards of all arms in turn."""
-    settings = {"kernel": Gaussian(1.0), "ridge": 0.1, "seed": 0, **settings}
+    settings = {"kernel": Gaussian(1.0), "ridge": 0.1, "seed": 0, "points": None, **settings}
     contexts = points(rows, dimension)
     arms = np.arange(rows) % n_arms
     rewards = payoff(contexts, n_arms)[np.arange(rows), arms]

@@ -1,0 +1,556 @@
+"""Campaign: a learner whose log of events is in a database."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from threading import RLock
+from typing import Any, Self
+
+from sqlalchemy import Connection
+
+from contextgap.base import checks
+from contextgap.base.labels import Label, encode_label
+from contextgap.base.turns import in_turn
+from contextgap.campaign import actions, frozen, requests
+from contextgap.campaign.database import Database
+from contextgap.campaign.frames import trials_frame
+from contextgap.campaign.frozen import FrozenPolicy, Recall
+from contextgap.campaign.goal import (
+    asks_left,
+    decode_goal,
+    encode_goal,
+    goal_for,
+    is_step,
+    progress,
+)
+from contextgap.campaign.payloads import decode_contexts, encode_contexts
+from contextgap.campaign.replay import to_bytes
+from contextgap.campaign.session import Session
+from contextgap.campaign.status import CampaignStatus
+from contextgap.campaign.store import campaign_names, find_store, new_store
+from contextgap.campaign.trial import STATES, Trial, read_trial
+from contextgap.learner import Learner, StoppingRule
+from contextgap.learner.recorded import learn_columns, observations
+from contextgap.policy.card import Card
+from contextgap.policy.policy import Policy
+
+
+class Campaign:
+    """A learner that lasts: its log of events is in a database that several processes may use.
+
+    ``create`` makes one and ``open`` opens it. Every call takes in first what other processes did;
+    one that fails changes nothing. Calls from several threads take turns.
+
+    ``docs/campaigns.md`` says what is promised.
+    """
+
+    def __init__(self, session: Session, name: str, connection: Connection | None = None) -> None:
+        self._session = session
+        self._name = name
+        self._lock = RLock()
+        self._scored: tuple[str, Card | None] = ("", None)
+        self._noted = -1  # rewards at the last look at progress
+        if connection is None:
+            with session.reading() as connection:
+                (first,) = session.store.events(connection, 0, 1)
+        else:
+            (first,) = session.store.events(connection, 0, 1)
+        self._goal = decode_goal(first.requested["goal"])
+        self._lease: float | None = first.requested["lease"]
+
+    @classmethod
+    def create(
+        cls,
+        database: str | os.PathLike[str],
+        name: str,
+        arms: Any,
+        *,
+        goal: StoppingRule | None = None,
+        lease: float | timedelta = timedelta(days=7),
+        **settings: Any,
+    ) -> Self:
+        """Begin a campaign.
+
+        Parameters
+        ----------
+        database
+            A SQLite file, made if missing, or a URL: ``sqlite:///bench.db``,
+            ``postgresql://user@host/database``.
+        name
+            The campaign's name; a database may hold many.
+        arms
+            As for ``Learner``.
+        goal
+            When exploring may end, for ``status``; its reference contexts say what the columns are.
+        lease
+            How long a pick counts as pending if its reward does not come: seconds or a timedelta,
+            ``math.inf`` for ever.
+        settings
+            All others of ``Learner``: ``kernel``, ``method``, ``seed``, ``features`` and so on.
+        """
+        requests.check_name("name", name)
+        if goal is not None:
+            checks.instance("goal", goal, StoppingRule, "StoppingRule(0.1, reference=contexts)")
+        learner = Learner(arms, **settings)
+        target = encode_goal(goal)
+        if target is not None:
+            learn_columns(learner, decode_contexts(target["reference"]))
+        request = {
+            "arms": [encode_label(label) for label in learner.arms],
+            "learner": base64.b64encode(to_bytes(learner)).decode(),
+            "goal": target,
+            "lease": requests.seconds("lease", lease),
+        }
+        opened = Database(database)
+        with opened.writing() as connection:
+            session = Session(new_store(opened, connection, name))
+            session.begin(connection, request)
+        return cls(session, name)
+
+    @classmethod
+    def open(cls, database: str | os.PathLike[str], name: str) -> Self:
+        """Open a campaign that exists.
+
+        Parameters
+        ----------
+        database
+            As for ``create``.
+        name
+            The campaign's name.
+        """
+        return cls(Session(find_store(Database(database), name)), name)
+
+    @staticmethod
+    def names(database: str | os.PathLike[str]) -> tuple[str, ...]:
+        """Return the names of all campaigns in a database.
+
+        Parameters
+        ----------
+        database
+            As for ``create``.
+        """
+        return tuple(campaign_names(Database(database)))
+
+    def __repr__(self) -> str:
+        return f"Campaign({self._name!r}, {self._session.store.database.url!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @in_turn
+    def close(self) -> None:
+        """Close all connections to the database; what takes long to replay is saved before."""
+        self._session.close()
+
+    @property
+    def name(self) -> str:
+        """The campaign's name."""
+        return self._name
+
+    @property
+    def goal(self) -> StoppingRule | None:
+        """When exploring may end."""
+        return self._goal
+
+    @property
+    @in_turn
+    def arms(self) -> tuple[Label, ...]:
+        """The arms to choose from."""
+        with self._session.reading():
+            return self._session.replay.learner.arms
+
+    @in_turn
+    def ask(
+        self,
+        contexts: Any = None,
+        *,
+        pool: Any = None,
+        arms: Any = None,
+        key: str | None = None,
+        lease: float | timedelta | None = None,
+    ) -> Any:
+        """Return a trial: the arm to try at a context.
+
+        Parameters
+        ----------
+        contexts
+            One context, or several to be tried as a batch, as for ``Learner.ask``.
+        pool
+            Instead of ``contexts``: a table of contexts one of which may be chosen.
+        arms
+            The eligible arms, all by default, as for ``Learner.ask``.
+        key
+            Any text of yours that names this request. Asked again with the same key, the same
+            trial is returned and nothing happens.
+        lease
+            How long the pick counts as pending if its reward does not come; by default as long as
+            ``create`` was told.
+
+        Returns
+        -------
+        trial
+            A ``Trial`` for one context or a pool; a list of them, one per row, for several.
+        """
+        request = requests.read_ask(contexts, pool, key, lease)
+        with self._session.turn() as connection:
+            labels = self._session.replay.learner.arms
+            request |= {"arms": requests.encode_eligible(arms, labels, request)}
+            found = actions.ask(self._session, connection, request, pool, self._lease, key)
+        return found if "table" in request.get("contexts", {}) else found[0]
+
+    @in_turn
+    def tell(
+        self,
+        trial: Any = None,
+        reward: Any = None,
+        *,
+        contexts: Any = None,
+        arms: Any = None,
+        eligible: Any = None,
+        key: str | None = None,
+    ) -> Any:
+        """Take in the reward of a trial, or of something that was tried without being asked for.
+
+        A reward that comes after its trial was cancelled, or its lease ran out, is taken all the
+        same. To change a reward, ``correct`` it.
+
+        Parameters
+        ----------
+        trial
+            A trial or its number; several at once are told together or not at all. None for
+            outside data.
+        reward
+            The reward, or one for each trial or context.
+        contexts
+            For outside data: one context, or several.
+        arms
+            For outside data: the arm tried, or one for each context.
+        eligible
+            For outside data: the arms that could have been tried, as for ``Learner.tell``.
+        key
+            Any text of yours that names this request. Told again with the same key, nothing
+            happens.
+
+        Returns
+        -------
+        trial
+            The ``Trial`` as it is now, or a list of them; outside data become trials too.
+        """
+        requests.check_key(key)
+        if trial is None:
+            request, single = requests.read_record(contexts, arms, reward)
+            with self._session.turn() as connection:
+                learner = self._session.replay.learner
+                request |= {"eligible": requests.encode_told_eligible(eligible, learner, request)}
+                found = actions.record(self._session, connection, request, key)
+                self._note_progress(connection)
+            return found[0] if single else found
+        if not (contexts is None and arms is None and eligible is None):
+            raise TypeError("contexts, arms and eligible are for outside data, without a trial")
+        numbers, rewards, single = requests.read_told(trial, reward)
+        with self._session.turn() as connection:
+            found = actions.tell(self._session, connection, numbers, rewards, key)
+            self._note_progress(connection)
+        return found[0] if single else found
+
+    @in_turn
+    def cancel(self, trial: Any, *, key: str | None = None) -> Trial:
+        """Take back an open trial: it will not be tried, and stops counting as pending.
+
+        Parameters
+        ----------
+        trial
+            A trial or its number.
+        key
+            As for ``ask``.
+        """
+        number = requests.read_trial_number(trial)
+        requests.check_key(key)
+        with self._session.turn() as connection:
+            return actions.cancel(self._session, connection, number, key)
+
+    @in_turn
+    def retract(self, trial: Any, why: str, *, key: str | None = None) -> Recall:
+        """Take a reward back: it was never told, as far as the learner is concerned.
+
+        Parameters
+        ----------
+        trial
+            A trial or its number.
+        why
+            The reason, for those who read the log.
+        key
+            As for ``ask``.
+
+        Returns
+        -------
+        recall
+            Which frozen policies rest on the trial, and how many of their decisions would change.
+        """
+        return self._change(trial, None, why, key)
+
+    @in_turn
+    def correct(self, trial: Any, reward: float, why: str, *, key: str | None = None) -> Recall:
+        """Replace a reward by another, as if that had been told in the first place.
+
+        A retracted trial counts again from then on.
+
+        Parameters
+        ----------
+        trial
+            A trial or its number.
+        reward
+            The right reward.
+        why
+            The reason, for those who read the log.
+        key
+            As for ``ask``.
+
+        Returns
+        -------
+        recall
+            Which frozen policies rest on the trial, and how many of their decisions would change.
+        """
+        return self._change(trial, checks.reward("reward", reward), why, key)
+
+    @in_turn
+    def trials(self, state: str | Sequence[str] | None = None) -> Any:
+        """Return the trials as a DataFrame, one row each, with the columns of their contexts.
+
+        Parameters
+        ----------
+        state
+            Only those in this state, or these: "open", "told", "cancelled", "expired", "retracted".
+        """
+        return trials_frame(self.find_trials(state))
+
+    @in_turn
+    def find_trials(
+        self, state: str | Sequence[str] | None = None, *, most: int | None = None
+    ) -> list[Trial]:
+        """Return the trials, in the order in which they were asked for.
+
+        Parameters
+        ----------
+        state
+            As for ``trials``.
+        most
+            Return at most so many.
+        """
+        states = [state] if isinstance(state, str) else None if state is None else list(state)
+        for each in states or ():
+            if each not in STATES:
+                raise ValueError(f"state must be one of {STATES}, got {each!r}")
+        with self._session.reading() as connection:
+            rows = self._session.store.trials(connection, states, most=most)
+        return [read_trial(row) for row in rows]
+
+    @in_turn
+    def trial(self, number: int) -> Trial:
+        """Return one trial.
+
+        Parameters
+        ----------
+        number
+            Its number.
+        """
+        wanted = requests.read_trial_number(number)
+        with self._session.reading() as connection:
+            return read_trial(self._session.store.trial(connection, wanted))
+
+    @in_turn
+    def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
+        """Return the arm to deploy, given what is known now, as ``Learner.recommend`` does.
+
+        Parameters
+        ----------
+        contexts
+            One context, or many.
+        arms
+            The eligible arms, all by default.
+        """
+        with self._session.reading():
+            return self._session.replay.learner.recommend(contexts, arms=arms)
+
+    @in_turn
+    def learner(self) -> Learner:
+        """Return a copy of the learner, to look at whatever ``Learner`` tells, or to go on with."""
+        with self._session.reading():
+            return self._session.replay.learner.__copy__()
+
+    @in_turn
+    def freeze(
+        self,
+        name: str,
+        *,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+        key: str | None = None,
+    ) -> Policy:
+        """Return the current decision rule, and keep it under a name.
+
+        Its card carries the hash of the log up to now, from which ``rebuild`` makes it again.
+
+        Parameters
+        ----------
+        name
+            The policy's name, new in this campaign.
+        fallback, tolerance
+            As for ``Learner.freeze``.
+        key
+            As for ``ask``.
+        """
+        requests.check_name("name", name)
+        requests.check_key(key)
+        if tolerance is not None:
+            tolerance = checks.real("tolerance", tolerance)
+        safe = None if fallback is None else {"arm": encode_label(fallback)}
+        request = {"name": name, "fallback": safe, "tolerance": tolerance}
+        with self._session.reading() as connection:
+            event = self._session.known(connection, key, "freeze", request)
+            if event is not None:
+                return frozen.load(self._session, connection, event)
+            frozen.check_unused(self._session, connection, name)
+        # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
+        replay = self._session.replay
+        upto, policy = replay.number, frozen.freeze(replay, fallback, tolerance)
+        content = to_bytes(policy)
+        result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
+        with self._session.turn() as connection:
+            frozen.check_unused(self._session, connection, name)
+            event = self._session.append(connection, "freeze", request, result, key)
+            self._session.store.write_file(connection, "policy", event.number, content)
+        return policy
+
+    @in_turn
+    def policies(self) -> tuple[FrozenPolicy, ...]:
+        """Return what is known of all frozen policies, and which trials they rest on in error."""
+        with self._session.store.reading() as connection:
+            return frozen.all_frozen(self._session, connection)
+
+    @in_turn
+    def policy(self, name: str) -> Policy:
+        """Return a frozen policy.
+
+        Parameters
+        ----------
+        name
+            Its name.
+        """
+        with self._session.store.reading() as connection:
+            event = frozen.find(self._session, connection, name)
+            return frozen.load(self._session, connection, event)
+
+    @in_turn
+    def rebuild(self, name: str) -> Policy:
+        """Return a frozen policy, made again from the log alone; its file has the same bytes.
+
+        Parameters
+        ----------
+        name
+            Its name.
+        """
+        with self._session.store.reading() as connection:
+            event = frozen.find(self._session, connection, name)
+            return frozen.rebuild(self._session, connection, event)
+
+    @in_turn
+    def tune(self, criterion: str = "evidence", *, key: str | None = None) -> None:
+        """Learn the scales anew from all rewards, as ``Learner.tune`` does.
+
+        Parameters
+        ----------
+        criterion
+            "evidence" or "loo".
+        key
+            As for ``ask``.
+        """
+        self._simple("tune", {"criterion": criterion}, key)
+
+    @in_turn
+    def add_arm(self, label: Label, features: Any = None, *, key: str | None = None) -> None:
+        """Add an arm, as ``Learner.add_arm`` does.
+
+        Parameters
+        ----------
+        label
+            A new label.
+        features
+            Its features, where arms have them.
+        key
+            As for ``ask``.
+        """
+        known = None if features is None else encode_contexts(features, called="features")
+        self._simple("add_arm", {"arm": encode_label(label), "features": known}, key)
+
+    @in_turn
+    def remove_arm(self, label: Label, *, key: str | None = None) -> None:
+        """Never choose an arm again, as ``Learner.remove_arm`` says.
+
+        Parameters
+        ----------
+        label
+            One of ``arms``.
+        key
+            As for ``ask``.
+        """
+        self._simple("remove_arm", {"arm": encode_label(label)}, key)
+
+    @in_turn
+    def status(self) -> CampaignStatus:
+        """Return how the campaign stands."""
+        with self._session.reading() as connection:
+            store, replay = self._session.store, self._session.replay
+            counts = store.counts(connection)
+            before = [event.came_of_it for event in store.events_of(connection, "progress")]
+        current, rule = progress(replay.learner, self._goal), goal_for(replay.learner, self._goal)
+        wanted = StoppingRule.share if rule is None else rule.share
+        return CampaignStatus(
+            name=self._name,
+            trials={state: counts.get(state, 0) for state in STATES},
+            rewards=replay.learner.counts,
+            settled=current["settled"],
+            wanted=wanted,
+            asks_left=asks_left(current, before, wanted),
+            tuning=replay.learner.tuning,
+            score=self._score(),
+            events=replay.number,
+            log=replay.hash,
+        )
+
+    def _score(self) -> Card | None:
+        replay = self._session.replay
+        if self._scored[0] != replay.hash:
+            enough = observations(replay.learner) > 1
+            self._scored = replay.hash, replay.learner.score() if enough else None
+        return self._scored[1]
+
+    def _change(self, trial: Any, reward: float | None, why: str, key: str | None) -> Recall:
+        number = requests.read_trial_number(trial)
+        requests.check_why(why)
+        requests.check_key(key)
+        told_by = actions.change(self._session, number, reward, why, key)
+        with self._session.reading() as connection:
+            changes = {number: reward}
+            return frozen.recall(self._session, connection, number, changes, told_by, self._goal)
+
+    def _simple(self, kind: str, request: dict[str, Any], key: str | None) -> None:
+        requests.check_key(key)
+        with self._session.turn() as connection:
+            if self._session.known(connection, key, kind, request) is None:
+                self._session.append(connection, kind, request, {}, key)
+
+    def _note_progress(self, connection: Connection) -> None:
+        """Record how far the exploration is, if that is due and was not done."""
+        learner = self._session.replay.learner
+        count = observations(learner)
+        if is_step(count) and count != self._noted:
+            self._session.append(connection, "progress", {}, progress(learner, self._goal))
+        self._noted = count

@@ -1,0 +1,23 @@
+"""The time, as text that sorts as times do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+
+def now() -> str:
+    """Return the time in UTC."""
+    return as_text(datetime.now(UTC))
+
+
+def after(seconds: float) -> str | None:
+    """Return the time in so many seconds; None if it is too far away to be written."""
+    try:
+        return as_text(datetime.fromisoformat(now()) + timedelta(seconds=seconds))
+    except OverflowError:
+        return None
+
+
+def as_text(time: datetime) -> str:
+    """Return a time in UTC as text."""
+    return time.isoformat(timespec="microseconds")

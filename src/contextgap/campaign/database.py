@@ -1,0 +1,166 @@
+"""Connections to SQLite files and PostgreSQL servers, and transactions that take turns."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from contextgap.campaign.disks import check_local
+from contextgap.campaign.tables import METADATA
+
+WAIT = 60.0
+"""Seconds to wait for another process that writes to a SQLite file."""
+
+_MAKING_TABLES = 0x63676170  # any number, the same in all processes
+
+
+class Database:
+    """A database that several processes may use at once."""
+
+    def __init__(self, database: str | os.PathLike[str]) -> None:
+        self.url = _read_url(database)
+        self._process = os.getpid()
+        self.is_file = self.url.get_backend_name() == "sqlite"
+        if self.is_file:
+            path = Path(str(self.url.database))
+            check_local(path)
+            if not path.parent.is_dir():
+                raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
+        self._engine = _sqlite(self.url) if self.is_file else _postgresql(self.url)
+        weakref.finalize(self, _close, self._engine, self._process)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file; a server is taken to be there."""
+        return not self.is_file or Path(str(self.url.database)).is_file()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield a connection for a transaction that only reads."""
+        with self._checked().connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Yield a connection for a transaction that is undone if the block raises.
+
+        On SQLite no other process can write meanwhile.
+        """
+        with self._checked().connect() as connection:
+            connection = connection.execution_options(contextgap_writes=True)
+            with connection.begin():
+                yield connection
+
+    def make_tables(self, connection: Connection) -> None:
+        """Make the tables that are missing; processes that do so at once take turns."""
+        if not self.is_file:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})"))
+        METADATA.create_all(connection)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def _checked(self) -> Engine:
+        """The engine; in a forked process its connections belong to the parent."""
+        if self._process != os.getpid():
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+        return self._engine
+
+
+def _close(engine: Engine, process: int) -> None:
+    """Close the connections of a database that is no longer used, but not those of a parent."""
+    if process == os.getpid():
+        engine.dispose()
+
+
+def _read_url(database: str | os.PathLike[str]) -> URL:
+    if isinstance(database, str) and "://" in database:
+        try:
+            url = make_url(database)
+        except ArgumentError:
+            raise ValueError(f"database must be a file or a URL, got {database!r}") from None
+    elif isinstance(database, str | os.PathLike):
+        url = URL.create("sqlite", database=os.fspath(database))
+    else:
+        raise TypeError(f"database must be a file or a URL, got {database!r}")
+    kind = url.get_backend_name()
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise ValueError(f"database must be a SQLite file or PostgreSQL, got {kind!r}")
+    if url.database in (None, "", ":memory:") or str(url.database).startswith("file:"):
+        raise ValueError(f"database must be a file, which outlives the process, got {database!r}")
+    return url
+
+
+def _postgresql(url: URL) -> Engine:
+    return create_engine(url, pool_pre_ping=True)
+
+
+def _sqlite(url: URL) -> Engine:
+    # FULL: what was committed survives a power cut; NORMAL is faster, and survives a kill.
+    asked = str(url.query.get("synchronous", "full")).lower()
+    if asked not in ("full", "normal") or set(url.query) - {"synchronous"}:
+        raise ValueError(f"database may have ?synchronous=normal and nothing else, got {url!r}")
+    url = url.set(query={})
+    engine = create_engine(url, connect_args={"timeout": WAIT, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions begin below, not when the driver likes
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        if mode != "wal":
+            mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+        if mode != "wal":
+            raise OSError(
+                f"{url.database} cannot be used by several processes: SQLite has no write-ahead "
+                "log there; use a file on a local disk"
+            )
+        connection.execute(f"PRAGMA synchronous={asked}")
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("contextgap_writes"):
+            _begin_writing(connection.connection.driver_connection)
+        else:
+            connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def _begin_writing(connection: Any) -> None:
+    """Begin a transaction as soon as no other process writes.
+
+    SQLite itself would sleep up to a tenth of a second between looks, while nobody writes.
+    """
+    deadline = time.monotonic() + WAIT
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                if time.monotonic() > deadline:
+                    raise TimeoutError(
+                        f"the database was written to by another process for {WAIT:g} s"
+                    ) from None
+            time.sleep(random.uniform(0.0005, 0.003))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={int(1000 * WAIT)}")

@@ -1,0 +1,187 @@
+"""Frozen policies of a campaign, and which of them rest on a trial that was taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy import Connection
+
+from contextgap.base.contexts import Encoded
+from contextgap.base.labels import Label, decode_label
+from contextgap.campaign.errors import ConflictError, NotFoundError
+from contextgap.campaign.events import Event
+from contextgap.campaign.goal import SAMPLE
+from contextgap.campaign.replay import Changes, Replay
+from contextgap.campaign.session import Session
+from contextgap.learner import StoppingRule
+from contextgap.learner.recorded import observations
+from contextgap.policy.policy import Policy
+from contextgap.tuning.sample import evenly
+
+_LEAST = 2  # rewards, so that one can be left out
+
+
+@dataclass(frozen=True)
+class FrozenPolicy:
+    """What is known of a frozen policy.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    at
+        When it was frozen, in UTC.
+    event
+        The number of the last event that it rests on.
+    log
+        The hash of the log up to that event.
+    sha256
+        The hash of its ``.cgap`` file.
+    recalled
+        The trials it rests on that were retracted or corrected since.
+    """
+
+    name: str
+    at: str
+    event: int
+    log: str
+    sha256: str
+    recalled: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """A frozen policy that rests on a trial that was taken back.
+
+    Parameters
+    ----------
+    policy
+        The policy's name.
+    contexts
+        How many contexts were looked at.
+    changed
+        At how many of them the policy would decide otherwise.
+    """
+
+    policy: str
+    contexts: int
+    changed: int
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What a retraction or correction means for what was frozen before.
+
+    Parameters
+    ----------
+    trial
+        The trial that was retracted or corrected.
+    policies
+        The frozen policies that rest on it.
+    """
+
+    trial: int
+    policies: tuple[Recalled, ...]
+
+
+def _read(event: Event, recalled: Sequence[int]) -> FrozenPolicy:
+    """Return what a freeze event says."""
+    result = event.came_of_it
+    return FrozenPolicy(
+        name=event.requested["name"],
+        at=event.at,
+        event=result["upto"],
+        log=result["log"],
+        sha256=result["sha256"],
+        recalled=tuple(recalled),
+    )
+
+
+def find(session: Session, connection: Connection, name: str) -> Event:
+    """Return the freeze event of a policy."""
+    for event in session.store.events_of(connection, "freeze"):
+        if event.requested["name"] == name:
+            return event
+    raise NotFoundError(f"there is no policy {name!r}")
+
+
+def check_unused(session: Session, connection: Connection, name: str) -> None:
+    """Raise if there is a policy of that name."""
+    events = session.store.events_of(connection, "freeze")
+    if any(event.requested["name"] == name for event in events):
+        raise ConflictError(f"there is a policy {name!r} already; choose another name")
+
+
+def all_frozen(session: Session, connection: Connection) -> tuple[FrozenPolicy, ...]:
+    """Return what is known of all frozen policies."""
+    store = session.store
+    changed = store.events_of(connection, "retract", "correct")
+    trials = store.trials(connection, numbers=[each.requested["trial"] for each in changed])
+    told_by = {row["id"]: row["told_by"] for row in trials}
+    found = []
+    for event in store.events_of(connection, "freeze"):
+        upto = event.came_of_it["upto"]
+        since = {each.requested["trial"] for each in changed if each.number > upto}
+        found.append(_read(event, sorted(trial for trial in since if told_by[trial] <= upto)))
+    return tuple(found)
+
+
+def freeze(replay: Replay, fallback: Label | None, tolerance: float | None) -> Policy:
+    """Return the policy of a learner, with a card that carries the hash of the log."""
+    if observations(replay.learner) < _LEAST:
+        raise ValueError(
+            f"freeze needs at least {_LEAST} rewards, for the policy's score card; "
+            f"there are {observations(replay.learner)}"
+        )
+    card = replay.learner.score(fallback=fallback, tolerance=tolerance)
+    card = replace(card, log=replay.hash)
+    return replay.learner.freeze(card, fallback=fallback, tolerance=tolerance)
+
+
+def rebuild(session: Session, connection: Connection, event: Event) -> Policy:
+    """Return the policy that a freeze event froze, made again from the log alone."""
+    replay = session.rebuilt(connection, event.came_of_it["upto"], from_log=True)
+    return freeze(replay, *_how(event))
+
+
+def load(session: Session, connection: Connection, event: Event) -> Policy:
+    """Return the policy that a freeze event froze, from its file."""
+    return Policy.load(session.store.read_file(connection, "policy", event.number))
+
+
+def _how(event: Event) -> tuple[Label | None, float | None]:
+    fallback = event.requested["fallback"]
+    label = None if fallback is None else decode_label(fallback["arm"])
+    return label, event.requested["tolerance"]
+
+
+def recall(
+    session: Session,
+    connection: Connection,
+    trial: int,
+    changes: Changes,
+    told_by: int,
+    goal: StoppingRule | None,
+) -> Recall:
+    """Return what the policies frozen on a trial would have decided without it."""
+    found = []
+    for event in session.store.events_of(connection, "freeze"):
+        upto = event.came_of_it["upto"]
+        if upto < told_by:
+            continue
+        fallback, tolerance = _how(event)
+        learner = session.rebuilt(connection, upto, changes, told_by).learner
+        without = learner.freeze(fallback=fallback, tolerance=tolerance)
+        then = load(session, connection, event)
+        contexts = goal.reference if goal is not None else _seen(then)
+        changed = then.recommend(contexts) != without.recommend(contexts)
+        name = event.requested["name"]
+        found.append(Recalled(name, len(changed), int(np.count_nonzero(changed))))
+    return Recall(trial, tuple(found))
+
+
+def _seen(policy: Policy) -> Encoded:
+    contexts = policy._model.observed.contexts
+    return Encoded(contexts[evenly(np.arange(len(contexts)), SAMPLE)], policy._schema)

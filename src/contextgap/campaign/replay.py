@@ -1,0 +1,230 @@
+"""Gives the events of a log to a learner."""
+
+from __future__ import annotations
+
+import base64
+import io
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from contextgap.base.labels import decode_label
+from contextgap.campaign.events import NOTHING, Event
+from contextgap.campaign.payloads import decode_contexts, is_table, rows_of, some_rows
+from contextgap.campaign.trial import Pick
+from contextgap.learner import Learner
+from contextgap.learner.recorded import learn_columns, set_random_state
+
+Changes = Mapping[int, float | None]
+"""The rewards of trials that were corrected, None for those that were retracted."""
+
+_NO_CHANGES: Changes = {}
+
+
+def to_bytes(thing: Any) -> bytes:
+    """Return the ``.cgap`` file of a learner or a policy."""
+    file = io.BytesIO()
+    thing.save(file)
+    return file.getvalue()
+
+
+def changes_in(events: list[Event]) -> dict[int, float | None]:
+    """Return what the retractions and corrections among events make of earlier rewards."""
+    return {
+        event.requested["trial"]: event.requested.get("reward")
+        for event in events
+        if event.kind in ("retract", "correct")
+    }
+
+
+class Replay:
+    """The learner of a log up to an event.
+
+    Parameters
+    ----------
+    find
+        Returns the pick of a trial that was asked for before the replay began.
+    learner, number, hash
+        The learner after event ``number``, and that event's hash; None before the first event.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[int], Pick],
+        learner: Learner | None = None,
+        number: int = 0,
+        hash: str = NOTHING,  # noqa: A002  # the word for it
+    ) -> None:
+        self._learner = learner
+        self.number, self.hash = number, hash
+        self.sound = True  # not while an event is taken in
+        self.seconds = 0.0  # that a replay since the last snapshot would take, about
+        self.since_snapshot = 0
+        self.next_due: str | None = None  # when a lease runs out next, or before that
+        self._picks: dict[int, Pick] = {}
+        self._find = find
+
+    @property
+    def learner(self) -> Learner:
+        """The learner after the last event given."""
+        if self._learner is None:
+            raise RuntimeError("the log has not begun")
+        return self._learner
+
+    def pick(self, trial: int) -> Pick:
+        """Return the pick of a trial."""
+        known = self._picks.get(trial)
+        return self._find(trial) if known is None else known
+
+    def apply(self, event: Event, changes: Changes = _NO_CHANGES, *, live: bool = False) -> None:
+        """Take in the next event.
+
+        ``changes`` are those of later events, as ``changes_in`` returns them. ``live`` says that
+        the event was just made: an ask's pick counts as pending already, and doubts are said.
+        """
+        if event.number != self.number + 1:
+            raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
+        if not event.follows(self.hash):
+            raise ValueError(
+                f"event {event.number} of the campaign was altered, or one before it: its hash is "
+                "not that of the log"
+            )
+        step = _STEPS.get(event.kind)
+        if step is None:
+            raise ValueError(
+                f"event {event.number} is a {event.kind!r}, unknown to this release: use the "
+                "contextgap release that wrote it"
+            )
+        start, self.sound = time.thread_time(), False
+        if not (live and event.kind == "ask"):
+            with warnings.catch_warnings():
+                if not live:
+                    warnings.simplefilter("ignore")  # what there was to say was said when it came
+                step(self, event.requested, event.came_of_it, changes)
+        if event.kind == "ask":
+            result = event.came_of_it
+            self._picks |= dict(zip(result["trials"], picks_of(event), strict=True))
+            if result["until"] is not None:
+                self.next_due = min(result["until"], self.next_due or result["until"])
+        elif event.kind == "tell":  # about a trial that will not be asked for again
+            self._picks.pop(event.requested["trial"], None)
+        self.number, self.hash, self.sound = event.number, event.hash, True
+        self.seconds += time.thread_time() - start
+        self.since_snapshot += 1
+
+    def _create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        self._learner = Learner.load(io.BytesIO(base64.b64decode(request["learner"])))
+
+    def _ask(self, request: Mapping[str, Any], result: Mapping[str, Any], _: Changes) -> None:
+        if "pool" in result:
+            learn_columns(self.learner, decode_contexts(result["pool"]))
+        contexts = result.get("context") or request["contexts"]
+        arms: Any = [decode_label(label) for label in result["arms"]]
+        self.learner.expect(
+            decode_contexts(contexts),
+            arms if is_table(contexts) else arms[0],
+            eligible=decode_eligible(request["arms"]),
+        )
+        if "random" in result:
+            set_random_state(self.learner, result["random"])
+
+    def _tell(
+        self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
+    ) -> None:
+        trial = request["trial"]
+        pick, reward = self.pick(trial), changes.get(trial, request["reward"])
+        context = decode_contexts(pick.context)
+        if reward is None:
+            if not result["late"]:
+                self.learner.cancel(context, pick.arm)
+            return
+        if result["late"]:  # so that it does not answer for another pick of the same kind
+            self.learner.expect(context, pick.arm, eligible=pick.eligible)
+        self.learner.tell(context, pick.arm, reward, eligible=pick.eligible)
+
+    def _record(
+        self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
+    ) -> None:
+        contexts = request["contexts"]
+        told = zip(result["trials"], request["rewards"], strict=True)
+        rewards = [changes.get(trial, reward) for trial, reward in told]
+        left = [place for place, reward in enumerate(rewards) if reward is not None]
+        if len(left) < len(rewards):
+            learn_columns(self.learner, decode_contexts(contexts))
+        if not left:
+            return
+        arms: Any = [decode_label(request["arms"][place]) for place in left]
+        values: Any = [rewards[place] for place in left]
+        eligible = decode_eligible(request["eligible"])
+        if is_table(contexts):
+            contexts = some_rows(contexts, left)
+            if eligible is not None and isinstance(request["eligible"][0], list):
+                eligible = [eligible[place] for place in left]
+        else:
+            arms, values = arms[0], values[0]
+        rows = decode_contexts(contexts)
+        self.learner.expect(rows, arms, eligible=eligible)
+        self.learner.tell(rows, arms, values, eligible=eligible)
+
+    def _cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        pick = self.pick(request["trial"])
+        self.learner.cancel(decode_contexts(pick.context), pick.arm)
+
+    def _tune(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        self.learner.tune(request["criterion"])
+
+    def _add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        features = request["features"]
+        known = None if features is None else decode_contexts(features)
+        self.learner.add_arm(decode_label(request["arm"]), known)
+
+    def _remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        self.learner.remove_arm(decode_label(request["arm"]))
+
+    def _nothing(self, _: Mapping[str, Any], __: Mapping[str, Any], ___: Changes) -> None:
+        """Change how earlier events are read, or nothing at all."""
+
+
+_STEPS: dict[str, Callable[[Replay, Mapping[str, Any], Mapping[str, Any], Changes], None]] = {
+    "create": Replay._create,
+    "ask": Replay._ask,
+    "tell": Replay._tell,
+    "record": Replay._record,
+    "cancel": Replay._cancel,
+    "expire": Replay._cancel,
+    "tune": Replay._tune,
+    "add_arm": Replay._add_arm,
+    "remove_arm": Replay._remove_arm,
+    "retract": Replay._nothing,
+    "correct": Replay._nothing,
+    "freeze": Replay._nothing,
+    "progress": Replay._nothing,
+}
+
+
+def decode_eligible(encoded: Any) -> Any:
+    """Return eligible arms as learners take them: None, labels, or a list of labels per row."""
+    if encoded is None:
+        return None
+    return [
+        [decode_label(each) for each in entry] if isinstance(entry, list) else decode_label(entry)
+        for entry in encoded
+    ]
+
+
+def picks_of(event: Event) -> list[Pick]:
+    """Return the picks of an ask, or of outside data."""
+    request, result = event.requested, event.came_of_it
+    rows = rows_of(result.get("context") or request["contexts"])
+    labels = result["arms"] if event.kind == "ask" else request["arms"]
+    among = decode_eligible(request["arms" if event.kind == "ask" else "eligible"])
+    by_row = among is not None and isinstance(among[0], list)
+    return [
+        Pick(row, decode_label(label), _set(among[place] if by_row else among))
+        for place, (row, label) in enumerate(zip(rows, labels, strict=True))
+    ]
+
+
+def _set(labels: Any) -> tuple[Any, ...] | None:
+    return None if labels is None else tuple(labels)

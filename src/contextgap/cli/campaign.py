@@ -1,0 +1,385 @@
+"""Commands for campaigns, whose state is in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from contextgap.cli.options import Json
+from contextgap.cli.policies import print_policy
+from contextgap.cli.problems import split
+from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
+from contextgap.kernels import Gaussian
+from contextgap.learner import StoppingRule
+from contextgap.problems.cells import to_number
+from contextgap.problems.sheet import read_sheet
+
+app = typer.Typer(
+    help="Explore for days, from several places: campaigns, with their log in a database.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+# Numbers may be negative, and are no options.
+_NUMBERS = {"ignore_unknown_options": True}
+
+Where = Annotated[
+    str,
+    typer.Option(
+        "--database",
+        "-d",
+        envvar="CONTEXTGAP_DATABASE",
+        help="A SQLite file, or a URL such as postgresql://user@host/database.",
+    ),
+]
+Which = Annotated[
+    str | None,
+    typer.Option(
+        "--campaign",
+        "-c",
+        envvar="CONTEXTGAP_CAMPAIGN",
+        help="The campaign; may be left out where there is only one.",
+    ),
+]
+Key = Annotated[
+    str | None, typer.Option(help="Names the request: repeated with the same key, nothing happens.")
+]
+Number = Annotated[int, typer.Argument(help="The trial's number.", min=1)]
+Why = Annotated[str, typer.Argument(help="The reason, for those who read the log.")]
+FILE = "contextgap.db"
+
+
+@contextmanager
+def opened(database: str, name: str | None) -> Iterator[Any]:
+    """Yield a campaign; errors a user can do something about become one line."""
+    with database_complaints():
+        from contextgap.campaign import Campaign
+
+        if name is None:
+            names = Campaign.names(database)
+            if len(names) != 1:
+                there = ", ".join(names) or "none; contextgap campaign create makes one"
+                raise ValueError(f"name the campaign by --campaign; in {database} there is {there}")
+            (name,) = names
+        with Campaign.open(database, name) as campaign, noting_warnings():
+            yield campaign
+
+
+@contextmanager
+def database_complaints() -> Iterator[None]:
+    """Turn errors a user can fix into one line, also those of the database."""
+    with complaints():
+        try:
+            from sqlalchemy.exc import SQLAlchemyError
+        except ImportError:
+            raise ImportError(
+                "campaigns need sqlalchemy; pip install 'contextgap[campaign]' brings it"
+            ) from None
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise OSError(f"the database says: {getattr(error, 'orig', None) or error}") from None
+
+
+@app.command("create")
+def create_command(
+    name: Annotated[str, typer.Argument(help="A name for the campaign.")],
+    arms: Annotated[str, typer.Option(help="The arms to choose from, comma-separated.")],
+    database: Where = FILE,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="A file of contexts like those to deploy on, a context per row."),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="The regret at which a reference context is settled.")
+    ] = 0.0,
+    share: Annotated[
+        float, typer.Option(help="The share of reference contexts to be settled.")
+    ] = 0.95,
+    lease: Annotated[
+        float, typer.Option(help="Days after which a pick without a reward stops counting.")
+    ] = 7.0,
+    minimize: Annotated[
+        bool, typer.Option("--minimize", help="Rewards are costs, to be kept low.")
+    ] = False,
+    method: Annotated[str, typer.Option(help="How to explore and deploy.")] = "auto",
+    bandwidth: Annotated[
+        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
+    ] = None,
+    ridge: Annotated[float | None, typer.Option(help="Learnt if no bandwidth is given.")] = None,
+    seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Begin a campaign."""
+    with database_complaints():
+        from contextgap.campaign import Campaign
+
+        sheet = None if reference is None else read_sheet(reference)
+        goal = None
+        if sheet is not None:
+            table = sheet.table(sheet.others([]))
+            goal = StoppingRule(tolerance, share=share, reference=table)
+        how: dict[str, Any] = {} if bandwidth is None else {"kernel": Gaussian(bandwidth)}
+        how |= {} if ridge is None else {"ridge": ridge}
+        campaign = Campaign.create(
+            database,
+            name,
+            split(arms),
+            goal=goal,
+            lease=86_400 * lease,
+            method=method,
+            seed=seed,
+            reward="minimize" if minimize else "maximize",
+            **how,
+        )
+        labels = campaign.arms
+        campaign.close()
+    if json:
+        print_json({"campaign": name, "arms": list(labels)})
+        return
+    out.print(f"campaign {name}: {', '.join(map(str, labels))}", markup=False, soft_wrap=True)
+
+
+@app.command("ask", context_settings=_NUMBERS)
+def ask_command(
+    cells: Annotated[
+        list[str], typer.Argument(help="The context: temperature=21.5 mode=eco, or 0.3 0.7.")
+    ],
+    database: Where = FILE,
+    campaign: Which = None,
+    among: Annotated[
+        str | None, typer.Option(help="The eligible arms, comma-separated; all by default.")
+    ] = None,
+    lease: Annotated[float | None, typer.Option(help="Days that the pick counts.")] = None,
+    key: Key = None,
+    json: Json = False,
+) -> None:
+    """Say which arm to try at a context, and open a trial."""
+    with opened(database, campaign) as current:
+        trial = current.ask(
+            read_cells(cells),
+            arms=None if among is None else [read_arm(arm, current) for arm in split(among) or []],
+            lease=None if lease is None else 86_400 * lease,
+            key=key,
+        )
+    show_trial(trial, json)
+
+
+@app.command("tell", context_settings=_NUMBERS)
+def tell_command(
+    words: Annotated[
+        list[str], typer.Argument(help="The trial's number and the reward; with --arm, the reward.")
+    ],
+    database: Where = FILE,
+    campaign: Which = None,
+    arm: Annotated[
+        str | None, typer.Option(help="For outside data, without a trial: the arm tried.")
+    ] = None,
+    context: Annotated[
+        list[str] | None, typer.Option(help="For outside data: a cell, such as temperature=21.5.")
+    ] = None,
+    key: Key = None,
+    json: Json = False,
+) -> None:
+    """Tell the reward of a trial, or of something tried without being asked for."""
+    with opened(database, campaign) as current:
+        if arm is None:
+            if len(words) != 2 or not words[0].isdecimal() or context:
+                raise ValueError(f"tell takes a trial and its reward, such as 17 0.5, got {words}")
+            trial = current.tell(int(words[0]), read_reward(words[1]), key=key)
+        else:
+            if len(words) != 1 or not context:
+                raise ValueError("tell --arm takes a reward and --context for each cell")
+            trial = current.tell(
+                contexts=read_cells(context),
+                arms=read_arm(arm, current),
+                reward=read_reward(words[0]),
+                key=key,
+            )
+    show_trial(trial, json)
+
+
+@app.command("cancel")
+def cancel_command(
+    trial: Number, database: Where = FILE, campaign: Which = None, json: Json = False
+) -> None:
+    """Take back an open trial, which will not be tried."""
+    with opened(database, campaign) as current:
+        found = current.cancel(trial)
+    show_trial(found, json)
+
+
+@app.command("status")
+def status_command(database: Where = FILE, campaign: Which = None, json: Json = False) -> None:
+    """Show how a campaign stands."""
+    with opened(database, campaign) as current:
+        status, policies = current.status(), current.policies()
+    if json:
+        print_json({**status.describe(), "policies": [vars(policy) for policy in policies]})
+        return
+    print_table(f"campaign {status.name}", ["", "value"], status.rows())
+    if policies:
+        rows = [[each.name, each.at[:19], _listed(each.recalled)] for each in policies]
+        print_table("frozen policies", ["name", "frozen (UTC)", "rests on trials changed"], rows)
+
+
+@app.command("trials")
+def trials_command(
+    database: Where = FILE,
+    campaign: Which = None,
+    state: Annotated[
+        str | None,
+        typer.Option(help="Only open, told, cancelled, expired or retracted ones; several by a,b."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List trials."""
+    with opened(database, campaign) as current:
+        trials = current.find_trials(split(state))
+    if json:
+        print_json([described(trial) for trial in trials])
+        return
+    rows = [[each.id, each.state, each.arm, _text(each.reward), _cells(each)] for each in trials]
+    print_table(f"{len(trials)} trials", ["trial", "state", "arm", "reward", "context"], rows)
+
+
+@app.command("retract")
+def retract_command(
+    trial: Number,
+    why: Why,
+    database: Where = FILE,
+    campaign: Which = None,
+    key: Key = None,
+    json: Json = False,
+) -> None:
+    """Take a reward back, and say which frozen policies rest on it."""
+    with opened(database, campaign) as current:
+        recall = current.retract(trial, why, key=key)
+    show_recall(recall, "retracted", json)
+
+
+@app.command("correct", context_settings=_NUMBERS)
+def correct_command(
+    trial: Number,
+    reward: Annotated[str, typer.Argument(help="The right reward.")],
+    why: Why,
+    database: Where = FILE,
+    campaign: Which = None,
+    key: Key = None,
+    json: Json = False,
+) -> None:
+    """Replace a reward by the right one, and say which frozen policies rest on it."""
+    with opened(database, campaign) as current:
+        recall = current.correct(trial, read_reward(reward), why, key=key)
+    show_recall(recall, "corrected", json)
+
+
+@app.command("freeze")
+def freeze_command(
+    name: Annotated[str, typer.Argument(help="A name for the policy.")],
+    database: Where = FILE,
+    campaign: Which = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write it to this .cgap file.")
+    ] = None,
+    fallback: Annotated[
+        str | None, typer.Option(help="A safe arm, answered where too little is known.")
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="The largest regret bound that the safe arm is not for.")
+    ] = None,
+    key: Key = None,
+    json: Json = False,
+) -> None:
+    """Freeze a policy, and keep it in the campaign."""
+    with opened(database, campaign) as current:
+        safe = None if fallback is None else read_arm(fallback, current)
+        policy = current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
+        known = next(each for each in current.policies() if each.name == name)
+        if output is not None:
+            policy.save(output)
+    if json:
+        print_json({**vars(known), "card": policy.card.describe()})
+        return
+    print_policy(f"policy {name}", policy)
+
+
+def read_cells(words: list[str]) -> Any:
+    """Return a context from name=value words, or from numbers alone."""
+    pairs = [word.partition("=") for word in words]
+    if all(equals for _, equals, _ in pairs):
+        return {name.strip(): read_cell(value) for name, _, value in pairs}
+    if any(equals for _, equals, _ in pairs):
+        raise ValueError(f"a context must be all name=value, or all numbers, got {words}")
+    return [read_cell(word) for word in words]
+
+
+def read_cell(word: str) -> Any:
+    """Return a number, a gap or text."""
+    number = to_number(word)
+    return word.strip() or None if number is None else number
+
+
+def read_reward(word: str) -> float:
+    """Return a reward."""
+    number = to_number(word)
+    if number is None:
+        raise ValueError(f"the reward must be a number, got {word!r}")
+    return number
+
+
+def read_arm(word: str, campaign: Any) -> Any:
+    """Return the arm that is written so; learners complain about others."""
+    return {str(label): label for label in campaign.arms}.get(word, word)
+
+
+def described(trial: Any) -> dict[str, Any]:
+    """Return a trial for machines."""
+    values = {name: value for name, value in vars(trial).items() if name != "id"}
+    return {"trial": trial.id, **values}
+
+
+def show_trial(trial: Any, json: bool) -> None:
+    """Print one trial."""
+    if json:
+        print_json(described(trial))
+        return
+    reward = "" if trial.reward is None else f", reward {trial.reward:.6g}"
+    out.print(
+        f"trial {trial.id}: {trial.arm} at {_cells(trial)}, {trial.state}{reward}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def show_recall(recall: Any, what: str, json: bool) -> None:
+    """Print what a retraction or correction means for frozen policies."""
+    if json:
+        policies = [vars(policy) for policy in recall.policies]
+        print_json({"trial": recall.trial, what: True, "policies": policies})
+        return
+    out.print(f"trial {recall.trial} {what}")
+    if not recall.policies:
+        out.print("no frozen policy rests on it")
+        return
+    rows = [[each.policy, f"{each.changed} of {each.contexts}"] for each in recall.policies]
+    print_table("frozen policies that rest on it", ["policy", "decisions that would change"], rows)
+
+
+def _cells(trial: Any) -> str:
+    if isinstance(trial.context, dict):
+        return " ".join(f"{name}={_text(cell)}" for name, cell in trial.context.items())
+    return " ".join(map(_text, trial.context))
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers)) or "none"

@@ -1,0 +1,150 @@
+"""The command that writes a batch of trials to fill in, and reads it back."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from contextgap.cli.campaign import FILE, Where, Which, described, opened
+from contextgap.cli.options import Json
+from contextgap.cli.terminal import err, out, print_json, print_table
+from contextgap.problems.cells import to_number
+from contextgap.problems.sheet import Sheet, read_sheet
+
+ContextsFile = Annotated[
+    Path | None, typer.Option(help="Try the first rows of this file, a context per row.")
+]
+PoolFile = Annotated[
+    Path | None, typer.Option(help="Choose the contexts among those in this file.")
+]
+
+
+def sheet_command(
+    count: Annotated[
+        int | None, typer.Option("-n", help="How many new trials to ask for.", min=1)
+    ] = None,
+    database: Where = FILE,
+    campaign: Which = None,
+    contexts: ContextsFile = None,
+    pool: PoolFile = None,
+    filled: Annotated[
+        Path | None,
+        typer.Option("--import", help="Tell the rewards in a sheet that was filled in."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what --import would tell.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before telling, on a terminal.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write trials to fill in as CSV, new ones with -n and else those open; or read them back.
+
+    Contexts of new trials come from --contexts, or are chosen from --pool, by default from the
+    reference contexts of the campaign.
+    """
+    with opened(database, campaign) as current:
+        if filled is not None:
+            _import(current, read_sheet(filled), dry_run, yes, json)
+            return
+        if count is None:
+            trials = current.find_trials("open")
+        else:
+            trials = _ask(current, count, contexts, pool)
+        if json:
+            print_json([described(trial) for trial in trials])
+        else:
+            _write(trials)
+
+
+def _ask(campaign: Any, count: int, contexts: Path | None, pool: Path | None) -> list[Any]:
+    """Ask for new trials."""
+    if contexts is not None and pool is not None:
+        raise ValueError("give --contexts or --pool, not both")
+    if contexts is not None:
+        table = _table(campaign, read_sheet(contexts))
+        if len(table) < count:
+            raise ValueError(f"{contexts} has {len(table)} contexts, fewer than {count}")
+        return list(campaign.ask(table[:count]))
+    if pool is None and campaign.goal is None:
+        raise ValueError(
+            "give --contexts with the contexts to try, or --pool to choose some from: the campaign "
+            "has no reference contexts"
+        )
+    choices = campaign.goal.reference if pool is None else _table(campaign, read_sheet(pool))
+    return [campaign.ask(pool=choices) for _ in range(count)]
+
+
+def _table(campaign: Any, sheet: Sheet) -> Any:
+    """Return the contexts in a file, with the campaign's columns if these are known."""
+    kinds = campaign.learner().columns
+    return sheet.table(sheet.others([]) if kinds is None else list(kinds), kinds)
+
+
+def _write(trials: list[Any]) -> None:
+    from contextgap.campaign.frames import context_cells
+
+    cells = [context_cells(trial) for trial in trials]
+    columns = list(dict.fromkeys(name for each in cells for name in each))
+    writer = csv.writer(sys.stdout)
+    writer.writerow(["trial", *columns, "arm", "reward"])
+    for trial, each in zip(trials, cells, strict=True):
+        row = [each.get(name) for name in columns]
+        shown = ["" if cell is None or cell != cell else cell for cell in row]
+        writer.writerow([trial.id, *shown, trial.arm, ""])
+
+
+def _import(campaign: Any, sheet: Sheet, dry_run: bool, yes: bool, json: bool) -> None:
+    """Show what would be told, and tell it."""
+    told, known = _read(campaign, sheet)
+    if not json:
+        rows = [[trial.id, trial.arm, trial.state, reward] for trial, reward in told]
+        headers = ["trial", "arm", "state", "reward"]
+        print_table(f"{len(told)} rewards to tell, {len(known)} told before", headers, rows)
+    if told and not dry_run:
+        if err.is_terminal and sys.stdin.isatty() and not yes and not json:
+            typer.confirm("Tell these?", abort=True)
+        campaign.tell([trial.id for trial, _ in told], [reward for _, reward in told])
+    if json:
+        found = [{"trial": trial.id, "reward": reward} for trial, reward in told]
+        print_json({"told": found, "told_before": known, "dry_run": dry_run})
+    elif not dry_run:
+        out.print(f"told {len(told)} rewards")
+
+
+def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[int]]:
+    """Return the trials with new rewards, and those whose reward was told before."""
+    told, known = [], []
+    seen: dict[int, str] = {}
+    arms = sheet.cells_of("arm") if "arm" in sheet.columns else [None] * len(sheet.places)
+    cells = zip(sheet.places, sheet.cells_of("trial"), sheet.cells_of("reward"), arms, strict=True)
+    for place, number, cell, arm in cells:
+        if cell is None or not str(cell).strip():
+            continue
+        where = f"{sheet.path}, {place}"
+        reward = to_number(cell)
+        if reward is None:
+            raise ValueError(f"{where}, column 'reward': must be a number, got {cell!r}")
+        if not str(number).strip().isdecimal():
+            raise ValueError(f"{where}, column 'trial': must be a trial's number, got {number!r}")
+        trial = campaign.trial(int(number))
+        if trial.id in seen:
+            raise ValueError(f"{where}: trial {trial.id} was in {seen[trial.id]} already")
+        seen[trial.id] = place
+        if arm is not None and str(arm).strip() != str(trial.arm):
+            raise ValueError(f"{where}: trial {trial.id} is of {trial.arm!r}, not of {arm!r}")
+        if trial.state in ("told", "retracted"):
+            if trial.reward != reward:
+                raise ValueError(
+                    f"{where}: {trial.reward!r} was told for trial {trial.id}, not {reward!r}; "
+                    "contextgap campaign correct changes it"
+                )
+            known.append(trial.id)
+        else:
+            told.append((trial, reward))
+    return told, known

@@ -1,0 +1,67 @@
+"""Keys: the same request twice is one event."""
+
+import pytest
+
+from contextgap.campaign import ConflictError
+
+from .oracle import check
+
+
+def test_the_same_key_and_payload_give_the_same_answer(place):
+    campaign = place.create()
+    trial = campaign.ask([0.1, 0.2], key="bench 1")
+    assert campaign.ask([0.1, 0.2], key="bench 1") == trial
+    assert place.open().ask([0.1, 0.2], key="bench 1") == trial
+    told = campaign.tell(trial, 0.5, key="result 1")
+    assert campaign.tell(trial, 0.5, key="result 1") == told
+    batch = campaign.ask([[0.0, 0.0], [1.0, 1.0]], key="batch")
+    assert campaign.ask([[0.0, 0.0], [1.0, 1.0]], key="batch") == batch
+    campaign.tell(batch, [1.0, 2.0], key="both")
+    campaign.tell(batch, [1.0, 2.0], key="both")
+    outside = campaign.tell(contexts=[0.0, 0.0], arms="hull", reward=1.0, key="by hand")
+    assert campaign.tell(contexts=[0.0, 0.0], arms="hull", reward=1.0, key="by hand") == outside
+    assert campaign.retract(1, "typo", key="undo") == campaign.retract(1, "typo", key="undo")
+    campaign.correct(1, 0.25, "no", key="redo")
+    campaign.correct(1, 0.25, "no", key="redo")
+    gone = campaign.cancel(campaign.ask([0.5, 0.5]), key="gone")
+    assert campaign.cancel(gone, key="gone") == gone
+    policy = campaign.freeze("first", key="freeze")
+    assert campaign.freeze("first", key="freeze").counts == policy.counts
+    kinds = [event.kind for event in _events(campaign) if event.kind != "progress"]
+    assert kinds == [
+        "create", "ask", "tell", "ask", "tell", "tell", "record", "retract", "correct", "ask",
+        "cancel", "freeze",
+    ]  # fmt: skip
+
+
+def _events(campaign):
+    store = campaign._session.store
+    with store.reading() as connection:
+        return list(store.events(connection))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda c: c.ask([0.1, 0.3], key="k"),
+        lambda c: c.ask([0.1, 0.2], arms=["hull"], key="k"),
+        lambda c: c.ask([0.1, 0.2], lease=5, key="k"),
+        lambda c: c.ask(pool=[[0.1, 0.2]], key="k"),
+        lambda c: c.tell(1, 0.5, key="k"),
+        lambda c: c.cancel(1, key="k"),
+    ],
+)
+def test_a_key_used_for_something_else_is_a_conflict(place, other):
+    campaign = place.create()
+    campaign.ask([0.1, 0.2], key="k")
+    before = campaign.status().log
+    with pytest.raises(ConflictError, match="key 'k' was used before, for another ask"):
+        other(campaign)
+    assert campaign.status().log == before
+    check(campaign)
+
+
+def test_columns_may_come_in_another_order(local):
+    campaign = local.create()
+    trial = campaign.ask({"a": 1.0, "b": 2.0}, key="k")
+    assert campaign.ask({"b": 2.0, "a": 1.0}, key="k") == trial

@@ -1,0 +1,140 @@
+"""contextgap campaign, from create to freeze, and sheets to fill in."""
+
+import csv
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import contextgap as cg
+from contextgap.cli.app import app
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*words, code=0):
+        result = CliRunner().invoke(app, ["campaign", *map(str, words)])
+        assert result.exit_code == code, result.output
+        return result.output if code == 0 else result.stderr
+
+    def machine(*words):
+        return json.loads(run(*words, "--json"))
+
+    run.json = machine
+    return run
+
+
+@pytest.fixture
+def begun(call, tmp_path):
+    table = "temperature,mode\n21,eco\n25,sport\n3,eco\n8,sport\n"
+    (tmp_path / "reference.csv").write_text(table)
+    call("create", "sensors", "--arms", "hull,panel", "--reference", "reference.csv")
+    return cg.Campaign.open(tmp_path / "contextgap.db", "sensors")
+
+
+def test_a_campaign_from_create_to_freeze(call, begun, tmp_path):
+    asked = call.json("ask", "temperature=-1.5", "mode=eco", "--key", "k")
+    assert (asked["trial"], asked["state"]) == (1, "open")
+    assert asked["context"] == {"temperature": -1.5, "mode": "eco"}
+    assert call.json("ask", "temperature=-1.5", "mode=eco", "--key", "k") == asked
+    assert "another ask" in call("ask", "temperature=2", "mode=eco", "--key", "k", code=2)
+    assert "told, reward -0.5" in call("tell", 1, -0.5)
+    outside = ("--arm", "panel", "--context", "temperature=2", "--context", "mode=sport")
+    assert call.json("tell", 0.25, *outside)["reward"] == 0.25
+    only = call.json("ask", "temperature=1", "mode=eco", "--among", "panel")
+    assert (only["arm"], only["eligible"]) == ("panel", ["panel"])
+    assert "cancelled" in call("cancel", only["trial"])
+    call("freeze", "first", "-o", "first.cgap", "--fallback", "hull")
+    assert cg.Policy.load(tmp_path / "first.cgap").card.log == begun.policies()[0].log
+    recall = call.json("retract", 2, "typo")
+    (rests,) = recall["policies"]
+    assert (recall["trial"], recall["retracted"]) == (2, True)
+    assert rests == {"policy": "first", "contexts": 4, "changed": 0}
+    assert "0 of 4" in call("correct", 2, -3, "units")
+    status = call.json("status")
+    assert status["trials"]["told"] == 2
+    assert status["policies"][0]["recalled"] == [2]
+    assert [each["reward"] for each in call.json("trials", "--state", "told")] == [-0.5, -3.0]
+    shown = call("status") + call("trials")
+    for text in ("settled", "first", "temperature=-1.5 mode=eco", "cancelled"):
+        assert text in shown
+
+
+def test_a_sheet_goes_out_and_comes_back(call, begun, tmp_path):
+    written = call("sheet", "-n", 3)
+    rows = list(csv.DictReader(written.splitlines()))
+    assert [row["trial"] for row in rows] == ["1", "2", "3"]
+    assert {row["mode"] for row in rows} <= {"eco", "sport"}
+    assert call("sheet") == written  # those open
+    for row, reward in zip(rows, ("0.1", "", "0.3"), strict=True):
+        row["reward"] = reward
+    _fill(tmp_path, rows)
+    assert "2 rewards to tell" in call("sheet", "--import", "today.csv", "--dry-run")
+    assert begun.status().trials["told"] == 0
+    assert "told 2 rewards" in call("sheet", "--import", "today.csv")
+    assert [trial.reward for trial in begun.find_trials()] == [0.1, None, 0.3]
+    again = call.json("sheet", "--import", "today.csv")
+    assert again == {"told": [], "told_before": [1, 3], "dry_run": False}
+
+
+def _fill(folder, rows):
+    with (folder / "today.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reward": "high"}, "line 2, column 'reward': must be a number, got 'high'"),
+        ({"trial": "first"}, "line 2, column 'trial': must be a trial's number"),
+        ({"trial": "2"}, "line 3: trial 2 was in line 2 already"),
+        ({"trial": "9"}, "there is no trial 9"),
+        ({"arm": "keel"}, "not of 'keel'"),
+    ],
+)
+def test_a_sheet_with_a_slip_tells_nothing(call, begun, tmp_path, change, message):
+    rows = list(csv.DictReader(call("sheet", "-n", 2).splitlines()))
+    rows = [row | {"reward": "0.5"} for row in rows]
+    if change.get("trial") == "2":
+        change = change | {"arm": rows[1]["arm"]}
+    rows[0] |= change
+    _fill(tmp_path, rows)
+    assert message in call("sheet", "--import", "today.csv", code=2)
+    assert begun.status().trials["told"] == 0
+
+
+def test_a_reward_changed_in_a_sheet_is_no_correction(call, begun, tmp_path):
+    rows = list(csv.DictReader(call("sheet", "-n", 1).splitlines()))
+    begun.tell(1, 0.25)
+    _fill(tmp_path, [rows[0] | {"reward": "0.5"}])
+    assert "0.25 was told for trial 1, not 0.5" in call("sheet", "--import", "today.csv", code=2)
+
+
+def test_contexts_from_files(call, tmp_path):
+    call("create", "plain", "--arms", "1,2", "--bandwidth", 0.5, "--minimize")
+    assert "give --contexts" in call("sheet", "-n", 2, code=2)
+    (tmp_path / "x.csv").write_text("a,b\n0.5,1\n-2,3\n7,8\n")
+    rows = list(csv.DictReader(call("sheet", "-n", 2, "--contexts", "x.csv").splitlines()))
+    assert [(row["a"], row["b"]) for row in rows] == [("0.5", "1.0"), ("-2.0", "3.0")]
+    assert len(call.json("sheet", "-n", 2, "--pool", "x.csv")) == 2
+    assert "fewer than 9" in call("sheet", "-n", 9, "--contexts", "x.csv", code=2)
+    assert "not both" in call("sheet", "-n", 1, "--contexts", "x.csv", "--pool", "x.csv", code=2)
+
+
+def test_what_a_user_gets_wrong_is_one_line(call, begun, tmp_path):
+    assert "there is none" in call("status", "-d", "other.db", code=2)
+    assert not (tmp_path / "other.db").exists()
+    call("create", "second", "--arms", "a,b")
+    assert "there is sensors, second" in call("status", code=2)
+    assert "no campaign 'third'" in call("status", "-c", "third", code=2)
+    assert "a trial and its reward" in call("tell", "-c", "sensors", 1, code=2)
+    assert "all name=value" in call("ask", "-c", "sensors", "temperature=1", "eco", code=2)
+    (tmp_path / "text.db").write_text("this is no database, whatever its name may say " * 50)
+    complaint = call("status", "-d", "text.db", code=2)
+    assert "not a database" in complaint
+    assert "Traceback" not in complaint
