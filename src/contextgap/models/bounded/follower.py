@@ -27,6 +27,7 @@ class _FollowedArm:
     def __init__(self, arm: BoundedArm, features: FloatArray) -> None:
         self._folded: Folded
         self.q: FloatArray
+        self._fits: FloatArray  # by the factor alone: to the rewards, and to rewards all 1
         self.late: FollowedArm
         self._start(arm, features)
 
@@ -50,18 +51,20 @@ class _FollowedArm:
     def keep(self, which: IntArray) -> None:
         """Forget all points but some."""
         self.q = np.ascontiguousarray(self.q[:, which])
+        self._fits = self._fits[:, which]
         self.late.keep(which)
 
     def add(self, arm: BoundedArm, features: FloatArray) -> None:
         """Add points; the others are up to date."""
         q, v = arm.solve_many(features, assumed=True)
         self.q = np.concatenate([self.q, q], axis=1)
+        self._fits = np.concatenate([self._fits, self._folded.fit @ q], axis=1)
         self._add_late(arm, v)
 
     def fit(self, prior: float) -> FloatArray:
         """Return the means at the points, less the prior."""
-        z = self._folded.fit[0] - prior * self._folded.fit[1]
-        return np.asarray(z @ self.q + self.late.fit - prior * self.late.ones)
+        fit, ones = self._fits
+        return np.asarray(fit + self.late.fit - prior * (ones + self.late.ones))
 
     def variance(self) -> FloatArray:
         """Return |q|² − |v|² at the points."""
@@ -71,6 +74,7 @@ class _FollowedArm:
         self._folded = arm.folded
         self.late = FollowedArm()
         self.q, v = arm.solve_many(features, assumed=True)
+        self._fits = arm.folded.fit @ self.q
         self._add_late(arm, v)
 
     def _add_late(self, arm: BoundedArm, v: FloatArray) -> None:
@@ -151,7 +155,10 @@ class BoundedFollower(Follower):
             self._dictionary = None  # nothing to carry over
             self._catch_up()
             return
-        old = Whitened(self._seen.features, self._seen.residual)
+        if len(kept) == before and not len(added):
+            self._catch_up()
+            return
+        old = self._seen
         for number, followed in enumerate(self._arms):
             followed.catch_up(model.arm(number), old.features)
         new = model.whiten(points[added])
