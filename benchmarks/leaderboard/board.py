@@ -56,7 +56,7 @@ class Contest:
     methods: tuple[str, ...] = USUAL
     budgets: tuple[int, ...] = (100, 300, 1000, 2000)
     seeds: int = 10
-    first_seed: int = 200
+    first_seed: int = 300
     reference: str = "auto"
 
     def __post_init__(self) -> None:

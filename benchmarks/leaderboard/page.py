@@ -94,7 +94,7 @@ def _head(found: Findings) -> str:
         else ""
     )
     chosen_on = (
-        "; constants of the library and its default method were chosen on seeds below 200"
+        "; constants of the library and its default method were chosen on seeds below 300"
         if contest.first_seed >= 200
         else ""
     )

@@ -108,7 +108,7 @@ def test_the_page_names_its_command_and_shows_its_figures(made):
     assert named == ["images/leaderboard-ratios.png", "images/leaderboard-curves.png"]
     for name in named:
         assert (page.parent / name).read_bytes().startswith(b"\x89PNG")
-    assert "chosen on seeds below 200" in text
+    assert "chosen on seeds below 300" in text
 
 
 def test_it_goes_on_where_it_stopped(made, monkeypatch, tmp_path):
