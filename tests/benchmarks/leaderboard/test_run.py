@@ -56,7 +56,7 @@ def test_there_is_a_record_per_problem_method_seed_and_budget(made, records):
     keys = ["problem", "method", "seed", "budget"]
     assert records.groupby(keys).size().eq(1).all()
     assert len(records) == 2 * (3 + 2) * 2 * 2
-    assert sorted(records["seed"].unique()) == [200, 201]
+    assert sorted(records["seed"].unique()) == [300, 301]
     assert set(records["method"]) == {RECOMMENDED, "uniform", OWN, *YARDSTICKS}
     assert f"regret over that of {RECOMMENDED}" in made[2].stdout
     assert made[2].stderr == ""
