@@ -74,6 +74,25 @@ def test_a_learner_from_a_file_goes_on_bit_for_bit_with_picks_pending(rng, shari
     assert saved(other) == saved(learner)
 
 
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [("exact", {"points": None}), ("bounded", {}), ("joint", {"sharing": 0.5})],
+)
+def test_what_a_learner_was_asked_leaves_no_trace_in_what_it_learns(rng, kind, how):
+    asked = cg.Learner(2, kernel=cg.Gaussian(0.5), seed=0, **how)
+    asked.fit(rng.uniform(-1, 1, size=(600, 2)), np.arange(600) % 2, rng.normal(size=600))
+    assert asked._model.kind == kind
+    told, waiting = loaded(asked), []
+    for context in rng.uniform(-1, 1, size=(150, 2)):
+        waiting.append((context, asked.ask(context)))
+        told.expect(*waiting[-1])
+        for late in (-1, 0) if len(waiting) > 6 else ():  # the last one and the oldest
+            trial = waiting.pop(late)
+            for each in (asked, told):
+                each.tell(*trial, float(context[0]))
+    assert saved(told) == saved(asked)
+
+
 def test_the_order_of_pending_picks_survives_a_file():
     learner = cg.Learner(2, kernel=cg.Gaussian(0.5), sharing=0.5, seed=0)
     learner.tell([0.5], 0, 1.0)

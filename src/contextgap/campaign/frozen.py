@@ -175,7 +175,7 @@ def recall(
         learner = session.rebuilt(connection, upto, changes, told_by).learner
         without = learner.freeze(fallback=fallback, tolerance=tolerance)
         then = load(session, connection, event)
-        contexts = goal.reference if goal is not None else _seen(then)
+        contexts = goal.given if goal is not None else _seen(then)
         changed = then.recommend(contexts) != without.recommend(contexts)
         name = event.requested["name"]
         found.append(Recalled(name, len(changed), int(np.count_nonzero(changed))))

@@ -76,7 +76,7 @@ def _ask(campaign: Any, count: int, contexts: Path | None, pool: Path | None) ->
             "give --contexts with the contexts to try, or --pool to choose some from: the campaign "
             "has no reference contexts"
         )
-    choices = campaign.goal.reference if pool is None else _table(campaign, read_sheet(pool))
+    choices = campaign.goal.given if pool is None else _table(campaign, read_sheet(pool))
     return [campaign.ask(pool=choices) for _ in range(count)]
 
 
