@@ -74,7 +74,7 @@ def take(campaign, step):
     [
         {"kernel": cg.Gaussian(0.5), "seed": 3},
         {"kernel": cg.Gaussian(0.5), "sharing": 0.6, "seed": 3, "method": "kernel-ts"},
-        {"kernel": cg.Gaussian(0.5), "ridge": 1e-6, "method": "noise-aware-gap", "seed": 3},
+        {"kernel": cg.Gaussian(0.5), "ridge": 1e-6, "method": "knowledge-gradient", "seed": 3},
         {"kernel": cg.Gaussian(0.5), "points": 2, "seed": 3},
     ],
     ids=["exact", "shared, random", "no noise", "bounded"],
