@@ -17,6 +17,9 @@ from contextgap.service.strict import StrictRequest
 SCOPES = ("read", "explore", "freeze", "admin")
 """What a token may be good for."""
 
+SLASH = "\x1f"
+"""Stands for a slash in the name of a campaign or a policy; no name can have it."""
+
 PUBLIC: dict[str, Any] = {"security": []}
 """For routes that everybody may use."""
 
@@ -42,9 +45,16 @@ class GuardedRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
+            names = {name: value.replace(SLASH, "/") for name, value in request.path_params.items()}
+            request.scope["path_params"] = names
             if self.scope_needed is not None:
                 await request.app.state.service.guard.check(request, self.scope_needed)
-            return await handle(StrictRequest(request.scope, request.receive))
+            strict = StrictRequest(request.scope, request.receive)
+            if request.method == "POST":
+                await (
+                    strict.json()
+                )  # here, because the framework would say less about what is wrong
+            return await handle(strict)
 
         return guarded
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from contextgap.campaign import Campaign
+from contextgap.campaign import Campaign, NotFoundError
 from contextgap.campaign.database import Database
 from contextgap.campaign.frozen import load_policy
-from contextgap.campaign.store import campaign_names, find_store
+from contextgap.campaign.store import campaign_names
 from contextgap.policy.policy import Policy
 from contextgap.service.problems import busy
 from contextgap.service.settings import Settings
@@ -44,7 +44,8 @@ class Hosting:
         """Make a call on a campaign's thread; ``brief`` ones that wait are committed together."""
         worker = self._workers.get(name)
         if worker is None:
-            await asyncio.to_thread(find_store, self.database, name)  # before a thread is made
+            if name not in await self.names():  # before a thread is made for it
+                raise NotFoundError(f"there is no campaign {name!r}")
             worker = self._worker(name)
         found: R = await asyncio.wrap_future(worker.submit(call, brief=brief))
         return found

@@ -7,7 +7,8 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -62,23 +63,28 @@ def refusal(error: Exception) -> RefusedError | None:
         return RefusedError(422, str(error), error=name)
     if isinstance(error, ImportError):
         return RefusedError(501, str(error))
-    if isinstance(error, SQLAlchemyError):
-        reason = error.orig if isinstance(error, DBAPIError) else error
-        return busy(f"the database cannot be used now: {_first_line(reason)}")
-    if isinstance(error, TimeoutError | OSError):
+    if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
+        return busy(
+            f"the database cannot be used now: {_first_line(getattr(error, 'orig', error))}"
+        )
+    if isinstance(error, OSError):
         return busy(f"the database cannot be used now: {_first_line(error)}")
     return None
 
 
-def of_http(error: HTTPException) -> RefusedError:
+def of_http(error: Exception) -> RefusedError:
     """Return how an error of the framework is answered, such as an unknown path."""
+    if not isinstance(error, HTTPException):
+        raise error
     said = {404: "there is no such path", 405: "this path does not take that method"}
     detail = said.get(error.status_code, str(error.detail))
     return RefusedError(error.status_code, detail, headers=dict(error.headers or {}))
 
 
-def of_validation(error: RequestValidationError) -> RefusedError:
+def of_validation(error: Exception) -> RefusedError:
     """Return how a body or a parameter that is not as documented is answered."""
+    if not isinstance(error, RequestValidationError):
+        raise error
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
     kind, message = first["type"], str(first["msg"])

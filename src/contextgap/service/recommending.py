@@ -13,7 +13,6 @@ from contextgap.campaign.wire import count_rows, read_contexts
 from contextgap.policy.policy import Policy
 from contextgap.service.problems import RefusedError
 from contextgap.service.reading import check_rows, read_eligible_labels
-from contextgap.service.strict import check_json, strict_json
 
 _FEW = 16  # rows, up to which a thread would take longer to begin than the answer takes
 
@@ -21,8 +20,7 @@ _FEW = 16  # rows, up to which a thread would take longer to begin than the answ
 async def recommend_by(request: Request) -> Response:
     """Answer a request for recommendations."""
     service, names = request.app.state.service, request.path_params
-    check_json(request)
-    body = strict_json(await request.body())
+    body = await request.json()
     if not isinstance(body, dict) or "contexts" not in body:
         raise RefusedError(422, "contexts: must be given", error="ValueError")
     for name in body:

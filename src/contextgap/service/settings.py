@@ -70,6 +70,11 @@ class Settings:
         """Whether only this machine can reach the service."""
         return is_loopback(self.host)
 
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether every request needs a token."""
+        return self.tokens == "required" or (self.tokens == "auto" and not self.local)
+
 
 def is_loopback(host: str) -> bool:
     """Return whether a name or an address is this machine's own."""

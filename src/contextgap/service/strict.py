@@ -9,20 +9,28 @@ from fastapi import Request
 
 from contextgap.service.problems import RefusedError
 
+_NOT_READ = object()
+
 
 class StrictRequest(Request):
     """A request whose body is read strictly."""
 
+    _content: Any = _NOT_READ
+
     async def json(self) -> Any:
-        """Return the body; raise if it is not JSON."""
-        return strict_json(await self.body())
+        """Return the body; raise if it is not JSON, or says that it is something else."""
+        if self._content is _NOT_READ:
+            self._check_kind()
+            self._content = strict_json(await self.body())
+        return self._content
 
-
-def check_json(request: Request) -> None:
-    """Raise unless a request says that its body is JSON; no form of a foreign page can."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise RefusedError(415, f"the content type must be application/json, got {kind or 'none'}")
+    def _check_kind(self) -> None:
+        """Raise unless the body is said to be JSON, which no form of a foreign page can say."""
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise RefusedError(
+                415, f"the content type must be application/json, got {kind or 'none'}"
+            )
 
 
 def strict_json(body: bytes) -> Any:

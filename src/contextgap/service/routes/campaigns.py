@@ -45,8 +45,13 @@ _STATUS = {
 )
 async def names(request: Request) -> Response:
     """Return the names of all campaigns that the token may see."""
-    found = await hosting_of(request).names()
-    return json_answer({"campaigns": list(found)})
+    token = request.state.token
+    found = [
+        name
+        for name in await hosting_of(request).names()
+        if token is None or token.campaign in (None, name)
+    ]
+    return json_answer({"campaigns": found})
 
 
 @router.post(
@@ -66,6 +71,7 @@ async def create(request: Request, body: bodies.Create) -> Response:
         reading.read_tried(body.arms) if isinstance(body.arms, list) else body.arms,
         goal=reading.read_goal(body.goal),
         lease=reading.read_lease(body.lease),
+        key=reading.read_key(request, body),
         **reading.read_settings(body.settings),
     )
     return json_answer(await hosting.run(body.name, _about), 201)

@@ -7,7 +7,8 @@ import asyncio
 from fastapi import Request, Response
 from sqlalchemy import text
 
-from contextgap.service.guard import PUBLIC, guarded_router
+from contextgap.service.guard import PUBLIC, guarded_router, needs
+from contextgap.service.metrics import CONTENT_TYPE
 from contextgap.service.problems import busy
 from contextgap.service.routes.common import json_answer, said, service_of
 
@@ -42,3 +43,14 @@ async def readyz(request: Request) -> Response:
 
     await asyncio.wait_for(asyncio.to_thread(look), _PATIENCE)
     return json_answer({"ok": True})
+
+
+@router.get(
+    "/metrics",
+    summary="Counts for Prometheus",
+    openapi_extra=needs("read"),
+    responses=said("contextgap_requests_total ..."),
+)
+async def metrics(request: Request) -> Response:
+    """Return what the service counts."""
+    return Response(service_of(request).metrics.text(), headers={"Content-Type": CONTENT_TYPE})
