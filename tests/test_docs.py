@@ -53,11 +53,12 @@ def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
     pyplot.close("all")
 
 
-def test_bad_tables_are_what_the_page_says():
-    spec = importlib.util.spec_from_file_location("bad_tables", ROOT / "docs" / "bad_tables.py")
+@pytest.mark.parametrize("name", ["bad_tables", "bad_requests"])
+def test_bad_input_is_what_the_page_says(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert script.PAGE.read_text(encoding="utf-8") == script.page(), "python docs/bad_tables.py"
+    assert script.PAGE.read_text(encoding="utf-8") == script.page(), f"python docs/{name}.py"
 
 
 def test_no_page_uses_names_it_does_not_define():
