@@ -280,3 +280,15 @@ def test_parts_that_cannot_be_made_are_refused(service):
         assert refused.status_code == 422, kernel
     body = {"name": "odd", "arms": 2, "settings": {"kernel": KERNEL, "ridge": -1}}
     assert "ridge must be positive" in service.http.post("/v1/campaigns", json=body).text
+
+
+def test_the_documentation_lists_all_routes():
+    """docs/service.md has a row for each route, as it is."""
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    rows = [
+        f"| `{method} {route.path.removeprefix('/v1')}` | {route.summary} | "
+        f"{route.scope_needed or 'none'} |"
+        for route in create_app("unused.db").inside.routes
+        for method in sorted(route.methods)
+    ]
+    assert "\n".join(rows) in page
