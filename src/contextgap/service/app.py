@@ -44,7 +44,7 @@ def create_app(database: str | os.PathLike[str], settings: Settings | None = Non
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _other)
     # Not by include_router, which would have every request look for its route twice. Those asked
-    # most come first.
+    # most come first; a page for people would be one more subject.
     for subject in (policies, trials, campaigns, health, documents):
         app.router.routes.extend(subject.router.routes)
     direct = [route for route in app.router.routes if isinstance(route, DirectRoute)]
