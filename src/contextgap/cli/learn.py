@@ -10,10 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.columns import Columns, Kind
-from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Json, Separator
+from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Gaps, Json, Separator
 from contextgap.cli.policies import EligibleColumn, described, print_policy
 from contextgap.cli.problems import (
-    check_columns,
     eligible_arms,
     given_kinds,
     read_trials,
@@ -40,9 +39,7 @@ def learn_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
-    gaps: Annotated[
-        str | None, typer.Option(help="Columns that may have gaps later, though the log has none.")
-    ] = None,
+    gaps: Gaps = None,
     separator: Separator = None,
     minimize: Annotated[
         bool, typer.Option("--minimize", help="The reward is a cost, to be kept low.")
@@ -85,11 +82,9 @@ def learn_command(
         safe = _safe_arm(fallback, tolerance, labels)
         given = given_kinds(category, cyclic, columns)
         table = sheet.table(columns, given)
-        missing = split(gaps) or []
-        check_columns(missing, columns)
         chances = None if propensity is None else sheet.numbers([propensity])[:, 0]
         try:
-            how = _settings(table, given, missing, bandwidth, ridge)
+            how = _settings(table, given, split(gaps) or [], bandwidth, ridge)
             how |= {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
             how |= {"reward": "minimize"} if minimize else {}
             learner = Learner(labels, method=method, **how)
@@ -134,9 +129,7 @@ def _settings(
     """Return the user's settings with defaults filled in; no kernel if all is to be learnt."""
     how = {}
     if given or gaps:
-        kinds = Columns.from_table(table, **given)
-        allowed = {name: replace(kinds[name], gaps=True) for name in gaps}
-        how["columns"] = Columns({**kinds, **allowed})
+        how["columns"] = Columns.from_table(table, **given).with_gaps(gaps)
     if bandwidth is None and ridge is None:
         return how
     if how:

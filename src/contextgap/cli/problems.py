@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ def read_problem(
     exclude: str | None = None,
     category: str | None = None,
     cyclic: str | None = None,
+    gaps: str | None = None,
     separator: str | None = None,
 ) -> Problem:
     """Return a bundled problem, ``openml:NAME``, a problem of the user's own, or the one in a file.
@@ -75,12 +76,14 @@ def read_problem(
             rewards=split(rewards) or [],
             exclude=split(exclude) or (),
             kinds=given_kinds(category, cyclic),
+            gaps=split(gaps) or (),
             separator=separator,
             ordered=ordered,
         )
         with noting_warnings():
             return table.sample(rows, seed=seed)
-    given = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+    given = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
+    given |= {"separator": separator}
     for option, value in given.items():
         if value is not None:
             raise ValueError(f"--{option} is for tables; name every arm's reward by --rewards")
@@ -125,15 +128,10 @@ def given_kinds(
             raise ValueError(
                 f"--cyclic must be such as hour=24, or when=day+week for dates, got {each!r}"
             )
-    check_columns(given, given if columns is None else columns)
-    return given
-
-
-def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
-    """Raise unless the columns that the user named are context."""
-    for name in named:
-        if name not in columns:
+    for name in given:
+        if columns is not None and name not in columns:
             raise ValueError(f"there is no context column {name!r}; there are {list(columns)}")
+    return given
 
 
 def read_trials(
