@@ -44,3 +44,22 @@ def test_notebooks_show_it():
     ax = cg.plot.decision(decided(["hull", "panel"]))
     assert [pyplot.figure(number) for number in pyplot.get_fignums()] == [ax.figure]
     pyplot.close("all")
+
+
+def test_draws_what_adds_to_a_difference():
+    rng = np.random.default_rng(0)
+    contexts, arms = rng.uniform(-1, 1, (40, 2)), rng.choice(["hull", "panel"], 40)
+    learner = cg.Learner(["hull", "panel"], kernel=cg.Gaussian(0.7))
+    learner.fit(contexts, arms, np.where(arms == "hull", contexts[:, 0], 0.0))
+    found = learner.freeze().explain([0.5, 0.5], most=3)
+    ax = cg.plot.explanation(found)
+    widths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(widths[:3], [each.part for each in found.trials])
+    np.testing.assert_allclose(sum(widths[:4]), found.difference)
+    assert sorted(widths[4:]) == sorted(found.columns.values())
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names[3] == "37 other trials"
+    assert {"column 0", "column 1"} == set(names[4:])
+    figure = Figure()
+    given = figure.add_subplot()
+    assert cg.plot.explanation(found, given) is given

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.base import files
+from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.columns import Columns
 from contextgap.base.contexts import ContextSchema
@@ -23,6 +23,8 @@ from contextgap.models import Model
 from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.expected import expected_regret, own_std
+from contextgap.policy.explaining import explain
+from contextgap.policy.explanation import Explanation
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
 from contextgap.policy.ranking import Ranked, ranked
 from contextgap.policy.scoring import score
@@ -270,6 +272,39 @@ class Policy:
         places = [columns.index(column) for column in order]
         labels = [self.arms[column] for column in order]
         return ranked(labels, belief, bounds, places, self._rules.sign)
+
+    def explain(
+        self, context: Any, against: Label | None = None, *, arm: Label | None = None, most: int = 5
+    ) -> Explanation:
+        """Return why an arm is believed to be better than another, by trials and by columns.
+
+        Parameters
+        ----------
+        context
+            One context.
+        against
+            The other arm; by default the best of those that are left.
+        arm
+            The arm in question; by default the one answered.
+        most
+            How many trials to name.
+        """
+        rows, _ = self._read_one("explain compares two arms at", context, None)
+        if len(self.arms) < 2:
+            raise ValueError(f"explain compares two arms, and there is only {self.arms[0]!r}")
+        order = [each.arm for each in self.rank(context)]
+        first = order[0] if arm is None else arm
+        others = [each for each in order if each != first]
+        second = others[0] if against is None else against
+        for label in (first, second):
+            if label not in order:
+                raise ValueError(f"there is no arm {label!r}; there are {list(self.arms)}")
+        if first == second:
+            raise ValueError(f"explain compares two arms, got {first!r} twice")
+        pair = self._labels.index(first), self._labels.index(second)
+        count = checks.whole("most", most, least=0)
+        sign = self._rules.sign
+        return explain(self._model, self._schema, self._labels, rows, pair, count, sign)
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.
