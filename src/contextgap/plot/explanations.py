@@ -48,7 +48,7 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     ax.axvline(0.0, color=GREY, lw=0.8)
     if trials and columns:
         ax.axhline(len(trials) - 0.2, color=GREY, lw=0.8, ls=":")
-    ax.set_xlabel("added to the difference: by trials (above) and by columns (below)", fontsize=9)
+    ax.set_xlabel("added by trials (above), by columns (below)", fontsize=9)
     ax.set_title(
         f"{explanation.arm} over {explanation.against}: "
         f"{explanation.difference:+.3g} ± {explanation.std:.2g}\n"
