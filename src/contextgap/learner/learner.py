@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from contextgap.base import checks
+from contextgap.base import checks, html
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Columns
 from contextgap.base.columns.doubts import warn_of_doubts
@@ -200,6 +200,11 @@ class Learner:
             f"Learner({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
             f"{len(self._model)} observations)"
         )
+
+    def _repr_html_(self) -> str:
+        scales = "given" if self.tuning is None else f"learnt: {self.tuning.chosen}"
+        title = f"Learner, {self.method.name}; {self.pending} picks pending; scales {scales}"
+        return html.table(title, ["arm", "rewards"], list(self.counts.items()))
 
     @property
     def arms(self) -> tuple[Label, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.base import checks, files
+from contextgap.base import checks, files, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.columns import Columns
 from contextgap.base.contexts import ContextSchema
@@ -63,6 +63,15 @@ class Certificate:
     bound: FloatArray
     probability: float | None
 
+    def _repr_html_(self) -> str:
+        kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
+        shares = (0.1, 0.5, 0.9, 1.0) if len(self.bound) else ()
+        # Bounds may be infinite, between which there is nothing to interpolate.
+        bounds = np.quantile(self.bound, shares, method="higher") if shares else ()
+        rows = [[f"{100 * p:g} %", float(x)] for p, x in zip(shares, bounds, strict=True)]
+        title = f"bounds on regret at {len(self.bound)} contexts ({kind})"
+        return html.table(title, ["of contexts", "at most"], rows)
+
 
 class Policy:
     """A decision rule that never changes; made by ``Learner.freeze`` or ``Policy.load``.
@@ -108,6 +117,12 @@ class Policy:
             f"Policy({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
             f"{len(self._model)} observations)"
         )
+
+    def _repr_html_(self) -> str:
+        about = f"Policy by {self.method.name}, bounds "
+        about += "heuristic" if self.probability is None else f"with p = {self.probability:g}"
+        found = html.table(about, ["arm", "rewards"], list(self.counts.items()))
+        return found + (self.card._repr_html_() if "card" in vars(self) else "")
 
     @property
     def arms(self) -> tuple[Label, ...]:
