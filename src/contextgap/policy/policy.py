@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -71,6 +71,14 @@ class Certificate:
         rows = [[f"{100 * p:g} %", float(x)] for p, x in zip(shares, bounds, strict=True)]
         title = f"bounds on regret at {len(self.bound)} contexts ({kind})"
         return html.table(title, ["of contexts", "at most"], rows)
+
+
+class Answered(NamedTuple):
+    """All that is answered at some contexts: labels, statuses and, if asked for, certificates."""
+
+    arms: Any
+    status: IntArray
+    certificate: Certificate | None
 
 
 class Policy:
@@ -575,6 +583,20 @@ class Policy:
                 return policy
             fallback = Fallback.restored(header["fallback"], policy.arms, schema.dimension)
             return policy._replaced(fallback=fallback)
+
+    def _answered(self, contexts: Any, arms: Any, bounds: bool) -> Answered:
+        """Return arms, statuses and certificates at a table of contexts, computed at once."""
+        rows, single = self._read(contexts)
+        eligible = self._eligible(arms, rows, single)
+        column, status = np.zeros((2, len(rows)), dtype=np.intp)
+        if not bounds and self._fallback is None:
+            return Answered(self.recommend(contexts, arms=arms), status, None)
+        gap = np.empty(len(rows))
+        for where, found, evidence in self._answers(rows, eligible):
+            column[where] = np.array(evidence.columns)[found.arm]
+            gap[where], status[where] = found.gap, found.status
+        certificate = Certificate(frozen(_bounds(gap)), self.probability) if bounds else None
+        return Answered(label_array(self.arms, column), status, certificate)
 
     def _read(self, contexts: Any) -> tuple[FloatArray, bool]:
         intake = self._schema.read(contexts)
