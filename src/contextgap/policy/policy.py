@@ -17,8 +17,6 @@ from contextgap.base.contexts import ContextSchema
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, label_array
 from contextgap.belief import Decision
-from contextgap.kernels import Kernel
-from contextgap.methods import Method
 from contextgap.models import Model
 from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
@@ -26,6 +24,7 @@ from contextgap.policy.expected import expected_regret, own_std
 from contextgap.policy.explaining import explain
 from contextgap.policy.explanation import Explanation
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
+from contextgap.policy.known import Known
 from contextgap.policy.ranking import Ranked, ranked
 from contextgap.policy.scoring import score
 from contextgap.policy.state import (
@@ -39,7 +38,6 @@ from contextgap.policy.state import (
 )
 from contextgap.recommenders.history import Choice
 from contextgap.recommenders.rules import ModelEvidence
-from contextgap.widths import Width
 
 if TYPE_CHECKING:
     from contextgap.compression import CompressionReport
@@ -81,7 +79,7 @@ class Answered(NamedTuple):
     certificate: Certificate | None
 
 
-class Policy:
+class Policy(Known):
     """A decision rule that never changes; made by ``Learner.freeze`` or ``Policy.load``.
 
     All methods may be called from several threads at once.
@@ -120,47 +118,11 @@ class Policy:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a policy is immutable; cannot delete {name!r}")
 
-    def __repr__(self) -> str:
-        return (
-            f"Policy({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
-            f"{len(self._model)} observations)"
-        )
-
     def _repr_html_(self) -> str:
         about = f"Policy by {self.method.name}, bounds "
         about += "heuristic" if self.probability is None else f"with p = {self.probability:g}"
         found = html.table(about, ["arm", "rewards"], list(self.counts.items()))
         return found + (self.card._repr_html_() if "card" in vars(self) else "")
-
-    @property
-    def arms(self) -> tuple[Label, ...]:
-        """The arms to choose from."""
-        return tuple(self._labels[i] for i in self._active)
-
-    @property
-    def method(self) -> Method:
-        """The exploration and deployment rules."""
-        return self._rules.method
-
-    @property
-    def kernel(self) -> Kernel:
-        """The similarity of contexts."""
-        return self._model.kernel
-
-    @property
-    def width(self) -> Width:
-        """How standard deviations become intervals."""
-        return self._rules.width
-
-    @property
-    def ridge(self) -> float:
-        """The regularisation."""
-        return self._model.ridge
-
-    @property
-    def prior_mean(self) -> float:
-        """The mean reward believed where nothing was observed."""
-        return self._rules.sign * self._model.prior()
 
     @property
     def probability(self) -> float | None:
@@ -174,11 +136,6 @@ class Policy:
         if after_the_fact or self._model.approximate:
             return None
         return self._rules.width.probability
-
-    @property
-    def counts(self) -> dict[Label, int]:
-        """The number of rewards of each arm that the policy was learnt from."""
-        return {self._labels[i]: self._model.observed.count(i) for i in self._active}
 
     @cached_property
     def card(self) -> Card:
