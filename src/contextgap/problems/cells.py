@@ -49,7 +49,7 @@ def floats(cells: Sequence[Any]) -> FloatArray | None:
     This is the fast way, which most columns of numbers go.
     """
     kinds = set(map(type, cells))
-    if not kinds <= {float, int, str} or (str in kinds and any("_" in str(x) for x in cells)):
+    if not kinds <= {float, int, str} or (str in kinds and "_" in "".join(map(str, cells))):
         return None
     try:
         values = np.array(list(map(float, cells)))
