@@ -147,14 +147,15 @@ def test_how_rows_are_divided_into_blocks_does_not_matter(few, tmp_path, monkeyp
 @pytest.mark.parametrize("pool", ["threads", "processes"])
 def test_pools_give_the_serial_policy(tmp_path, few, pool):
     pattern = write(make(), tmp_path, files=11)
-    serial = learn(pattern).policy
+    given = {"context": ["x"], "kernel": cg.Gaussian(0.5), "ridge": 0.1}
+    serial = learn(pattern, **given).policy
     executor = (
         ThreadPoolExecutor(2)
         if pool == "threads"
         else ProcessPoolExecutor(2, mp_context=get_context("fork"))  # with samples as small
     )
     with executor:
-        policy = learn(pattern, executor=executor).policy
+        policy = learn(pattern, executor=executor, **given).policy
     new = make(100, seed=1)
     np.testing.assert_allclose(beliefs(policy, new), beliefs(serial, new), rtol=1e-10, atol=1e-12)
     assert policy.card.value.value == pytest.approx(serial.card.value.value, rel=1e-9)

@@ -39,7 +39,7 @@ def say_duration(
     if rows <= SAMPLE:
         return
     start = time.perf_counter()
-    read = Summarise(trials, 2 * points).__call__(_OneBlock(partitions[0])).rows
+    read = Summarise(trials, SAMPLE, 2 * points)(_OneBlock(partitions[0])).rows
     reading = (time.perf_counter() - start) / read
     # Reading twice; k and φ, then φφᵀ: some 3·m² operations in each of which a number is added.
     square = np.ones((points, points))

@@ -23,6 +23,7 @@ from contextgap.learner.summed import (
 )
 from contextgap.methods import Method, read_method
 from contextgap.models import POINTS
+from contextgap.partitions import sample
 from contextgap.partitions.source import Partition, partitions_of
 from contextgap.partitions.summary import Summarise, Summary
 from contextgap.partitions.summing import Progress, map_and_sum
@@ -181,7 +182,7 @@ def learn_trials(
     watch: Watch = progress or (lambda _: lambda _done, _total: None)
     most = read_points(points, read_method(method).recommender)
     of_an_arm = None if most is None else 2 * most
-    work = Summarise(trials, of_an_arm)
+    work = Summarise(trials, sample.SAMPLE, of_an_arm)
     summary = map_and_sum(work, partitions, executor, watch("reading"))
     log = _Log(trials, summary)
     safe = _safe_arm(fallback, tolerance, log.by_text, prefix)

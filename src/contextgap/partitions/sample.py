@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +32,8 @@ class Sample:
         A random number for each row.
     arms
         The text of the arm of each row.
+    most
+        So many rows are kept of all.
     of_an_arm
         So many rows are kept of every arm, if there are so many; None for all.
     """
@@ -40,6 +41,7 @@ class Sample:
     sheets: tuple[Sheet, ...]
     draws: FloatArray
     arms: tuple[str, ...]
+    most: int
     of_an_arm: int | None
 
     def __len__(self) -> int:
@@ -48,12 +50,12 @@ class Sample:
     def __add__(self, other: Sample) -> Sample:
         both = self.sheets + other.sheets
         draws = np.concatenate([self.draws, other.draws])
-        together = Sample(both, draws, self.arms + other.arms, self.of_an_arm)
-        return together.thinned() if len(together) > 2 * SAMPLE else together
+        together = Sample(both, draws, self.arms + other.arms, self.most, self.of_an_arm)
+        return together.thinned() if len(together) > 2 * self.most else together
 
     def thinned(self) -> Sample:
         """Return the rows that are kept for good."""
-        if self.of_an_arm is None or len(self) <= SAMPLE:
+        if self.of_an_arm is None or len(self) <= self.most:
             return self
         codes = np.unique(self.arms, return_inverse=True)[1]
         order = np.lexsort((self.draws, codes))  # by arm, then by draw
@@ -69,11 +71,11 @@ class Sample:
             if len(own):
                 sheets.append(sheet.take(own.tolist()))
         arms = tuple(self.arms[place] for place in places.tolist())
-        return Sample(tuple(sheets), self.draws[places], arms, self.of_an_arm)
+        return Sample(tuple(sheets), self.draws[places], arms, self.most, self.of_an_arm)
 
     def uniform(self) -> IntArray:
         """Return the places of a uniform sample of all rows, in order."""
-        return np.sort(np.argsort(self.draws, kind="stable")[:SAMPLE])
+        return np.sort(np.argsort(self.draws, kind="stable")[: self.most])
 
     def sheet(self) -> Sheet:
         """Return the rows as one table."""
@@ -85,10 +87,3 @@ def draws_for(number: int, first: int, rows: int) -> FloatArray:
     source = np.random.PCG64(np.random.SeedSequence([number, _UNLIKE]))
     source.advance(first)
     return np.random.Generator(source).random(rows)
-
-
-def sample_of(
-    sheet: Sheet, arms: Sequence[str], number: int, first: int, of_an_arm: int | None
-) -> Sample:
-    """Return the sample of rows that stand in the file with this number, after ``first`` others."""
-    return Sample((sheet,), draws_for(number, first, len(sheet)), tuple(arms), of_an_arm)

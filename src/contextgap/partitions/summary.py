@@ -10,7 +10,7 @@ from typing import Any
 from contextgap.base.columns import Category, Cyclic, Kind, Number
 from contextgap.base.columns.cells import Level, level
 from contextgap.base.columns.coding import MOST_LEVELS, Coding
-from contextgap.partitions.sample import Sample, sample_of
+from contextgap.partitions.sample import Sample, draws_for
 from contextgap.problems.blocks import check_alike
 from contextgap.problems.cells import Holds
 from contextgap.problems.sheet import Sheet
@@ -82,9 +82,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class Summarise:
-    """Makes the summary of a partition."""
+    """Makes the summary of a partition; ``Sample`` says what the last two mean."""
 
     trials: Trials
+    most: int
     of_an_arm: int | None
 
     def __call__(self, partition: Any) -> Summary:
@@ -106,7 +107,8 @@ class Summarise:
             trials.rewards(sheet, truths)  # what is wrong is said before long work begins
         holds = {name: sheet.holds(name) for name in columns}
         levels = {name: self._levels(sheet, name, holds[name]) for name in columns}
-        sample = sample_of(sheet, arms, number, first, self.of_an_arm)
+        draws = draws_for(number, first, len(sheet))
+        sample = Sample((sheet,), draws, tuple(arms), self.most, self.of_an_arm)
         return Summary(sheet.take([]), columns, Counter(arms), truths, holds, levels, sample)
 
     def _levels(self, sheet: Sheet, name: str, holds: Holds) -> Counter[Level]:
