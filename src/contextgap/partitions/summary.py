@@ -18,6 +18,8 @@ from contextgap.problems.trials import Trials
 
 _MOST_COUNTED = 200 * MOST_LEVELS  # levels of a column; of more, the frequent ones are counted on
 
+_NOTHING_WRONG = Holds(number=True), Holds(blank=True)
+
 
 @dataclass(frozen=True, eq=False)
 class Summary:
@@ -103,9 +105,11 @@ class Summarise:
         trials = self.trials
         columns, arms = trials.columns(sheet), trials.arms(sheet)
         truths = sheet.are_truths(trials.reward)
-        if not truths:
-            trials.rewards(sheet, truths)  # what is wrong is said before long work begins
         holds = {name: sheet.holds(name) for name in columns}
+        # What is wrong in this block alone is said now, before long work begins.
+        if not truths:
+            trials.rewards(sheet, truths)
+        sheet.table([name for name in columns if holds[name] not in _NOTHING_WRONG], trials.kinds)
         levels = {name: self._levels(sheet, name, holds[name]) for name in columns}
         draws = draws_for(number, first, len(sheet))
         sample = Sample((sheet,), draws, tuple(arms), self.most, self.of_an_arm)
