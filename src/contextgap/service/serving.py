@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -43,9 +44,9 @@ def serve(
     announce
         Called with the address once it listens; the port is any free one if 0 was asked for.
     """
-    start_logs(settings.log)
+    start_logs(settings.log, sys.stderr)
     config = uvicorn.Config(
-        create_app(database, settings),
+        create_app(database, settings, log=sys.stderr),
         host=settings.host,
         port=settings.port,
         log_config=None,  # ours
