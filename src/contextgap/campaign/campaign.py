@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from threading import RLock
 from typing import Any, Self
@@ -16,7 +17,7 @@ from contextgap.base import checks
 from contextgap.base.labels import Label, encode_label
 from contextgap.base.turns import in_turn
 from contextgap.campaign import actions, frozen, requests
-from contextgap.campaign.database import Database
+from contextgap.campaign.database import Database, opened
 from contextgap.campaign.frames import trials_frame
 from contextgap.campaign.frozen import FrozenPolicy, Recall
 from contextgap.campaign.goal import (
@@ -65,12 +66,13 @@ class Campaign:
     @classmethod
     def create(
         cls,
-        database: str | os.PathLike[str],
+        database: str | os.PathLike[str] | Database,
         name: str,
         arms: Any,
         *,
         goal: StoppingRule | None = None,
         lease: float | timedelta = timedelta(days=7),
+        key: str | None = None,
         **settings: Any,
     ) -> Self:
         """Begin a campaign.
@@ -89,10 +91,14 @@ class Campaign:
         lease
             How long a pick counts as pending if its reward does not come: seconds or a timedelta,
             ``math.inf`` for ever.
+        key
+            Any text of yours that names this request. Created again with the same key, the campaign
+            that there is by then is opened.
         settings
             All others of ``Learner``: ``kernel``, ``method``, ``seed``, ``features`` and so on.
         """
         requests.check_name("name", name)
+        requests.check_key(key)
         if goal is not None:
             checks.instance("goal", goal, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         learner = Learner(arms, **settings)
@@ -105,14 +111,16 @@ class Campaign:
             "goal": target,
             "lease": requests.seconds("lease", lease),
         }
-        opened = Database(database)
-        with opened.writing() as connection:
-            session = Session(new_store(opened, connection, name))
-            session.begin(connection, request)
+        where = opened(database)
+        if key is not None and requests.created_before(where, name, key, request):
+            return cls.open(where, name)
+        with where.writing() as connection:
+            session = Session(new_store(where, connection, name))
+            session.begin(connection, request, key)
         return cls(session, name)
 
     @classmethod
-    def open(cls, database: str | os.PathLike[str], name: str) -> Self:
+    def open(cls, database: str | os.PathLike[str] | Database, name: str) -> Self:
         """Open a campaign that exists.
 
         Parameters
@@ -122,10 +130,10 @@ class Campaign:
         name
             The campaign's name.
         """
-        return cls(Session(find_store(Database(database), name)), name)
+        return cls(Session(find_store(opened(database), name)), name)
 
     @staticmethod
-    def names(database: str | os.PathLike[str]) -> tuple[str, ...]:
+    def names(database: str | os.PathLike[str] | Database) -> tuple[str, ...]:
         """Return the names of all campaigns in a database.
 
         Parameters
@@ -133,7 +141,7 @@ class Campaign:
         database
             As for ``create``.
         """
-        return tuple(campaign_names(Database(database)))
+        return tuple(campaign_names(opened(database)))
 
     def __repr__(self) -> str:
         return f"Campaign({self._name!r}, {self._session.store.database.url!r})"
@@ -148,6 +156,16 @@ class Campaign:
     def close(self) -> None:
         """Close all connections to the database; what takes long to replay is saved before."""
         self._session.close()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Commit what calls within the block do at once; they count only if the block ends.
+
+        A call that fails changes nothing, and does not undo the others. Waiting for the disk is
+        most of the time that short calls take, and this way they wait once.
+        """
+        with self._lock, self._session.together():
+            yield
 
     @property
     def name(self) -> str:
@@ -333,7 +351,11 @@ class Campaign:
 
     @in_turn
     def find_trials(
-        self, state: str | Sequence[str] | None = None, *, most: int | None = None
+        self,
+        state: str | Sequence[str] | None = None,
+        *,
+        after: int = 0,
+        most: int | None = None,
     ) -> list[Trial]:
         """Return the trials, in the order in which they were asked for.
 
@@ -341,6 +363,8 @@ class Campaign:
         ----------
         state
             As for ``trials``.
+        after
+            Only those with larger numbers.
         most
             Return at most so many.
         """
@@ -349,7 +373,7 @@ class Campaign:
             if each not in STATES:
                 raise ValueError(f"state must be one of {STATES}, got {each!r}")
         with self._session.reading() as connection:
-            rows = self._session.store.trials(connection, states, most=most)
+            rows = self._session.store.trials(connection, states, after=after, most=most)
         return [read_trial(row) for row in rows]
 
     @in_turn

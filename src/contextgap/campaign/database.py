@@ -80,6 +80,11 @@ class Database:
         return self._engine
 
 
+def opened(database: str | os.PathLike[str] | Database) -> Database:
+    """Return a database, which several campaigns may share."""
+    return database if isinstance(database, Database) else Database(database)
+
+
 def _close(engine: Engine, process: int) -> None:
     """Close the connections of a database that is no longer used, but not those of a parent."""
     if process == os.getpid():

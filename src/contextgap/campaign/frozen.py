@@ -10,11 +10,13 @@ from sqlalchemy import Connection
 
 from contextgap.base.contexts import Encoded
 from contextgap.base.labels import Label, decode_label
+from contextgap.campaign.database import Database
 from contextgap.campaign.errors import ConflictError, NotFoundError
 from contextgap.campaign.events import Event
 from contextgap.campaign.goal import SAMPLE
 from contextgap.campaign.replay import Changes, Replay
 from contextgap.campaign.session import Session
+from contextgap.campaign.store import find_store
 from contextgap.learner import StoppingRule
 from contextgap.learner.recorded import observations
 from contextgap.policy.policy import Policy
@@ -149,6 +151,13 @@ def rebuild(session: Session, connection: Connection, event: Event) -> Policy:
 def load(session: Session, connection: Connection, event: Event) -> Policy:
     """Return the policy that a freeze event froze, from its file."""
     return Policy.load(session.store.read_file(connection, "policy", event.number))
+
+
+def load_policy(database: Database, campaign: str, name: str) -> Policy:
+    """Return a frozen policy of a campaign that need not be opened for it."""
+    session = Session(find_store(database, campaign))
+    with session.store.reading() as connection:
+        return load(session, connection, find(session, connection, name))
 
 
 def _how(event: Event) -> tuple[Label | None, float | None]:

@@ -32,6 +32,7 @@ class Session:
         self.store = store
         self._replay: Replay | None = None
         self._connection: Connection | None = None
+        self._shared: Connection | None = None  # of calls that are committed together
         self._writing = 0.0  # seconds that the last snapshot took
 
     @property
@@ -44,6 +45,10 @@ class Session:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Yield a connection after taking in all events there are, and leases that ran out."""
+        if self._shared is not None:
+            with self.turn() as connection:
+                yield connection
+            return
         with self.store.reading() as connection:
             self._catch_up(connection)
             if not self._is_due():
@@ -58,6 +63,10 @@ class Session:
     @contextmanager
     def turn(self) -> Iterator[Connection]:
         """Yield a connection with which events may be added; if the block raises, none are."""
+        if self._shared is not None:
+            with self._part_of(self._shared) as connection:
+                yield connection
+            return
         while True:
             with self._alone() as connection:
                 if not self._is_due():
@@ -66,6 +75,33 @@ class Session:
                     return
                 # In a transaction of their own: they stay if the block raises.
                 self._expire(connection)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Have all turns in the block committed at its end, at once."""
+        if self._shared is not None:
+            raise RuntimeError("calls are committed together already")
+        with self.turn() as connection:
+            self._shared = connection
+            try:
+                yield
+            finally:
+                self._shared = None
+            self._catch_up(connection)  # the last turn may have failed
+
+    @contextmanager
+    def _part_of(self, connection: Connection) -> Iterator[Connection]:
+        """Yield the connection of calls that are committed together; undo this one if it raises."""
+        self._catch_up(connection)
+        before, finished = self.replay.number, False
+        try:
+            with connection.begin_nested():
+                yield connection
+            finished = True
+        finally:
+            replay = self._replay
+            if not finished and (replay is None or not replay.sound or replay.number != before):
+                self._replay = None
 
     @contextmanager
     def _alone(self) -> Iterator[Connection]:
@@ -127,11 +163,11 @@ class Session:
         self.store.append(connection, event)
         return event
 
-    def begin(self, connection: Connection, request: dict[str, Any]) -> None:
+    def begin(self, connection: Connection, request: dict[str, Any], key: str | None) -> None:
         """Add the first event."""
         self._replay = Replay(self._find)
         self._connection = connection
-        self.append(connection, "create", request, {})
+        self.append(connection, "create", request, {}, key)
 
     def adopt(self, connection: Connection, replay: Replay, told_by: int) -> None:
         """Go on with a learner for which the reward of event ``told_by`` was changed."""

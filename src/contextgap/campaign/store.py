@@ -113,15 +113,18 @@ class Store:
         connection: Connection,
         states: Sequence[str] | None = None,
         numbers: Sequence[int] | None = None,
+        after: int = 0,
         between: tuple[int, int] | None = None,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the rows of trials: all, those in some states, or with these numbers."""
+        """Return the rows of trials: all, those in some states, or with some numbers."""
         statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign)
         if states is not None:
             statement = statement.where(TRIALS.c.state.in_(states))
         if numbers is not None:
             statement = statement.where(TRIALS.c.id.in_(numbers))
+        if after:
+            statement = statement.where(TRIALS.c.id > after)
         if between is not None:
             statement = statement.where(TRIALS.c.id.between(*between))
         statement = statement.order_by(TRIALS.c.id).limit(most)

@@ -16,6 +16,7 @@ from contextgap.cli import (
     reproduce,
     run,
     selection,
+    serve,
     studies,
     theory,
     tune,
@@ -43,6 +44,7 @@ app.command("export")(export.export_command)
 app.command("verify")(verify.verify_command)
 campaign.app.command("sheet")(campaign_sheet.sheet_command)
 app.add_typer(campaign.app, name="campaign")
+app.add_typer(serve.app, name="serve")
 
 
 def _moved(name: str, script: str) -> None:

@@ -1,0 +1,155 @@
+"""Commands that serve campaigns over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from contextgap.cli.campaign import FILE, Where, database_complaints
+from contextgap.cli.options import Json
+from contextgap.cli.problems import split
+from contextgap.cli.terminal import out, print_json, print_table
+
+app = typer.Typer(
+    help="Serve campaigns over HTTP.", invoke_without_command=True, pretty_exceptions_enable=False
+)
+token_app = typer.Typer(
+    help="Tokens, with which programs may use the service.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(token_app, name="token")
+
+
+@contextmanager
+def service_complaints() -> Iterator[None]:
+    """Turn errors a user can fix into one line, also a missing extra."""
+    with database_complaints():
+        try:
+            import contextgap.service  # noqa: F401  # is it there
+        except ImportError as error:
+            raise ImportError(
+                f"the service needs {error.name}; pip install 'contextgap[serve]' brings it"
+            ) from None
+        yield
+
+
+@app.callback()
+def serve_command(
+    context: typer.Context,
+    database: Where = FILE,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; 0.0.0.0 is all of this machine's.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="The port to listen at; 0 is any free one.", min=0, max=65535)
+    ] = 8000,
+    tokens: Annotated[
+        str,
+        typer.Option(help="required, none, or auto: required unless only this machine can ask."),
+    ] = "auto",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name of this machine by which it may be asked without a token."),
+    ] = None,
+    max_body: Annotated[int, typer.Option(help="Bytes of one request.", min=1)] = 8_000_000,
+    max_rows: Annotated[int, typer.Option(help="Contexts of one request.", min=1)] = 100_000,
+    rate: Annotated[
+        float, typer.Option(help="Requests per second of one token, or address without one.")
+    ] = 5000.0,
+    burst: Annotated[int, typer.Option(help="Requests of one at once.", min=1)] = 10_000,
+    max_waiting: Annotated[
+        int, typer.Option(help="Requests that may wait for one campaign.", min=1)
+    ] = 100,
+    log: Annotated[str, typer.Option(help="A line per request as json or text.")] = "json",
+) -> None:
+    """Serve campaigns over HTTP until told to stop (Ctrl-C, SIGTERM)."""
+    if context.invoked_subcommand is not None:
+        return
+    with service_complaints():
+        from contextgap.service.serving import serve
+        from contextgap.service.settings import Settings
+
+        settings = Settings(
+            host=host,
+            port=port,
+            tokens=tokens,
+            allow_hosts=tuple(allow_host or ()),
+            body=max_body,
+            rows=max_rows,
+            rate=rate,
+            burst=burst,
+            waiting=max_waiting,
+            log=log,
+        )
+
+        def announce(address: str) -> None:
+            needed = "are needed" if settings.needs_tokens else "are not needed"
+            lines = [
+                f"contextgap serves {database} at {address}; {address}/docs lists what it answers.",
+                f"Tokens {needed}; contextgap serve token create --database {database} "
+                "--name bench-3 --scopes read,explore makes one.",
+            ]
+            out.print("\n".join(lines), markup=False, soft_wrap=True)
+
+        serve(database, settings, announce)
+
+
+@token_app.command("create")
+def create_command(
+    name: Annotated[str, typer.Option(help="Who or what will use it.")],
+    scopes: Annotated[
+        str, typer.Option(help="What it is good for: read, explore, freeze, admin; several by a,b.")
+    ],
+    database: Where = FILE,
+    campaign: Annotated[
+        str | None, typer.Option(help="The only campaign that it is good for.")
+    ] = None,
+    days: Annotated[float | None, typer.Option(help="How long it is good.")] = None,
+    json: Json = False,
+) -> None:
+    """Make a token and show its secret, this once."""
+    with service_complaints():
+        from contextgap.campaign.database import Database
+        from contextgap.service.tokens import create_token
+
+        secret = create_token(Database(database), name, split(scopes) or [], campaign, days)
+    if json:
+        print_json({"name": name, "token": secret})
+        return
+    out.print(secret, markup=False, soft_wrap=True)
+
+
+@token_app.command("list")
+def list_command(database: Where = FILE, json: Json = False) -> None:
+    """List tokens, without their secrets."""
+    with service_complaints():
+        from contextgap.campaign.database import Database
+        from contextgap.service.tokens import read_tokens
+
+        found = list(read_tokens(Database(database)).values())
+    if json:
+        print_json([vars(token) for token in found])
+        return
+    headers = ["name", "scopes", "campaign", "until", "revoked"]
+    rows = [
+        [each.name, ", ".join(each.scopes), each.campaign or "all", each.until, each.revoked]
+        for each in found
+    ]
+    print_table("tokens", headers, [[cell or "" for cell in row] for row in rows])
+
+
+@token_app.command("revoke")
+def revoke_command(
+    name: Annotated[str, typer.Argument(help="The token's name.")], database: Where = FILE
+) -> None:
+    """Make a token good for nothing; running services notice within seconds."""
+    with service_complaints():
+        from contextgap.campaign.database import Database
+        from contextgap.service.tokens import revoke_token
+
+        revoke_token(Database(database), name)
+    out.print(f"token {name} revoked", markup=False, soft_wrap=True)

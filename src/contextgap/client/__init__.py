@@ -1,0 +1,1 @@
+"""Campaigns over HTTP, with the methods of cg.Campaign."""

@@ -1,0 +1,115 @@
+"""Who may do what: tokens, and what requests without one must show."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+
+from contextgap.campaign.database import Database
+from contextgap.service.problems import RefusedError
+from contextgap.service.settings import Settings, is_loopback
+from contextgap.service.tokens import Token, hash_of, read_tokens
+
+REFRESH = 5.0
+"""Seconds after which a token that was revoked is refused at the latest."""
+
+_UNKNOWN = 1.0  # seconds between looks at the table for the sake of unknown tokens
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+_READING = ("GET", "HEAD", "OPTIONS")
+
+
+class Guard:
+    """Checks who sends a request. Tokens are kept in memory, and looked up anew now and then.
+
+    Parameters
+    ----------
+    database
+        Where tokens are.
+    settings
+        Whom to trust.
+    """
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._database = database
+        self._settings = settings
+        self._tokens: dict[str, Token] = {}
+        self._read_at = float("-inf")
+
+    async def refresh(self) -> None:
+        """Read the table of tokens."""
+        self._read_at = time.monotonic()
+        self._tokens = await asyncio.to_thread(read_tokens, self._database)
+
+    def known(self, headers: Headers) -> Token | None:
+        """Return the token of a request, as far as it is in memory and good."""
+        secret = _secret(headers)
+        found = None if secret is None else self._tokens.get(hash_of(secret))
+        return found if found is not None and found.good else None
+
+    async def check(self, request: Request, scope: str) -> None:
+        """Raise unless a request may do what needs a scope."""
+        headers = request.headers
+        if "authorization" not in headers:
+            if self._needed(headers):
+                raise _unauthorized("a token is needed: Authorization: Bearer ...")
+            return
+        token = self.known(headers)
+        if token is None and time.monotonic() > self._read_at + _UNKNOWN:
+            await self.refresh()  # it may be new
+            token = self.known(headers)
+        if token is None:
+            raise _unauthorized("the token is unknown, revoked or too old")
+        if scope not in token.scopes:
+            raise RefusedError(
+                403, f"this needs the scope {scope}, and the token has {', '.join(token.scopes)}"
+            )
+        campaign = request.path_params.get("campaign")
+        elsewhere = token.campaign is not None and token.campaign != campaign
+        if elsewhere and (campaign is not None or request.method not in _READING):
+            raise RefusedError(403, f"the token is for the campaign {token.campaign!r} alone")
+
+    def check_origin(self, method: str, headers: Headers) -> None:
+        """Raise if a page elsewhere may have made somebody's browser send a request.
+
+        Names that lead to this machine for a moment (DNS rebinding) are told by the Host header,
+        and pages of others by their Origin.
+        """
+        host = headers.get("host", "")
+        if not self._needed(headers) and not self._trusted(host):
+            raise RefusedError(
+                403, f"the Host {host!r} is not known here; --allow-host makes it known"
+            )
+        origin = headers.get("origin")
+        own = origin is None or urlsplit(origin).netloc.lower() == host.lower()
+        if not own and method not in _READING:
+            raise RefusedError(403, f"requests from pages of {origin} are refused")
+
+    def _needed(self, headers: Headers) -> bool:
+        """Whether a request needs a token; those forwarded by a proxy come from elsewhere."""
+        if self._settings.tokens == "none":
+            return False
+        return self._settings.needs_tokens or any(name in headers for name in _FORWARDED)
+
+    def _trusted(self, host: str) -> bool:
+        name = urlsplit(f"//{host}").hostname or ""
+        if is_loopback(name) or name in self._settings.allow_hosts:
+            return True
+        return not self._settings.local and is_address(name)
+
+
+def is_address(name: str) -> bool:
+    """Return whether a host is an address, which nobody else can make lead here."""
+    return ":" in name or name.replace(".", "").isdecimal()
+
+
+def _secret(headers: Headers) -> str | None:
+    kind, _, secret = headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" and secret.strip() else None
+
+
+def _unauthorized(detail: str) -> RefusedError:
+    return RefusedError(401, detail, headers={"WWW-Authenticate": "Bearer"})

@@ -1,0 +1,90 @@
+"""The application: routes, and what goes on around every request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+import contextgap
+from contextgap.service import access, problems
+from contextgap.service.around import Around
+from contextgap.service.logs import logger
+from contextgap.service.routes import campaigns, documents, health, policies, trials
+from contextgap.service.settings import Settings
+from contextgap.service.state import Service
+
+VERSION = "/v1"
+_KNOWN = (problems.RefusedError, ValueError, TypeError, ImportError, OSError, SQLAlchemyError)
+
+
+def create_app(database: str | os.PathLike[str], settings: Settings | None = None) -> FastAPI:
+    """Return the service of a database as an ASGI application.
+
+    Parameters
+    ----------
+    database
+        As for ``Campaign.create``.
+    settings
+        How it listens, whom it trusts, how much it takes.
+    """
+    service = Service(database, settings or Settings())
+    app = FastAPI(
+        title="contextgap",
+        version=contextgap.__version__,
+        summary="Campaigns over HTTP",
+        openapi_url=None,  # a route of ours, as all others
+        lifespan=_lifespan,
+    )
+    app.state.service = service
+    for subject in (health, documents):
+        app.include_router(subject.router)
+    for subject in (campaigns, trials, policies):
+        app.include_router(subject.router, prefix=VERSION)
+    app.add_middleware(Around, service=service)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    for known in _KNOWN:
+        app.add_exception_handler(known, _refused)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    service: Service = app.state.service
+    task = asyncio.create_task(_look_at_tokens(service))
+    yield
+    service.stopping = True
+    task.cancel()
+    await asyncio.to_thread(service.hosting.close)
+
+
+async def _look_at_tokens(service: Service) -> None:
+    """Take in which tokens were made and revoked; while the database is away, nothing changes."""
+    while True:
+        try:
+            await service.guard.refresh()
+        except Exception as error:
+            logger.warning("cannot read tokens", extra={"fields": {"why": str(error)}})
+        await asyncio.sleep(access.REFRESH)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    return problems.answer(problems.of_validation(error))
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    return problems.answer(problems.of_http(error))
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    known = problems.refusal(error)
+    if known is None:
+        raise error
+    return problems.answer(known)

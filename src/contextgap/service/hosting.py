@@ -1,0 +1,113 @@
+"""The campaigns that a service keeps open, and the frozen policies that it keeps in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from contextgap.campaign import Campaign, NotFoundError
+from contextgap.campaign.database import Database
+from contextgap.campaign.frozen import load_policy
+from contextgap.campaign.store import campaign_names
+from contextgap.policy.policy import Policy
+from contextgap.service.problems import busy
+from contextgap.service.settings import Settings
+from contextgap.service.worker import Worker
+
+R = TypeVar("R")
+
+
+class Hosting:
+    """Opens campaigns when they are first used, and keeps each on a thread of its own.
+
+    Parameters
+    ----------
+    database
+        Where the campaigns are.
+    settings
+        How many to keep.
+    """
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database = database
+        self._settings = settings
+        self._workers: OrderedDict[str, Worker] = OrderedDict()
+        self._policies: OrderedDict[tuple[str, str], Policy] = OrderedDict()
+        self._lock = threading.Lock()
+        self._closing = False
+
+    async def run(self, name: str, call: Callable[[Campaign], R], *, brief: bool = False) -> R:
+        """Make a call on a campaign's thread; ``brief`` ones that wait are committed together."""
+        worker = self._workers.get(name)
+        if worker is None:
+            if name not in await self.names():  # before a thread is made for it
+                raise NotFoundError(f"there is no campaign {name!r}")
+            worker = self._worker(name)
+        found: R = await asyncio.wrap_future(worker.submit(call, brief=brief))
+        return found
+
+    async def create(self, name: str, arms: Any, **settings: Any) -> None:
+        """Begin a campaign."""
+        if self._closing:
+            raise busy("the service is stopping")
+        make = partial(Campaign.create, self.database, name, arms, **settings)
+        await asyncio.to_thread(make)
+
+    async def names(self) -> tuple[str, ...]:
+        """Return the names of all campaigns."""
+        return tuple(await asyncio.to_thread(campaign_names, self.database))
+
+    def policy_in_memory(self, campaign: str, name: str) -> Policy | None:
+        """Return a frozen policy that was used before."""
+        found = self._policies.get((campaign, name))
+        if found is not None:
+            self._policies.move_to_end((campaign, name))
+        return found
+
+    async def policy(self, campaign: str, name: str) -> Policy:
+        """Return a frozen policy, whatever the campaign is busy with."""
+        found = self.policy_in_memory(campaign, name)
+        if found is None:
+            found = await asyncio.to_thread(load_policy, self.database, campaign, name)
+            self._policies[campaign, name] = found
+            while len(self._policies) > self._settings.policies:
+                self._policies.popitem(last=False)
+        return found
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many requests wait for each open campaign."""
+        with self._lock:
+            return {name: worker.waiting for name, worker in self._workers.items()}
+
+    def close(self) -> None:
+        """Finish what runs, leave snapshots, and close everything."""
+        with self._lock:
+            self._closing = True
+            workers = list(self._workers.values())
+            self._workers.clear()
+        for worker in workers:
+            worker.close()
+        self.database.close()
+
+    def _worker(self, name: str) -> Worker:
+        with self._lock:
+            if self._closing:
+                raise busy("the service is stopping")
+            if name not in self._workers:
+                self._close_surplus()
+                open_campaign = partial(Campaign.open, self.database, name)
+                self._workers[name] = Worker(open_campaign, self._settings.waiting)
+            self._workers.move_to_end(name)
+            return self._workers[name]
+
+    def _close_surplus(self) -> None:
+        """Close those not used for longest; busy ones stay."""
+        idle = [name for name, worker in self._workers.items() if worker.idle]
+        surplus = len(self._workers) + 1 - self._settings.campaigns
+        for name in idle[: max(0, surplus)]:
+            worker = self._workers.pop(name)
+            threading.Thread(target=worker.close, daemon=True).start()

@@ -1,0 +1,78 @@
+"""Turns what requests say into what campaigns take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request
+
+from contextgap.base.components import build
+from contextgap.campaign.wire import count_rows, read_contexts, read_label
+from contextgap.learner import StoppingRule
+from contextgap.service import bodies
+from contextgap.service.problems import RefusedError
+
+
+def check_rows(value: Any, most: int) -> None:
+    """Raise if a request has too many contexts."""
+    count = count_rows(value)
+    if count > most:
+        raise RefusedError(413, f"a request may have {most} contexts, got {count}; send several")
+
+
+def read_key(request: Request, body: bodies.Keyed) -> str | None:
+    """Return the key of a request: in its body, or in its header."""
+    header = request.headers.get("idempotency-key")
+    if header is not None and body.key is not None and header != body.key:
+        raise ValueError(f"key is {body.key!r} in the body and {header!r} in the header")
+    return body.key if header is None else header
+
+
+def read_lease(lease: float | str | None) -> float | None:
+    """Return a lease as campaigns take it."""
+    return math.inf if lease == "ever" else lease  # type: ignore[return-value]  # text is "ever"
+
+
+def read_eligible_labels(arms: Any, called: str = "arms") -> Any:
+    """Return eligible arms, or a list of them for each context."""
+    if arms is None:
+        return None
+    if not isinstance(arms, list):
+        raise TypeError(f"{called} must be a list of labels, got {arms!r}")
+    return [
+        [read_label(label, called) for label in entry]
+        if isinstance(entry, list)
+        else read_label(entry, called)
+        for entry in arms
+    ]
+
+
+def read_tried(arms: Any) -> Any:
+    """Return the arm tried, or one for each context."""
+    if isinstance(arms, list):
+        return [read_label(label, "arms") for label in arms]
+    return None if arms is None else read_label(arms, "arms")
+
+
+def read_goal(goal: bodies.Goal | None) -> StoppingRule | None:
+    """Return when exploring may end."""
+    if goal is None:
+        return None
+    reference = read_contexts(goal.reference, "reference")
+    return StoppingRule(goal.tolerance, share=goal.share, reference=reference)
+
+
+def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a learner; parts are built from their fields."""
+    found = dict(settings)
+    for name in ("kernel", "width", "method"):
+        if isinstance(found.get(name), Mapping):
+            found[name] = build(found[name])
+    if isinstance(found.get("columns"), Mapping):
+        kinds = found["columns"].items()
+        found["columns"] = {n: build(k) if isinstance(k, Mapping) else k for n, k in kinds}
+    if isinstance(found.get("features"), list):
+        found["features"] = read_contexts(found["features"], "features")
+    return found

@@ -1,0 +1,66 @@
+"""What all routes share."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import Path, Request, Response
+
+from contextgap.service.hosting import Hosting
+from contextgap.service.state import Service
+
+CampaignName = Annotated[str, Path(description="The campaign's name.")]
+TrialNumber = Annotated[int, Path(description="The trial's number.", ge=1)]
+PolicyName = Annotated[str, Path(description="The policy's name.")]
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["title", "status", "detail"],
+    "properties": {
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What is wrong, and what to do."},
+        "error": {"type": "string", "description": "The exception that Python code would get."},
+    },
+}
+_SAID = {
+    400: "The body is not JSON.",
+    401: "A token is needed, or the one given is not valid.",
+    403: "The token is not good for this, or the request comes from a foreign page.",
+    404: "There is no such campaign, trial or policy.",
+    409: "The request contradicts what happened before.",
+    413: "The request is too large.",
+    422: "A value is wrong; the message says which.",
+    429: "Too many requests; Retry-After says when to come back.",
+    503: "The database is away, or too many requests wait; Retry-After says when to come back.",
+}
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that a request came to."""
+    found: Service = request.app.state.service
+    return found
+
+
+def hosting_of(request: Request) -> Hosting:
+    """Return the campaigns of the service that a request came to."""
+    return service_of(request).hosting
+
+
+def json_answer(content: Any, status: int = 200) -> Response:
+    """Return an answer; numbers read back as the same numbers."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return Response(text, status, media_type="application/json")
+
+
+def said(example: Any, *errors: int, status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """Return what the document says about a route's answers."""
+    content = {"application/json": {"example": example}}
+    found: dict[int | str, dict[str, Any]] = {
+        status: {"description": "What was asked for.", "content": content}
+    }
+    problem = {"application/problem+json": {"schema": _PROBLEM}}
+    for code in sorted({401, 403, 429, 503, *errors}):
+        found[code] = {"description": _SAID[code], "content": problem}
+    return found

@@ -1,0 +1,170 @@
+"""Trials: asking for them, telling, cancelling, correcting, retracting and listing them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from contextgap.campaign import Campaign
+from contextgap.campaign.wire import read_contexts, recall_json, trial_json
+from contextgap.service import bodies, reading
+from contextgap.service.guard import guarded_router, needs
+from contextgap.service.routes.common import (
+    CampaignName,
+    TrialNumber,
+    hosting_of,
+    json_answer,
+    said,
+    service_of,
+)
+
+router = guarded_router()
+_PAGE = 1000  # trials in one answer, if not said otherwise
+_MOST = 10_000
+_TRIAL = {
+    "id": 1,
+    "arm": "hull",
+    "context": {"temperature": 21.5, "mode": "eco"},
+    "state": "open",
+    "reward": None,
+    "eligible": None,
+    "asked": "2024-05-01T12:30:00+00:00",
+    "until": "2024-05-08T12:30:00+00:00",
+    "told": None,
+    "why": None,
+}
+_RECALL = {"trial": 1, "policies": [{"policy": "first flight", "contexts": 200, "changed": 3}]}
+
+
+@router.post(
+    "/campaigns/{campaign}/ask",
+    summary="Ask for an arm to try",
+    openapi_extra=needs("explore"),
+    responses=said({"trial": _TRIAL}, 400, 404, 409, 413, 422),
+)
+async def ask(request: Request, campaign: CampaignName, body: bodies.Ask) -> Response:
+    """Open a trial: {"trial": ...}, or {"trials": [...]} for several contexts."""
+    most = service_of(request).settings.rows
+    reading.check_rows(body.contexts, most)
+    reading.check_rows(body.pool, most)
+    how = {
+        "pool": read_contexts(body.pool, "pool"),
+        "arms": reading.read_eligible_labels(body.arms),
+        "lease": reading.read_lease(body.lease),
+        "key": reading.read_key(request, body),
+    }
+    contexts = read_contexts(body.contexts)
+    call = lambda c: _trials_json(c.ask(contexts, **how))  # noqa: E731  # as the others
+    brief = body.pool is None
+    return json_answer(await hosting_of(request).run(campaign, call, brief=brief))
+
+
+@router.post(
+    "/campaigns/{campaign}/tell",
+    summary="Tell the reward of a trial, or of outside data",
+    openapi_extra=needs("explore"),
+    responses=said({"trial": _TRIAL | {"state": "told", "reward": 0.62}}, 400, 404, 409, 413, 422),
+)
+async def tell(request: Request, campaign: CampaignName, body: bodies.Tell) -> Response:
+    """Take in rewards: {"trial": ...}, or {"trials": [...]} for several."""
+    reading.check_rows(body.contexts, service_of(request).settings.rows)
+    how = {
+        "contexts": read_contexts(body.contexts),
+        "arms": reading.read_tried(body.arms),
+        "eligible": reading.read_eligible_labels(body.eligible, "eligible"),
+        "key": reading.read_key(request, body),
+    }
+
+    def call(found: Campaign) -> Any:
+        return _trials_json(found.tell(body.trial, body.reward, **how))
+
+    return json_answer(await hosting_of(request).run(campaign, call, brief=True))
+
+
+@router.get(
+    "/campaigns/{campaign}/trials",
+    summary="List trials",
+    openapi_extra=needs("read"),
+    responses=said({"trials": [_TRIAL], "next": None}, 404, 422),
+)
+async def trials(
+    request: Request,
+    campaign: CampaignName,
+    state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
+    after: Annotated[int, Query(description="Only those with larger numbers.", ge=0)] = 0,
+    most: Annotated[int, Query(description="At most so many.", ge=1, le=_MOST)] = _PAGE,
+) -> Response:
+    """List trials in the order of their numbers; ``next`` is what to give as ``after`` for more."""
+
+    def call(found: Campaign) -> Any:
+        return [trial_json(trial) for trial in found.find_trials(state, after=after, most=most)]
+
+    page = await hosting_of(request).run(campaign, call)
+    return json_answer({"trials": page, "next": page[-1]["id"] if len(page) == most else None})
+
+
+@router.get(
+    "/campaigns/{campaign}/trials/{trial}",
+    summary="One trial",
+    openapi_extra=needs("read"),
+    responses=said({"trial": _TRIAL}, 404, 422),
+)
+async def trial(request: Request, campaign: CampaignName, trial: TrialNumber) -> Response:
+    """Return one trial."""
+    found = await hosting_of(request).run(campaign, lambda c: trial_json(c.trial(trial)))
+    return json_answer({"trial": found})
+
+
+@router.post(
+    "/campaigns/{campaign}/trials/{trial}/cancel",
+    summary="Take back an open trial",
+    openapi_extra=needs("explore"),
+    responses=said({"trial": _TRIAL | {"state": "cancelled"}}, 400, 404, 409, 422),
+)
+async def cancel(
+    request: Request, campaign: CampaignName, trial: TrialNumber, body: bodies.Keyed
+) -> Response:
+    """Take back an open trial, which will not be tried."""
+    key = reading.read_key(request, body)
+    call = lambda c: trial_json(c.cancel(trial, key=key))  # noqa: E731  # as the others
+    return json_answer({"trial": await hosting_of(request).run(campaign, call, brief=True)})
+
+
+@router.post(
+    "/campaigns/{campaign}/trials/{trial}/retract",
+    summary="Take a reward back",
+    openapi_extra=needs("explore"),
+    responses=said(_RECALL, 400, 404, 409, 422),
+)
+async def retract(
+    request: Request, campaign: CampaignName, trial: TrialNumber, body: bodies.Retract
+) -> Response:
+    """Take a reward back, and say which frozen policies rest on it."""
+    key = reading.read_key(request, body)
+    found = await hosting_of(request).run(campaign, lambda c: c.retract(trial, body.why, key=key))
+    return json_answer(recall_json(found))
+
+
+@router.post(
+    "/campaigns/{campaign}/trials/{trial}/correct",
+    summary="Replace a reward",
+    openapi_extra=needs("explore"),
+    responses=said(_RECALL, 400, 404, 409, 422),
+)
+async def correct(
+    request: Request, campaign: CampaignName, trial: TrialNumber, body: bodies.Correct
+) -> Response:
+    """Replace a reward by the right one, and say which frozen policies rest on it."""
+    key = reading.read_key(request, body)
+
+    def call(found: Campaign) -> Any:
+        return found.correct(trial, body.reward, body.why, key=key)
+
+    return json_answer(recall_json(await hosting_of(request).run(campaign, call)))
+
+
+def _trials_json(found: Any) -> dict[str, Any]:
+    if isinstance(found, list):
+        return {"trials": [trial_json(trial) for trial in found]}
+    return {"trial": trial_json(found)}

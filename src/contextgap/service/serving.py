@@ -1,0 +1,67 @@
+"""Runs the service."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from contextgap.service.app import create_app
+from contextgap.service.logs import logger, start_logs
+from contextgap.service.settings import Settings
+
+
+class _Server(uvicorn.Server):
+    """A server that says where it listens."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._announce(_address(self.servers[0].sockets[0].getsockname()))
+
+
+def serve(
+    database: str | os.PathLike[str], settings: Settings, announce: Callable[[str], None]
+) -> None:
+    """Listen until told to stop; then finish what runs, leave snapshots and return.
+
+    Parameters
+    ----------
+    database
+        As for ``Campaign.create``.
+    settings
+        How to listen, whom to trust, how much to take.
+    announce
+        Called with the address once it listens; the port is any free one if 0 was asked for.
+    """
+    start_logs(settings.log)
+    config = uvicorn.Config(
+        create_app(database, settings),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,  # ours
+        access_log=False,
+        proxy_headers=False,  # who is behind a proxy is not ours to believe
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.grace),
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the server has its own, and raises them afterwards
+    server = _Server(config, announce)
+    server.run()
+    if not server.started:
+        raise OSError(f"cannot listen at {settings.host}, port {settings.port}")
+    logger.info("stopped")
+
+
+def _address(name: Any) -> str:
+    host, port = name[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

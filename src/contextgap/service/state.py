@@ -1,0 +1,33 @@
+"""What all requests to a service share."""
+
+from __future__ import annotations
+
+import os
+
+from contextgap.campaign.database import Database
+from contextgap.service.access import Guard
+from contextgap.service.hosting import Hosting
+from contextgap.service.limits import Rates
+from contextgap.service.metrics import Metrics
+from contextgap.service.settings import Settings
+
+
+class Service:
+    """The parts of a service.
+
+    Parameters
+    ----------
+    database
+        Where campaigns and tokens are.
+    settings
+        How it listens, whom it trusts, how much it takes.
+    """
+
+    def __init__(self, database: str | os.PathLike[str], settings: Settings) -> None:
+        opened = Database(database)
+        self.settings = settings
+        self.hosting = Hosting(opened, settings)
+        self.guard = Guard(opened, settings)
+        self.rates = Rates(settings.rate, settings.burst)
+        self.metrics = Metrics(self.hosting.waiting)
+        self.stopping = False

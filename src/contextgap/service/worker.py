@@ -1,0 +1,130 @@
+"""One thread for one campaign: requests take turns, and those that wait are committed together."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from contextgap.campaign import Campaign
+from contextgap.service.problems import busy
+
+_TOGETHER = 64  # requests in one commit
+Call = Callable[[Campaign], Any]
+
+
+class Job(NamedTuple):
+    """What a request asks of a campaign; ``brief`` ones may share a commit."""
+
+    call: Call
+    brief: bool
+    future: Future[Any]
+
+
+class Worker:
+    """The thread that does everything on one campaign, in the order in which requests come.
+
+    Parameters
+    ----------
+    open_campaign
+        Opens the campaign; called in the thread, and again after it failed.
+    waiting
+        How many requests may wait.
+    """
+
+    def __init__(self, open_campaign: Callable[[], Campaign], waiting: int) -> None:
+        self._open = open_campaign
+        self._most = waiting
+        self._jobs: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._busy = False
+        self._campaign: Campaign | None = None
+        self._thread = threading.Thread(target=self._work, name="campaign", daemon=True)
+        self._thread.start()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs or waits."""
+        with self._changed:
+            return not self._jobs and not self._busy
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return len(self._jobs)
+
+    def submit(self, call: Call, *, brief: bool = False) -> Future[Any]:
+        """Have a call made; raise if too many wait."""
+        with self._changed:
+            if self._closing:
+                raise busy("the service is stopping")
+            if len(self._jobs) >= self._most:
+                raise busy(f"{len(self._jobs)} requests wait for this campaign already")
+            job = Job(call, brief, Future())
+            self._jobs.append(job)
+            self._changed.notify()
+            return job.future
+
+    def close(self) -> None:
+        """Finish what waits, leave a snapshot, and end."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (jobs := self._next()) is not None:
+            _run(self._opened, jobs)
+            with self._changed:
+                self._busy = False
+        if self._campaign is not None:
+            self._campaign.close()
+
+    def _next(self) -> list[Job] | None:
+        """Return the next request, with all that may share its commit; None at the end."""
+        with self._changed:
+            while not self._jobs:
+                if self._closing:
+                    return None
+                self._changed.wait()
+            self._busy = True
+            jobs = [self._jobs.popleft()]
+            while jobs[0].brief and self._jobs and self._jobs[0].brief and len(jobs) < _TOGETHER:
+                jobs.append(self._jobs.popleft())
+            return [job for job in jobs if job.future.set_running_or_notify_cancel()]
+
+    def _opened(self) -> Campaign:
+        if self._campaign is None:
+            self._campaign = self._open()
+        return self._campaign
+
+
+def _run(opened: Callable[[], Campaign], jobs: list[Job]) -> None:
+    """Make calls; each is answered only after what it did was committed."""
+    found: list[Callable[[], None]] = []
+    try:
+        if len(jobs) == 1:
+            found.append(_outcome(jobs[0], opened()))
+        elif jobs:
+            campaign = opened()
+            with campaign.together():
+                found.extend(_outcome(job, campaign) for job in jobs)
+    except BaseException as error:
+        for job in jobs:
+            job.future.set_exception(error)
+        return
+    for tell in found:
+        tell()
+
+
+def _outcome(job: Job, campaign: Campaign) -> Callable[[], None]:
+    """Make one call; return what tells its outcome to whoever waits."""
+    try:
+        result = job.call(campaign)
+    except Exception as error:
+        failed = error
+        return lambda: job.future.set_exception(failed)
+    return lambda: job.future.set_result(result)
