@@ -16,6 +16,7 @@ import contextgap
 from contextgap.service import access, problems
 from contextgap.service.around import Around
 from contextgap.service.logs import logger
+from contextgap.service.page import routes as page
 from contextgap.service.routes import campaigns, documents, health, policies, trials
 from contextgap.service.settings import Settings
 from contextgap.service.state import Service
@@ -43,7 +44,7 @@ def create_app(database: str | os.PathLike[str], settings: Settings | None = Non
         lifespan=_lifespan,
     )
     app.state.service = service
-    for subject in (health, documents):
+    for subject in (health, documents, page):
         app.include_router(subject.router)
     for subject in (campaigns, trials, policies):
         app.include_router(subject.router, prefix=VERSION)

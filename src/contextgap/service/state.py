@@ -9,6 +9,7 @@ from contextgap.service.access import Guard
 from contextgap.service.hosting import Hosting
 from contextgap.service.limits import Rates
 from contextgap.service.metrics import Metrics
+from contextgap.service.page.state import Pages
 from contextgap.service.settings import Settings
 
 
@@ -31,3 +32,4 @@ class Service:
         self.rates = Rates(settings.rate, settings.burst)
         self.metrics = Metrics(self.hosting.waiting)
         self.stopping = False
+        self.pages = Pages(self.hosting, lambda: self.stopping)
