@@ -129,8 +129,9 @@ def test_what_smallest_gap_calls_certain_holds_for_all_widths(n_arms, seed, slac
 def test_bounds_decide_most_contexts():
     policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5))
     contexts = np.random.default_rng(1).uniform(-1, 1, (500, 2))
+    chooser, rule = policy._chooser, policy.method.recommender
     arms = shortcut.decided(
-        policy.method.recommender, policy._model, policy._active, policy.width, contexts
+        rule, policy._model, policy._active, policy.width, chooser.bounds_of, contexts
     )
     assert len(arms[1]) < 0.5 * 500
 

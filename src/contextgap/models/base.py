@@ -13,7 +13,7 @@ than this module says.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -342,10 +342,15 @@ class Model(ABC):
     def follow(self, points: FloatArray | None = None) -> Follower:
         """Return an object that keeps the posterior at points up to date; the caller owns it."""
 
+    def bounds_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Bounds] | None:
+        """Return what computes ``bounds`` of some arms, good until the model changes."""
+        del arms
+        return None
+
     def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds | None:
         """Return means and cheap bounds on standard deviations; None if the model has none."""
-        del contexts, arms
-        return None
+        found = self.bounds_of(arms)
+        return None if found is None else found(contexts)
 
     @abstractmethod
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:

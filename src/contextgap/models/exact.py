@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -154,9 +155,9 @@ class ExactModel(Model, KeepsHistory):
     def follow(self, points: FloatArray | None = None) -> ExactFollower:
         return ExactFollower(self, points)
 
-    def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds:
+    def bounds_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Bounds]:
         states = [self._arms[arm] for arm in arms]
-        return bounds(self.kernel, self.prior(), states, [*map(self._points, arms)], contexts)
+        return partial(bounds, self.kernel, self.prior(), states, [*map(self._points, arms)])
 
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
         prior, prior_variance = self.prior(), self.kernel.diagonal(contexts)

@@ -6,14 +6,16 @@ answer is that for each row alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.eligible import Mask, groups
 from contextgap.models import Model
+from contextgap.models.base import Bounds
 from contextgap.policy import shortcut
 from contextgap.policy.state import Rules
 from contextgap.recommenders.history import Choice
@@ -58,16 +60,24 @@ class Chooser:
             columns=self.columns,
         )
 
+    @cached_property
+    def bounds_of(self) -> Callable[[FloatArray], Bounds] | None:
+        """What computes bounds; a policy's model never changes, so it is made once."""
+        return self.model.bounds_of(self.active)
+
     def pick(self, rows: FloatArray) -> IntArray:
         """Return the arms that ``choose`` chooses, without their gaps, which take longer."""
         rule, model, active = self.rules.method.recommender, self.model, self.active
         if not isinstance(rule, BoundedRule) or not shortcut.pays(rule, model, active):
             return self.choose(rows).arm
+        bounds_of = self.bounds_of
+        if bounds_of is None:
+            return self.choose(rows).arm
         picks = np.empty(len(rows), dtype=np.intp)
         undecided: list[IntArray] = []
         for block in self.blocks(len(rows)):
             picks[block], left = shortcut.decided(
-                rule, model, active, self.rules.width, rows[block]
+                rule, model, active, self.rules.width, bounds_of, rows[block]
             )
             undecided.append(block.start + left)
         if len(left := np.concatenate([*undecided, np.empty(0, dtype=np.intp)])):

@@ -6,13 +6,14 @@ The other contexts are computed in full, so the answer is always that of the rul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import Belief
 from contextgap.models import Model, Posterior
+from contextgap.models.base import Bounds
 from contextgap.recommenders.rules import BoundedRule
 from contextgap.widths import Width
 
@@ -28,12 +29,15 @@ def pays(rule: BoundedRule, model: Model, arms: Sequence[int]) -> bool:
 
 
 def decided(
-    rule: BoundedRule, model: Model, arms: Sequence[int], width: Width, contexts: FloatArray
+    rule: BoundedRule,
+    model: Model,
+    arms: Sequence[int],
+    width: Width,
+    bounds_of: Callable[[FloatArray], Bounds],
+    contexts: FloatArray,
 ) -> tuple[IntArray, IntArray]:
     """Return the arms chosen, and the rows where bounds do not decide."""
-    bounds = model.bounds(contexts, arms)
-    if bounds is None:
-        return np.zeros(len(contexts), dtype=np.intp), np.arange(len(contexts))
+    bounds = bounds_of(contexts)
     gain = model.information_gain(arms)
     least, most = (
         Belief(Posterior(bounds.mean, std, gain, model.ridge, model.n_arms), width)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import lru_cache
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
-from starlette.requests import Request
-
 from contextgap.campaign.database import Database
+from contextgap.service.caller import Caller
 from contextgap.service.problems import RefusedError
 from contextgap.service.settings import Settings, is_loopback
 from contextgap.service.tokens import Token, hash_of, read_tokens
@@ -18,7 +17,7 @@ REFRESH = 5.0
 """Seconds after which a token that was revoked is refused at the latest."""
 
 _UNKNOWN = 1.0  # seconds between looks at the table for the sake of unknown tokens
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+_FORWARDED = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"}
 _READING = ("GET", "HEAD", "OPTIONS")
 
 
@@ -44,61 +43,67 @@ class Guard:
         self._read_at = time.monotonic()
         self._tokens = await asyncio.to_thread(read_tokens, self._database)
 
-    def known(self, headers: Headers) -> Token | None:
-        """Return the token of a request, as far as it is in memory and good."""
-        secret = _secret(headers)
+    def known(self, caller: Caller) -> Token | None:
+        """Return a caller's token, as far as it is in memory and good."""
+        secret = _secret(caller)
         found = None if secret is None else self._tokens.get(hash_of(secret))
         return found if found is not None and found.good else None
 
-    async def check(self, request: Request, scope: str) -> None:
-        """Raise unless a request may do what needs a scope."""
-        headers = request.headers
-        if "authorization" not in headers:
-            if self._needed(headers):
+    async def check(self, caller: Caller, scope: str, campaign: str | None) -> None:
+        """Raise unless a caller may do what needs a scope, on a campaign or on none."""
+        if "authorization" not in caller.headers:
+            if self._needed(caller):
                 raise _unauthorized("a token is needed: Authorization: Bearer ...")
             return
-        token = self.known(headers)
-        if token is None and time.monotonic() > self._read_at + _UNKNOWN:
+        if caller.token is None and time.monotonic() > self._read_at + _UNKNOWN:
             await self.refresh()  # it may be new
-            token = self.known(headers)
+            caller.token = self.known(caller)
+        token = caller.token
         if token is None:
             raise _unauthorized("the token is unknown, revoked or too old")
         if scope not in token.scopes:
             raise RefusedError(
                 403, f"this needs the scope {scope}, and the token has {', '.join(token.scopes)}"
             )
-        campaign = request.path_params.get("campaign")
         elsewhere = token.campaign is not None and token.campaign != campaign
-        if elsewhere and (campaign is not None or request.method not in _READING):
+        if elsewhere and (campaign is not None or caller.method not in _READING):
             raise RefusedError(403, f"the token is for the campaign {token.campaign!r} alone")
 
-    def check_origin(self, method: str, headers: Headers) -> None:
+    def check_origin(self, caller: Caller) -> None:
         """Raise if a page elsewhere may have made somebody's browser send a request.
 
         Names that lead to this machine for a moment (DNS rebinding) are told by the Host header,
         and pages of others by their Origin.
         """
-        host = headers.get("host", "")
-        if not self._needed(headers) and not self._trusted(host):
+        host = caller.headers.get("host", "")
+        if not self._needed(caller) and not self._trusted(host):
             raise RefusedError(
                 403, f"the Host {host!r} is not known here; --allow-host makes it known"
             )
-        origin = headers.get("origin")
+        origin = caller.headers.get("origin")
         own = origin is None or urlsplit(origin).netloc.lower() == host.lower()
-        if not own and method not in _READING:
+        if not own and caller.method not in _READING:
             raise RefusedError(403, f"requests from pages of {origin} are refused")
 
-    def _needed(self, headers: Headers) -> bool:
-        """Whether a request needs a token; those forwarded by a proxy come from elsewhere."""
+    def _needed(self, caller: Caller) -> bool:
+        """Whether a caller needs a token; requests that a proxy forwards come from elsewhere."""
         if self._settings.tokens == "none":
             return False
-        return self._settings.needs_tokens or any(name in headers for name in _FORWARDED)
+        return self._settings.needs_tokens or not _FORWARDED.isdisjoint(caller.headers)
 
     def _trusted(self, host: str) -> bool:
-        name = urlsplit(f"//{host}").hostname or ""
+        name = _host_name(host)
         if is_loopback(name) or name in self._settings.allow_hosts:
             return True
         return not self._settings.local and is_address(name)
+
+
+@lru_cache(256)
+def _host_name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def is_address(name: str) -> bool:
@@ -106,8 +111,8 @@ def is_address(name: str) -> bool:
     return ":" in name or name.replace(".", "").isdecimal()
 
 
-def _secret(headers: Headers) -> str | None:
-    kind, _, secret = headers.get("authorization", "").partition(" ")
+def _secret(caller: Caller) -> str | None:
+    kind, _, secret = caller.headers.get("authorization", "").partition(" ")
     return secret.strip() if kind.lower() == "bearer" and secret.strip() else None
 
 

@@ -9,23 +9,20 @@ from collections.abc import AsyncIterator
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 import contextgap
 from contextgap.service import access, problems
 from contextgap.service.around import Around
+from contextgap.service.guard import DirectRoute
 from contextgap.service.logs import logger
 from contextgap.service.page import routes as page
 from contextgap.service.routes import campaigns, documents, health, policies, trials
 from contextgap.service.settings import Settings
 from contextgap.service.state import Service
 
-VERSION = "/v1"
-_KNOWN = (problems.RefusedError, ValueError, TypeError, ImportError, OSError, SQLAlchemyError)
 
-
-def create_app(database: str | os.PathLike[str], settings: Settings | None = None) -> FastAPI:
+def create_app(database: str | os.PathLike[str], settings: Settings | None = None) -> Around:
     """Return the service of a database as an ASGI application.
 
     Parameters
@@ -44,16 +41,14 @@ def create_app(database: str | os.PathLike[str], settings: Settings | None = Non
         lifespan=_lifespan,
     )
     app.state.service = service
-    for subject in (health, documents, page):
-        app.include_router(subject.router)
-    for subject in (campaigns, trials, policies):
-        app.include_router(subject.router, prefix=VERSION)
-    app.add_middleware(Around, service=service)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    for known in _KNOWN:
-        app.add_exception_handler(known, _refused)
-    return app
+    # Not by include_router, which would have every request look for its route twice. Those asked
+    # most come first.
+    for subject in (policies, trials, campaigns, health, documents, page):
+        app.router.routes.extend(subject.router.routes)
+    direct = [route for route in app.router.routes if isinstance(route, DirectRoute)]
+    return Around(app, service, direct)
 
 
 @contextlib.asynccontextmanager
@@ -82,10 +77,3 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 async def _http(_: Request, error: Exception) -> Response:
     return problems.answer(problems.of_http(error))
-
-
-async def _refused(_: Request, error: Exception) -> Response:
-    known = problems.refusal(error)
-    if known is None:
-        raise error
-    return problems.answer(known)

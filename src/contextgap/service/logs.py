@@ -63,4 +63,8 @@ def start_logs(kind: str, stream: TextIO | None = None) -> None:
 
 def log_request(**fields: Any) -> None:
     """Write the line of a request."""
-    logger.info("request", extra={"fields": fields})
+    if logger.isEnabledFor(logging.INFO):
+        # By hand, because a logger would look up who calls it.
+        record = logging.LogRecord(logger.name, logging.INFO, "", 0, "request", None, None)
+        record.fields = fields
+        logger.handle(record)

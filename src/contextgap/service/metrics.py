@@ -36,13 +36,20 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        # Looked up once: that takes longer than counting.
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         ProcessCollector(registry=self._registry)
         self._registry.register(_Campaigns(waiting))
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        series = (method, route, status)
+        if series not in self._series:
+            counter = self._requests.labels(method, route, str(status))
+            self._series[series] = counter, self._seconds.labels(route)
+        counter, histogram = self._series[series]
+        counter.inc()
+        histogram.observe(seconds)
 
     def text(self) -> bytes:
         """Return all counts as Prometheus reads them."""

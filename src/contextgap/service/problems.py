@@ -45,6 +45,10 @@ class RefusedError(Exception):
         self.headers = headers or {}
 
 
+UNKNOWN = RefusedError(500, "the service failed; its log says how")
+"""For errors that should not happen."""
+
+
 def busy(detail: str, status: int = 503, seconds: float = _AGAIN) -> RefusedError:
     """Return an answer that asks to come back later."""
     return RefusedError(status, detail, headers={"Retry-After": f"{max(1, round(seconds))}"})

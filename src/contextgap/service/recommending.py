@@ -11,8 +11,21 @@ from fastapi import Request, Response
 from contextgap.base.labels import encode_label
 from contextgap.campaign.wire import count_rows, read_contexts
 from contextgap.policy.policy import Policy
+from contextgap.service.bodies import Recommend
 from contextgap.service.problems import RefusedError
 from contextgap.service.reading import check_rows, read_eligible_labels
+
+DOCUMENTED = {
+    "parameters": [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in ("campaign", "policy")
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": Recommend.model_json_schema()}},
+    },
+}
+"""What the OpenAPI document says about such a request, which is not read by a model."""
 
 _FEW = 16  # rows, up to which a thread would take longer to begin than the answer takes
 

@@ -63,7 +63,7 @@ def serve(
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the server has its own, and raises them afterwards
-    server = _Server(config, app.state.service, announce)
+    server = _Server(config, app.service, announce)
     server.run()
     if not server.started:
         raise OSError(f"cannot listen at {settings.host}, port {settings.port}")

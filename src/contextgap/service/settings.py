@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from functools import lru_cache
 
 TOKENS = ("auto", "required", "none")
 """When tokens are needed; "auto" is everywhere but on loopback."""
@@ -76,6 +77,7 @@ class Settings:
         return self.tokens == "required" or (self.tokens == "auto" and not self.local)
 
 
+@lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Return whether a name or an address is this machine's own."""
     name = host.removeprefix("[").removesuffix("]")

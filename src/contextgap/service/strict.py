@@ -26,7 +26,8 @@ class StrictRequest(Request):
 
     def _check_kind(self) -> None:
         """Raise unless the body is said to be JSON, which no form of a foreign page can say."""
-        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        said = self.scope["contextgap.caller"].headers.get("content-type", "")
+        kind = said.partition(";")[0].strip().lower()
         if kind != "application/json":
             raise RefusedError(
                 415, f"the content type must be application/json, got {kind or 'none'}"

@@ -7,7 +7,7 @@ kept as well, for they are small: from them the support points are chosen anew n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,6 +29,7 @@ from contextgap.models.base import (
 from contextgap.models.bounded.arm import BoundedArm, squares
 from contextgap.models.bounded.dictionary import Dictionary, Whitened
 from contextgap.models.bounded.follower import BoundedFollower
+from contextgap.models.bounded.means import Means
 from contextgap.models.bounded.scoring import left_out, sums
 from contextgap.models.bounded.statistics import Statistics
 from contextgap.models.follower import starts_with
@@ -44,8 +45,6 @@ _WORTH = 0.9
 MOST_REPLAYED = 2**17
 _BLOCK = 2**21  # numbers of φ held at once
 _ONE_BY_ONE = 16  # rows of a batch that are told singly
-# Rounding in a mean, in units of the sum of its terms' sizes.
-_MEAN_ROUNDING = 1e-13
 
 
 class Asked(NamedTuple):
@@ -253,32 +252,14 @@ class BoundedModel(Model):
     def follow(self, points: FloatArray | None = None) -> BoundedFollower:
         return BoundedFollower(self, points)
 
-    def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds:
+    def bounds_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Bounds]:
         """Return means from kernel values alone, and standard deviations between 0 and the prior's.
 
         They serve rules that ask for means only.
         """
         prior = self.prior()
         weights = np.stack([self._weights(arm, prior) for arm in arms], axis=1)
-        values = (
-            self.kernel(contexts, self.dictionary.points)
-            if len(self.dictionary)
-            else np.empty((len(contexts), 0))
-        )
-        variance = self.kernel.diagonal(contexts)
-        most = np.sqrt(np.maximum(variance, 0.0))
-        largest = 0.0
-        if len(self.dictionary):
-            # |k(x, y)|² ≤ k(x, x)·k(y, y) bounds the terms of a mean, whose rounding could decide.
-            own = float(self.kernel.diagonal(self.dictionary.points).max())
-            largest = float(np.abs(weights).sum(axis=0).max()) * math.sqrt(own)
-        shape = (len(contexts), len(arms))
-        return Bounds(
-            prior + values @ weights,
-            np.zeros(shape),
-            np.broadcast_to(most[:, None], shape) * (1 + 1e-9),
-            _MEAN_ROUNDING * (abs(prior) + largest * most),
-        )
+        return Means.of(self.kernel, self.dictionary.points, weights, prior).bounds
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         return left_out(self, places, visits, arms)

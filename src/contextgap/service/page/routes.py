@@ -57,7 +57,7 @@ async def asset(name: Annotated[str, Path(description="The file's name.")]) -> R
 )
 async def campaigns(request: Request) -> Response:
     """Return every campaign that the token may see, in a few words."""
-    token = request.state.token
+    token = request.scope["contextgap.caller"].token
 
     def visible(name: str) -> bool:
         return token is None or token.campaign in (None, name)
@@ -185,10 +185,11 @@ async def why(request: Request, campaign: CampaignName, body: Why) -> Response:
 )
 async def events(request: Request, campaign: CampaignName) -> Response:
     """Return a stream that ends when the service stops or the token is revoked."""
-    service = service_of(request)
+    service, caller = service_of(request), request.scope["contextgap.caller"]
 
     async def allowed() -> None:
-        await service.guard.check(request, "read")
+        caller.token = service.guard.known(caller)
+        await service.guard.check(caller, "read", campaign)
 
     stream = await service.pages.listening.listen(campaign, allowed)
     return StreamingResponse(stream, media_type="text/event-stream")

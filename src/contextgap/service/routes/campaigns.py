@@ -12,7 +12,7 @@ from contextgap.campaign.goal import encode_goal
 from contextgap.campaign.replay import to_bytes
 from contextgap.campaign.wire import read_contexts, read_label, status_json
 from contextgap.service import bodies, reading
-from contextgap.service.guard import guarded_router, needs
+from contextgap.service.guard import VERSION, guarded_router, needs
 from contextgap.service.routes.common import (
     CampaignName,
     hosting_of,
@@ -21,7 +21,7 @@ from contextgap.service.routes.common import (
     service_of,
 )
 
-router = guarded_router()
+router = guarded_router(VERSION)
 _ABOUT = {"name": "sensors", "arms": ["hull", "panel", "boom"], "goal": None}
 _STATUS = {
     "name": "sensors",
@@ -45,7 +45,7 @@ _STATUS = {
 )
 async def names(request: Request) -> Response:
     """Return the names of all campaigns that the token may see."""
-    token = request.state.token
+    token = request.scope["contextgap.caller"].token
     found = [
         name
         for name in await hosting_of(request).names()

@@ -12,8 +12,8 @@ from contextgap.campaign.replay import to_bytes
 from contextgap.campaign.wire import frozen_json, read_contexts, read_label
 from contextgap.service import bodies, reading
 from contextgap.service.downloads import as_c, as_onnx, download
-from contextgap.service.guard import guarded_router, needs
-from contextgap.service.recommending import recommend_by
+from contextgap.service.guard import VERSION, DirectRoute, guarded_router, needs
+from contextgap.service.recommending import DOCUMENTED, recommend_by
 from contextgap.service.routes.common import (
     CampaignName,
     PolicyName,
@@ -23,7 +23,7 @@ from contextgap.service.routes.common import (
     service_of,
 )
 
-router = guarded_router()
+router = guarded_router(VERSION)
 _FROZEN = {
     "name": "first flight",
     "at": "2024-05-01T12:30:00.000000+00:00",
@@ -95,23 +95,6 @@ async def card(request: Request, campaign: CampaignName, policy: PolicyName) -> 
     return json_answer({"card": found.card.describe()})
 
 
-@router.post(
-    "/campaigns/{campaign}/policies/{policy}/recommend",
-    summary="The arm to deploy, by a frozen policy",
-    openapi_extra=needs("read")
-    | {
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": bodies.Recommend.model_json_schema()}},
-        }
-    },
-    responses=said({"arm": "hull"}, 400, 404, 413, 422),
-)
-async def recommend_frozen(request: Request) -> Response:
-    """Return {"arm": ...}, or {"arms": [...]} for several contexts; the database is not used."""
-    return await recommend_by(request)
-
-
 @router.get(
     "/campaigns/{campaign}/policies/{policy}/cgap",
     summary="A policy as a .cgap file",
@@ -170,3 +153,15 @@ def labels_json(found: Any) -> dict[str, Any]:
     if hasattr(found, "tolist"):
         return {"arms": [encode_label(label) for label in found.tolist()]}
     return {"arm": encode_label(found)}
+
+
+router.routes.append(
+    DirectRoute(
+        f"{VERSION}/campaigns/{{campaign}}/policies/{{policy}}/recommend",
+        recommend_by,
+        methods=["POST"],
+        summary="The arm to deploy, by a frozen policy",
+        openapi_extra={**needs("read"), **DOCUMENTED},
+        responses=said({"arm": "hull"}, 400, 404, 413, 422),
+    )
+)

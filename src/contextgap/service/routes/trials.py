@@ -9,7 +9,7 @@ from fastapi import Query, Request, Response
 from contextgap.campaign import Campaign
 from contextgap.campaign.wire import read_contexts, recall_json, trial_json
 from contextgap.service import bodies, reading
-from contextgap.service.guard import guarded_router, needs
+from contextgap.service.guard import VERSION, guarded_router, needs
 from contextgap.service.routes.common import (
     CampaignName,
     TrialNumber,
@@ -19,7 +19,7 @@ from contextgap.service.routes.common import (
     service_of,
 )
 
-router = guarded_router()
+router = guarded_router(VERSION)
 _PAGE = 1000  # trials in one answer, if not said otherwise
 _MOST = 10_000
 _TRIAL = {

@@ -1,0 +1,54 @@
+"""Means from kernel values alone, with all that does not depend on the context computed once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+from contextgap.kernels import Kernel
+from contextgap.models.base import Bounds
+
+# Rounding in a mean, in units of the sum of its terms' sizes.
+_MEAN_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means at any context: the prior's plus kernel values times weights, a column for each arm.
+
+    ``largest`` bounds the sum of the sizes of a mean's terms, in units of √k(x, x).
+    """
+
+    kernel: Kernel
+    points: FloatArray
+    weights: FloatArray
+    prior: float
+    largest: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: FloatArray, weights: FloatArray, prior: float) -> Self:
+        """Return the means that weights of kernel values with points make."""
+        largest = 0.0
+        if len(points):
+            # |k(x, y)|² ≤ k(x, x)·k(y, y) bounds the terms of a mean, whose rounding could decide.
+            own = float(kernel.diagonal(points).max())
+            largest = float(np.abs(weights).sum(axis=0).max()) * math.sqrt(own)
+        return cls(kernel, points, weights, prior, largest)
+
+    def bounds(self, contexts: FloatArray) -> Bounds:
+        """Return means, and standard deviations between 0 and the prior's."""
+        values = (
+            self.kernel(contexts, self.points) if len(self.points) else np.empty((len(contexts), 0))
+        )
+        most = np.sqrt(np.maximum(self.kernel.diagonal(contexts), 0.0))
+        shape = (len(contexts), self.weights.shape[1])
+        return Bounds(
+            self.prior + values @ self.weights,
+            np.zeros(shape),
+            np.broadcast_to(most[:, None], shape) * (1 + 1e-9),
+            _MEAN_ROUNDING * (abs(self.prior) + self.largest * most),
+        )
