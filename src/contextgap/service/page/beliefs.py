@@ -22,6 +22,7 @@ from contextgap.service.page.standing import Standings
 from contextgap.tuning import Tuning
 
 _SHARE = 0.1  # of the time may be spent on looking at a campaign whose log grows
+_QUICK = 0.1  # seconds, up to which that does not matter
 _CAMPAIGNS = 32  # whose last look is kept
 _TRIALS = 6  # named in an explanation
 
@@ -35,6 +36,11 @@ class Look:
     tuning: Tuning | None
     at: float
     seconds: float
+
+    @property
+    def good_until(self) -> float:
+        """When another look may be taken, if the log grew."""
+        return self.at + (self.seconds / _SHARE if self.seconds > _QUICK else 0.0)
 
     @property
     def rewards(self) -> int:
@@ -65,22 +71,23 @@ class Beliefs:
         async with self._locks.setdefault(campaign, asyncio.Lock()):
             event, known = await asyncio.to_thread(standing.last_event), self._looks.get(campaign)
             if known is not None and (
-                known.event == event or time.monotonic() < known.at + known.seconds / _SHARE
+                known.event == event or time.monotonic() < known.good_until
             ):
                 return known
-            start = time.monotonic()
-            policy, tuning = await self._hosting.run(campaign, _frozen)
-            now = time.monotonic()
-            self._looks[campaign] = Look(event, policy, tuning, now, now - start)
+            policy, tuning, seconds = await self._hosting.run(campaign, _frozen)
+            self._looks[campaign] = Look(event, policy, tuning, time.monotonic(), seconds)
             self._looks.move_to_end(campaign)
             while len(self._looks) > _CAMPAIGNS:
                 self._looks.popitem(last=False)
             return self._looks[campaign]
 
 
-def _frozen(campaign: Campaign) -> tuple[Policy, Tuning | None]:
+def _frozen(campaign: Campaign) -> tuple[Policy, Tuning | None, float]:
+    _ = campaign.arms  # takes in what happened, which has to be done anyway
+    start = time.monotonic()
     learner = campaign.learner()
-    return learner.freeze(), learner.tuning
+    policy = learner.freeze()
+    return policy, learner.tuning, time.monotonic() - start
 
 
 def score(look: Look) -> dict[str, Any]:
@@ -119,7 +126,8 @@ def _column(policy: Policy, name: str) -> dict[str, Any]:
     found: dict[str, Any] = {"name": name, "kind": type(kind).__name__.lower(), "gaps": kind.gaps}
     table = policy._schema.table
     if isinstance(kind, Category) and table is not None:
-        return found | {"levels": list(table.codings[table.columns.index(name)].levels)}
+        levels = table.codings[table.columns.index(name)].levels
+        return found | {"levels": [level for level in levels if level is not None]}
     try:
         low, high = values_of(policy, name, 2)
     except ValueError:  # nothing but gaps

@@ -23,6 +23,7 @@ export function beliefs(state) {
     const course = await post(at(state.name, "along"), { column, at: form.read() });
     plot.show({ course, colour: state.colour });
     note.textContent = `Lines are expected rewards, areas their intervals, as of event ${count(course.event)}.`;
+    return course.event;
   };
   const problem = (error) => { note.textContent = error.message; };
   const build = (columns) => {
@@ -50,13 +51,13 @@ export function beliefs(state) {
     element: plot.element,
     update: async () => {
       const columns = await get(at(state.name, "columns"), state.signal);
-      if (!columns.columns.length) return;
+      if (!columns.columns.length) return columns.event;
       const shape = JSON.stringify(columns.columns.map(({ name, kind, levels }) => [name, kind, levels]));
       if (shape !== known) {
         known = shape;
         build(columns);
       }
-      await draw();
+      return draw();
     },
   };
 }

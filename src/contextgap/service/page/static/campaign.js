@@ -11,6 +11,7 @@ import { trials } from "./trials.js";
 import { why } from "./why.js";
 
 const LEAST = 1000; // milliseconds between two rounds of requests
+const LATER = 4000; // milliseconds until what was not new yet is asked for again
 const AGAIN = 3000; // milliseconds until a lost stream is opened again
 
 export async function showCampaign(main, name, signal) {
@@ -62,12 +63,18 @@ async function follow(state, parts, top) {
       if (!stale.has(part) || !(part.always || seen.has(part.element))) continue;
       stale.delete(part);
       try {
-        await part.update();
+        const event = await part.update();
+        if (event < state.known) later(part);
       } catch (error) {
         if (error.name === "AbortError") return;
         top.problem(error.message);
       }
     }
+  };
+  // What is believed of large campaigns is looked at less often; it is asked for until it is new.
+  const later = (part) => {
+    stale.add(part);
+    setTimeout(soon, LATER);
   };
   let running = Promise.resolve();
   const soon = () => {

@@ -2,7 +2,7 @@
 
 import { DASHES, band, cursor, endLabels, extent, frame, line, room, thinned } from "./charts.js";
 import { h, s, table } from "./dom.js";
-import { number, percent } from "./format.js";
+import { cell, number, percent } from "./format.js";
 
 const HEIGHT = 268;
 const ROWS = 24; // of a table beside a picture
@@ -153,7 +153,7 @@ export function drawCourse({ course, colour }, width) {
     x: {
       range, label: course.column,
       ticks: ordered ? (dates ? [range[0], (range[0] + range[1]) / 2, range[1]] : undefined) : xs,
-      format: ordered ? (dates ? day : undefined) : (i) => String(values[i]).slice(0, Math.max(3, width / xs.length / 8)),
+      format: ordered ? (dates ? day : undefined) : (i) => cell(values[i]).slice(0, Math.max(3, width / xs.length / 8)),
     },
     y: { range: extent([...lower, ...upper].flat()), label: "expected reward" },
     title: `What is believed along ${course.column}`,
@@ -177,7 +177,7 @@ export function drawCourse({ course, colour }, width) {
   });
   endLabels(svg, labels, box.right, right, [box.top + 6, box.bottom - 4]);
   const name = Object.fromEntries(arms.map((arm) => [arm.key, arm.text]));
-  const shown = (k) => (typeof values[k] === "number" ? number(values[k], 4) : String(values[k]));
+  const shown = (k) => cell(values[k]);
   const say = (k) => `${course.column} ${shown(k)}: ${name[course.best[k]]} is answered · `
     + arms.map((arm, i) => `${arm.text} ${number(mean[k][i])}`).join(" · ");
   const said = cursor(chart, xs, say);

@@ -31,11 +31,12 @@ export function policies(state) {
       replace(list, found.map((each) => row(state, each, said)).reverse());
       setArms((await get(at(state.name, "arms", "v1"), state.signal)).arms);
       const score = await get(at(state.name, "score"), state.signal);
-      if (!score.rows.length) return;
+      if (!score.rows.length) return score.event;
       const facts = [...score.rows, ["last tuning", score.tuning || "never"]];
       card.replaceChildren(...facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
       warnings.replaceChildren(...score.warnings.map((text) => h("li", {}, text)));
       scored.textContent = `From ${count(score.rewards)} rewards, each left out in turn, as of event ${count(score.event)}.`;
+      return score.event;
     },
   };
 }

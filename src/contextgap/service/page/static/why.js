@@ -36,13 +36,14 @@ export function why(state) {
     update: async () => {
       const columns = await get(at(state.name, "columns"), state.signal);
       const shape = JSON.stringify(columns.columns.map(({ name, kind, levels }) => [name, kind, levels]));
-      if (!columns.columns.length || shape === known) return;
+      if (!columns.columns.length || shape === known) return columns.event;
       known = shape;
       const made = contextForm(columns);
       read = made.read;
       fields.replaceChildren(...made.fields);
       form.hidden = false;
       note.textContent = "Type a context; it begins with the most typical one that was seen.";
+      return columns.event;
     },
   };
 }
