@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+
+from contextgap.service.problems import RefusedError, first_error
 
 _CELL: dict[str, Any] = {
     "description": "A number, text, true or false; null for a gap; a date as {date: ...}.",
@@ -71,6 +73,28 @@ class Body(BaseModel):
     """A request; other fields than these are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @classmethod
+    def read(cls, content: Any) -> Self:
+        """Return a request from its JSON; raise if it is not as documented."""
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            raise RefusedError(422, first_error(error.errors()), error="ValueError") from None
+
+    @classmethod
+    def documented(cls, *names: str) -> dict[str, Any]:
+        """Return what the OpenAPI document says of a request that is read by ``read``.
+
+        ``names`` are those in its path.
+        """
+        schema = cls.model_json_schema(ref_template="#/components/schemas/{model}")
+        content = {"application/json": {"schema": schema}}
+        path = {"in": "path", "required": True, "schema": {"type": "string"}}
+        return {
+            "parameters": [{"name": name, **path} for name in names],
+            "requestBody": {"required": True, "content": content},
+        }
 
 
 class Keyed(Body):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -89,7 +90,12 @@ def of_validation(error: Exception) -> RefusedError:
     """Return how a body or a parameter that is not as documented is answered."""
     if not isinstance(error, RequestValidationError):
         raise error
-    first = error.errors()[0]
+    return RefusedError(422, first_error(error.errors()), error="ValueError")
+
+
+def first_error(errors: Sequence[Any]) -> str:
+    """Return the first of the errors that a model found, in words."""
+    first = errors[0]
     place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
     kind, message = first["type"], str(first["msg"])
     if kind == "extra_forbidden":
@@ -98,7 +104,7 @@ def of_validation(error: Exception) -> RefusedError:
         message = "must be given"
     else:
         message = f"{message[:1].lower()}{message[1:]}, got {_short(first.get('input'))}"
-    return RefusedError(422, f"{place or 'body'}: {message}", error="ValueError")
+    return f"{place or 'body'}: {message}"
 
 
 def answer(refused: RefusedError) -> Response:

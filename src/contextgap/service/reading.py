@@ -24,7 +24,7 @@ def check_rows(value: Any, most: int) -> None:
 
 def read_key(request: Request, body: bodies.Keyed) -> str | None:
     """Return the key of a request: in its body, or in its header."""
-    header = request.headers.get("idempotency-key")
+    header = request.scope["contextgap.caller"].headers.get("idempotency-key")
     if header is not None and body.key is not None and header != body.key:
         raise ValueError(f"key is {body.key!r} in the body and {header!r} in the header")
     return body.key if header is None else header

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 from fastapi import Request, Response
 
@@ -12,20 +11,7 @@ from contextgap.base.labels import encode_label
 from contextgap.campaign.wire import count_rows, read_contexts
 from contextgap.policy.policy import Policy
 from contextgap.service.bodies import Recommend
-from contextgap.service.problems import RefusedError
 from contextgap.service.reading import check_rows, read_eligible_labels
-
-DOCUMENTED = {
-    "parameters": [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-        for name in ("campaign", "policy")
-    ],
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": Recommend.model_json_schema()}},
-    },
-}
-"""What the OpenAPI document says about such a request, which is not read by a model."""
 
 _FEW = 16  # rows, up to which a thread would take longer to begin than the answer takes
 
@@ -33,25 +19,20 @@ _FEW = 16  # rows, up to which a thread would take longer to begin than the answ
 async def recommend_by(request: Request) -> Response:
     """Answer a request for recommendations."""
     service, names = request.app.state.service, request.path_params
-    body = await request.json()
-    if not isinstance(body, dict) or "contexts" not in body:
-        raise RefusedError(422, "contexts: must be given", error="ValueError")
-    for name in body:
-        if name not in ("contexts", "arms"):
-            raise RefusedError(422, f"{name}: is not a field of this request", error="ValueError")
+    body = Recommend.read(await request.json())
     policy = service.hosting.policy_in_memory(names["campaign"], names["policy"])
     if policy is None:
         policy = await service.hosting.policy(names["campaign"], names["policy"])
-    check_rows(body["contexts"], service.settings.rows)
-    if count_rows(body["contexts"]) <= _FEW:
+    check_rows(body.contexts, service.settings.rows)
+    if count_rows(body.contexts) <= _FEW:
         content = _answer(policy, body)
     else:
         content = await asyncio.to_thread(_answer, policy, body)
     return Response(content, media_type="application/json")
 
 
-def _answer(policy: Policy, body: dict[str, Any]) -> bytes:
-    contexts, arms = read_contexts(body["contexts"]), read_eligible_labels(body.get("arms"))
+def _answer(policy: Policy, body: Recommend) -> bytes:
+    contexts, arms = read_contexts(body.contexts), read_eligible_labels(body.arms)
     found = policy.recommend(contexts, arms=arms)
     if hasattr(found, "tolist"):
         return json.dumps({"arms": [encode_label(label) for label in found.tolist()]}).encode()

@@ -13,7 +13,7 @@ from contextgap.campaign.wire import frozen_json, read_contexts, read_label
 from contextgap.service import bodies, reading
 from contextgap.service.downloads import as_c, as_onnx, download
 from contextgap.service.guard import VERSION, DirectRoute, guarded_router, needs
-from contextgap.service.recommending import DOCUMENTED, recommend_by
+from contextgap.service.recommending import recommend_by
 from contextgap.service.routes.common import (
     CampaignName,
     PolicyName,
@@ -161,7 +161,7 @@ router.routes.append(
         recommend_by,
         methods=["POST"],
         summary="The arm to deploy, by a frozen policy",
-        openapi_extra={**needs("read"), **DOCUMENTED},
+        openapi_extra={**needs("read"), **bodies.Recommend.documented("campaign", "policy")},
         responses=said({"arm": "hull"}, 400, 404, 413, 422),
     )
 )

@@ -9,7 +9,7 @@ from fastapi import Query, Request, Response
 from contextgap.campaign import Campaign
 from contextgap.campaign.wire import read_contexts, recall_json, trial_json
 from contextgap.service import bodies, reading
-from contextgap.service.guard import VERSION, guarded_router, needs
+from contextgap.service.guard import VERSION, DirectRoute, guarded_router, needs
 from contextgap.service.routes.common import (
     CampaignName,
     TrialNumber,
@@ -34,17 +34,13 @@ _TRIAL = {
     "told": None,
     "why": None,
 }
+_TOLD = {**_TRIAL, "state": "told", "reward": 0.62}
 _RECALL = {"trial": 1, "policies": [{"policy": "first flight", "contexts": 200, "changed": 3}]}
 
 
-@router.post(
-    "/campaigns/{campaign}/ask",
-    summary="Ask for an arm to try",
-    openapi_extra=needs("explore"),
-    responses=said({"trial": _TRIAL}, 400, 404, 409, 413, 422),
-)
-async def ask(request: Request, campaign: CampaignName, body: bodies.Ask) -> Response:
+async def ask(request: Request) -> Response:
     """Open a trial: {"trial": ...}, or {"trials": [...]} for several contexts."""
+    body = bodies.Ask.read(await request.json())
     most = service_of(request).settings.rows
     reading.check_rows(body.contexts, most)
     reading.check_rows(body.pool, most)
@@ -55,19 +51,17 @@ async def ask(request: Request, campaign: CampaignName, body: bodies.Ask) -> Res
         "key": reading.read_key(request, body),
     }
     contexts = read_contexts(body.contexts)
-    call = lambda c: _trials_json(c.ask(contexts, **how))  # noqa: E731  # as the others
-    brief = body.pool is None
+
+    def call(found: Campaign) -> Any:
+        return _trials_json(found.ask(contexts, **how))
+
+    campaign, brief = request.path_params["campaign"], body.pool is None
     return json_answer(await hosting_of(request).run(campaign, call, brief=brief))
 
 
-@router.post(
-    "/campaigns/{campaign}/tell",
-    summary="Tell the reward of a trial, or of outside data",
-    openapi_extra=needs("explore"),
-    responses=said({"trial": _TRIAL | {"state": "told", "reward": 0.62}}, 400, 404, 409, 413, 422),
-)
-async def tell(request: Request, campaign: CampaignName, body: bodies.Tell) -> Response:
+async def tell(request: Request) -> Response:
     """Take in rewards: {"trial": ...}, or {"trials": [...]} for several."""
+    body = bodies.Tell.read(await request.json())
     reading.check_rows(body.contexts, service_of(request).settings.rows)
     how = {
         "contexts": read_contexts(body.contexts),
@@ -79,7 +73,31 @@ async def tell(request: Request, campaign: CampaignName, body: bodies.Tell) -> R
     def call(found: Campaign) -> Any:
         return _trials_json(found.tell(body.trial, body.reward, **how))
 
+    campaign = request.path_params["campaign"]
     return json_answer(await hosting_of(request).run(campaign, call, brief=True))
+
+
+# Asked and told most, so these are read without the framework's help.
+router.routes.append(
+    DirectRoute(
+        f"{VERSION}/campaigns/{{campaign}}/ask",
+        ask,
+        methods=["POST"],
+        summary="Ask for an arm to try",
+        openapi_extra={**needs("explore"), **bodies.Ask.documented("campaign")},
+        responses=said({"trial": _TRIAL}, 400, 404, 409, 413, 422),
+    )
+)
+router.routes.append(
+    DirectRoute(
+        f"{VERSION}/campaigns/{{campaign}}/tell",
+        tell,
+        methods=["POST"],
+        summary="Tell the reward of a trial, or of outside data",
+        openapi_extra={**needs("explore"), **bodies.Tell.documented("campaign")},
+        responses=said({"trial": _TOLD}, 400, 404, 409, 413, 422),
+    )
+)
 
 
 @router.get(
@@ -127,7 +145,10 @@ async def cancel(
 ) -> Response:
     """Take back an open trial, which will not be tried."""
     key = reading.read_key(request, body)
-    call = lambda c: trial_json(c.cancel(trial, key=key))  # noqa: E731  # as the others
+
+    def call(found: Campaign) -> Any:
+        return trial_json(found.cancel(trial, key=key))
+
     return json_answer({"trial": await hosting_of(request).run(campaign, call, brief=True)})
 
 
