@@ -47,7 +47,9 @@ def test_files_come_with_a_strict_policy_and_without_a_token(local):
     assert kinds["css"] == "text/css; charset=utf-8"
 
 
-@pytest.mark.parametrize("name", ["../assets.py", "..%2Fassets.py", "nothing.js", "%2Fetc%2Fpasswd"])
+@pytest.mark.parametrize(
+    "name", ["../assets.py", "..%2Fassets.py", "nothing.js", "%2Fetc%2Fpasswd"]
+)
 def test_no_other_files_come(local, name):
     (answer,) = got(local.database, f"/page/assets/{name}")
     assert answer.status_code == 404
@@ -69,9 +71,7 @@ def test_files_come_from_here_and_make_no_markup_of_text():
         for bad in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
             assert bad not in text, name
     page = assets()["index.html"][0].decode()
-    assert re.findall(r"<script[^>]*>", page) == [
-        '<script type="module" src="page/assets/app.js">'
-    ]
+    assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="page/assets/app.js">']
     assert "<style" not in page
     assert not re.search(r"\s(style|on\w+)=", page)
 

@@ -70,9 +70,7 @@ class Beliefs:
         standing = await asyncio.to_thread(self._standings.of, campaign)
         async with self._locks.setdefault(campaign, asyncio.Lock()):
             event, known = await asyncio.to_thread(standing.last_event), self._looks.get(campaign)
-            if known is not None and (
-                known.event == event or time.monotonic() < known.good_until
-            ):
+            if known is not None and (known.event == event or time.monotonic() < known.good_until):
                 return known
             policy, tuning, seconds = await self._hosting.run(campaign, _frozen)
             self._looks[campaign] = Look(event, policy, tuning, time.monotonic(), seconds)
