@@ -63,6 +63,7 @@ __all__ = [
 # Rooms that need extras, or are rarely needed, load when first used.
 _LAZY = (
     "campaign",
+    "client",
     "compression",
     "experiments",
     "export",

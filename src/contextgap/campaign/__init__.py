@@ -1,10 +1,15 @@
 """Campaigns: learners that last, with a log of events in a database that processes share."""
 
-from contextgap.campaign.campaign import Campaign
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from contextgap.campaign.errors import ConflictError, NotFoundError
-from contextgap.campaign.frozen import FrozenPolicy, Recall, Recalled
+from contextgap.campaign.recalls import FrozenPolicy, Recall, Recalled
 from contextgap.campaign.status import CampaignStatus
 from contextgap.campaign.trial import Trial
+
+if TYPE_CHECKING:
+    from contextgap.campaign.campaign import Campaign
 
 __all__ = [
     "Campaign",
@@ -16,3 +21,10 @@ __all__ = [
     "Recalled",
     "Trial",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # When first used: clients of a service have the rest without a database.
+    if name == "Campaign":
+        return import_module("contextgap.campaign.campaign").Campaign
+    raise AttributeError(f"module 'contextgap.campaign' has no attribute {name!r}")

@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from threading import RLock
 from typing import Any, Self
@@ -19,7 +20,6 @@ from contextgap.base.turns import in_turn
 from contextgap.campaign import actions, frozen, requests
 from contextgap.campaign.database import Database, opened
 from contextgap.campaign.frames import trials_frame
-from contextgap.campaign.frozen import FrozenPolicy, Recall
 from contextgap.campaign.goal import (
     asks_left,
     decode_goal,
@@ -27,17 +27,34 @@ from contextgap.campaign.goal import (
     goal_for,
     is_step,
     progress,
+    steps,
 )
 from contextgap.campaign.payloads import decode_contexts, encode_contexts
-from contextgap.campaign.replay import to_bytes
+from contextgap.campaign.recalls import FrozenPolicy, Recall
+from contextgap.campaign.replay import Replay, to_bytes
 from contextgap.campaign.session import Session
 from contextgap.campaign.status import CampaignStatus
-from contextgap.campaign.store import campaign_names, find_store, new_store
+from contextgap.campaign.store import campaign_names, created_before, find_store, new_store
 from contextgap.campaign.trial import STATES, Trial, read_trial
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.recorded import learn_columns, observations
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How good the learner was after an event, when the log had some hash."""
+
+    log: str
+    after: int
+    progress: dict[str, Any]
+    score: Card | None
+
+    def is_old(self, replay: Replay) -> bool:
+        """Whether there are many more rewards now, or fewer."""
+        then, now = self.progress["rewards"], observations(replay.learner)
+        return now < then or steps(now) > steps(then)
 
 
 class Campaign:
@@ -53,7 +70,7 @@ class Campaign:
         self._session = session
         self._name = name
         self._lock = RLock()
-        self._scored: tuple[str, Card | None] = ("", None)
+        self._looked: _Look | None = None
         self._noted = -1  # rewards at the last look at progress
         if connection is None:
             with session.reading() as connection:
@@ -112,7 +129,7 @@ class Campaign:
             "lease": requests.seconds("lease", lease),
         }
         where = opened(database)
-        if key is not None and requests.created_before(where, name, key, request):
+        if key is not None and created_before(where, name, key, request):
             return cls.open(where, name)
         with where.writing() as connection:
             session = Session(new_store(where, connection, name))
@@ -156,16 +173,6 @@ class Campaign:
     def close(self) -> None:
         """Close all connections to the database; what takes long to replay is saved before."""
         self._session.close()
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Commit what calls within the block do at once; they count only if the block ends.
-
-        A call that fails changes nothing, and does not undo the others. Waiting for the disk is
-        most of the time that short calls take, and this way they wait once.
-        """
-        with self._lock, self._session.together():
-            yield
 
     @property
     def name(self) -> str:
@@ -528,33 +535,49 @@ class Campaign:
         self._simple("remove_arm", {"arm": encode_label(label)}, key)
 
     @in_turn
-    def status(self) -> CampaignStatus:
-        """Return how the campaign stands."""
+    def status(self, *, fresh: bool = True) -> CampaignStatus:
+        """Return how the campaign stands.
+
+        Parameters
+        ----------
+        fresh
+            Whether to compute the settled share and the score now. Otherwise they are those of the
+            last look, computed anew whenever there are 5 % more rewards; the status says of when.
+        """
         with self._session.reading() as connection:
             store, replay = self._session.store, self._session.replay
             counts = store.counts(connection)
             before = [event.came_of_it for event in store.events_of(connection, "progress")]
-        current, rule = progress(replay.learner, self._goal), goal_for(replay.learner, self._goal)
+        look = self._look(fresh=fresh)
+        rule = goal_for(replay.learner, self._goal)
         wanted = StoppingRule.share if rule is None else rule.share
         return CampaignStatus(
             name=self._name,
             trials={state: counts.get(state, 0) for state in STATES},
             rewards=replay.learner.counts,
-            settled=current["settled"],
+            settled=look.progress["settled"],
             wanted=wanted,
-            asks_left=asks_left(current, before, wanted),
+            asks_left=asks_left(look.progress, before, wanted),
             tuning=replay.learner.tuning,
-            score=self._score(),
+            score=look.score,
             events=replay.number,
             log=replay.hash,
+            looked_after=look.after,
         )
 
-    def _score(self) -> Card | None:
-        replay = self._session.replay
-        if self._scored[0] != replay.hash:
-            enough = observations(replay.learner) > 1
-            self._scored = replay.hash, replay.learner.score() if enough else None
-        return self._scored[1]
+    def _look(self, *, fresh: bool) -> _Look:
+        """Return how good the learner is, as it was found last if that is good enough."""
+        replay, last = self._session.replay, self._looked
+        if last is not None and (last.log == replay.hash or not (fresh or last.is_old(replay))):
+            return last
+        enough = observations(replay.learner) > 1
+        self._looked = _Look(
+            replay.hash,
+            replay.number,
+            progress(replay.learner, self._goal),
+            replay.learner.score() if enough else None,
+        )
+        return self._looked
 
     def _change(self, trial: Any, reward: float | None, why: str, key: str | None) -> Recall:
         number = requests.read_trial_number(trial)
@@ -578,3 +601,14 @@ class Campaign:
         if is_step(count) and count != self._noted:
             self._session.append(connection, "progress", {}, progress(learner, self._goal))
         self._noted = count
+
+
+@contextmanager
+def together(campaign: Campaign) -> Iterator[None]:
+    """Commit what calls within the block do at once; they count only if the block ends.
+
+    A call that fails changes nothing, and does not undo the others. Waiting for the disk is most of
+    the time that short calls take, and this way they wait once.
+    """
+    with campaign._lock, campaign._session.together():
+        yield

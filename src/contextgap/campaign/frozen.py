@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from sqlalchemy import Connection
@@ -14,6 +14,7 @@ from contextgap.campaign.database import Database
 from contextgap.campaign.errors import ConflictError, NotFoundError
 from contextgap.campaign.events import Event
 from contextgap.campaign.goal import SAMPLE
+from contextgap.campaign.recalls import FrozenPolicy, Recall, Recalled
 from contextgap.campaign.replay import Changes, Replay
 from contextgap.campaign.session import Session
 from contextgap.campaign.store import find_store
@@ -23,69 +24,6 @@ from contextgap.policy.policy import Policy
 from contextgap.tuning.sample import evenly
 
 _LEAST = 2  # rewards, so that one can be left out
-
-
-@dataclass(frozen=True)
-class FrozenPolicy:
-    """What is known of a frozen policy.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    at
-        When it was frozen, in UTC.
-    event
-        The number of the last event that it rests on.
-    log
-        The hash of the log up to that event.
-    sha256
-        The hash of its ``.cgap`` file.
-    recalled
-        The trials it rests on that were retracted or corrected since.
-    """
-
-    name: str
-    at: str
-    event: int
-    log: str
-    sha256: str
-    recalled: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Recalled:
-    """A frozen policy that rests on a trial that was taken back.
-
-    Parameters
-    ----------
-    policy
-        The policy's name.
-    contexts
-        How many contexts were looked at.
-    changed
-        At how many of them the policy would decide otherwise.
-    """
-
-    policy: str
-    contexts: int
-    changed: int
-
-
-@dataclass(frozen=True)
-class Recall:
-    """What a retraction or correction means for what was frozen before.
-
-    Parameters
-    ----------
-    trial
-        The trial that was retracted or corrected.
-    policies
-        The frozen policies that rest on it.
-    """
-
-    trial: int
-    policies: tuple[Recalled, ...]
 
 
 def _read(event: Event, recalled: Sequence[int]) -> FrozenPolicy:

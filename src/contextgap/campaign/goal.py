@@ -17,6 +17,7 @@ SAMPLE = 200
 
 _GROWTH = 1.05  # by which the number of rewards grows between two records of progress
 _FEW = 20  # rewards, up to which every one is a step
+_FIRST = math.floor(math.log(_FEW) / math.log(_GROWTH))
 _QUANTILES = (0.1, 0.5, 0.9)
 _SHARE = 0.95
 
@@ -51,13 +52,14 @@ def goal_for(learner: Learner, goal: StoppingRule | None) -> StoppingRule | None
 
 def is_step(rewards: int) -> bool:
     """Return whether progress is recorded after so many rewards: whenever they grew by 5 %."""
+    return rewards > 0 and steps(rewards) > steps(rewards - 1)
+
+
+def steps(rewards: int) -> int:
+    """Return how many steps of progress so many rewards have made: each, then one for each 5 %."""
     if rewards <= _FEW:
-        return rewards > 0
-    return _steps(rewards) > _steps(rewards - 1)
-
-
-def _steps(rewards: int) -> int:
-    return math.floor(math.log(rewards) / math.log(_GROWTH))
+        return rewards
+    return _FEW + math.floor(math.log(rewards) / math.log(_GROWTH)) - _FIRST
 
 
 def progress(learner: Learner, goal: StoppingRule | None) -> dict[str, Any]:

@@ -14,8 +14,6 @@ from contextgap.base import checks
 from contextgap.base.eligible import read_eligible
 from contextgap.base.labels import Label, encode_label
 from contextgap.campaign import clock
-from contextgap.campaign.database import Database
-from contextgap.campaign.errors import ConflictError
 from contextgap.campaign.events import Event
 from contextgap.campaign.payloads import (
     as_json,
@@ -25,7 +23,6 @@ from contextgap.campaign.payloads import (
     rows_of,
 )
 from contextgap.campaign.replay import decode_eligible, picks_of
-from contextgap.campaign.store import campaign_names, find_store
 from contextgap.campaign.trial import Trial
 from contextgap.learner import Learner
 from contextgap.learner.recorded import (
@@ -56,24 +53,6 @@ def check_why(why: Any) -> None:
     """Raise unless a reason is text."""
     if not isinstance(why, str) or not why.strip() or "\x00" in why:
         raise ValueError(f"why must say the reason in words, got {why!r}")
-
-
-def created_before(database: Database, name: str, key: str, request: Mapping[str, Any]) -> bool:
-    """Return whether a campaign was created by this very request; raise if by another with its key.
-
-    Learners without a seed draw one, so that two requests with the same settings may differ there.
-    """
-    if name not in campaign_names(database):
-        return False
-    store = find_store(database, name)
-    with store.reading() as connection:
-        (first,) = store.events(connection, 0, 1)
-    if first.key != key:
-        return False
-    same = ("arms", "goal", "lease")
-    if [first.requested[part] for part in same] != [request[part] for part in same]:
-        raise ConflictError(f"key {key!r} was used before, for another campaign {name!r}")
-    return True
 
 
 def read_trial_number(trial: Any) -> int:

@@ -39,6 +39,9 @@ class CampaignStatus:
         How many events the log has.
     log
         The hash of the log.
+    looked_after
+        The number of the event after which ``settled`` and ``score`` were computed; less than
+        ``events`` where the status is not fresh.
     """
 
     name: str
@@ -51,6 +54,7 @@ class CampaignStatus:
     score: Card | None
     events: int
     log: str
+    looked_after: int
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the status for people: pairs of a name and a text."""
@@ -70,8 +74,14 @@ class CampaignStatus:
             ("value if deployed now", value),
             ("gain over the best arm", gain),
             ("events", str(self.events)),
+            *self._age(),
             ("log", self.log),
         ]
+
+    def _age(self) -> list[tuple[str, str]]:
+        if self.looked_after == self.events:
+            return []
+        return [("settled and value as of", f"event {self.looked_after}")]
 
     def describe(self) -> dict[str, Any]:
         """Return the status as plain values, for machines."""
@@ -86,6 +96,7 @@ class CampaignStatus:
             "score": None if self.score is None else self.score.describe(),
             "events": self.events,
             "log": self.log,
+            "looked_after": self.looked_after,
         }
 
     def __str__(self) -> str:

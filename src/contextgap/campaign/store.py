@@ -216,6 +216,24 @@ def find_store(database: Database, name: str) -> Store:
     return Store(database, number)
 
 
+def created_before(database: Database, name: str, key: str, request: Mapping[str, Any]) -> bool:
+    """Return whether a campaign was created by this very request; raise if by another with its key.
+
+    Learners without a seed draw one, so that two requests with the same settings may differ there.
+    """
+    if name not in campaign_names(database):
+        return False
+    store = find_store(database, name)
+    with store.reading() as connection:
+        (first,) = store.events(connection, 0, 1)
+    if first.key != key:
+        return False
+    same = ("arms", "goal", "lease")
+    if [first.requested[part] for part in same] != [request[part] for part in same]:
+        raise ConflictError(f"key {key!r} was used before, for another campaign {name!r}")
+    return True
+
+
 def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
     """Return the number and the format of every campaign, by name."""
     if not database.exists:

@@ -13,8 +13,8 @@ from datetime import date, datetime
 from typing import Any
 
 from contextgap.base.labels import Label, decode_label, encode_label
-from contextgap.campaign.frozen import FrozenPolicy, Recall, Recalled
 from contextgap.campaign.payloads import decode_contexts, encode_contexts, is_table
+from contextgap.campaign.recalls import FrozenPolicy, Recall, Recalled
 from contextgap.campaign.status import CampaignStatus
 from contextgap.campaign.trial import Trial
 from contextgap.policy.card import Card
@@ -99,19 +99,6 @@ def _read_table(value: Mapping[str, Any], called: str) -> Any:
     if not isinstance(levels, list) or not set(levels) <= set(names):
         raise ValueError(f"{called}.table.levels must be among its columns, got {levels!r}")
     return decode_contexts(value)
-
-
-def labels_json(arms: Any) -> Any:
-    """Return eligible arms, or the arms tried, as JSON values."""
-    if arms is None:
-        return None
-    if isinstance(arms, str | int | float | bool):
-        return arms
-    if hasattr(arms, "tolist"):
-        arms = arms.tolist()
-    if isinstance(arms, tuple | set | frozenset):
-        arms = list(arms)
-    return arms
 
 
 def read_label(value: Any, called: str = "arm") -> Label:

@@ -43,7 +43,7 @@ def create_app(database: str | os.PathLike[str], settings: Settings | None = Non
     app.state.service = service
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _refused)  # raised again for what is around
+    app.add_exception_handler(Exception, _other)
     # Not by include_router, which would have every request look for its route twice. Those asked
     # most come first.
     for subject in (policies, trials, campaigns, health, documents, page):
@@ -80,5 +80,6 @@ async def _http(_: Request, error: Exception) -> Response:
     return problems.answer(problems.of_http(error))
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _other(_: Request, error: Exception) -> Response:
+    """Answer what the library raised; the framework then raises it again, to be logged."""
     return problems.answer(problems.refusal(error) or problems.UNKNOWN)

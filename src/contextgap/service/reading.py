@@ -73,6 +73,9 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(found.get("columns"), Mapping):
         kinds = found["columns"].items()
         found["columns"] = {n: build(k) if isinstance(k, Mapping) else k for n, k in kinds}
-    if isinstance(found.get("features"), list):
-        found["features"] = read_contexts(found["features"], "features")
+    features = found.get("features")
+    if isinstance(features, Mapping) and "table" not in features:
+        found["features"] = {label: read_contexts(row) for label, row in features.items()}
+    elif features is not None:
+        found["features"] = read_contexts(features, "features")
     return found

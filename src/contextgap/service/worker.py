@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from contextgap.campaign import Campaign
+from contextgap.campaign.campaign import together
 from contextgap.service.problems import busy
 
 _TOGETHER = 64  # requests in one commit
@@ -110,7 +111,7 @@ def _run(opened: Callable[[], Campaign], jobs: list[Job]) -> None:
             found.append(_outcome(jobs[0], opened()))
         elif jobs:
             campaign = opened()
-            with campaign.together():
+            with together(campaign):
                 found.extend(_outcome(job, campaign) for job in jobs)
     except BaseException as error:
         for job in jobs:

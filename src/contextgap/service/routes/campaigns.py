@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 
 from contextgap.base.labels import encode_label
 from contextgap.campaign import Campaign
@@ -34,6 +34,7 @@ _STATUS = {
     "score": None,
     "events": 26,
     "log": "5f2b...",
+    "looked_after": 26,
 }
 
 
@@ -94,9 +95,15 @@ async def about(request: Request, campaign: CampaignName) -> Response:
     openapi_extra=needs("read"),
     responses=said(_STATUS, 404),
 )
-async def status(request: Request, campaign: CampaignName) -> Response:
-    """Return how a campaign stands."""
-    found = await hosting_of(request).run(campaign, lambda c: status_json(c.status()))
+async def status(
+    request: Request,
+    campaign: CampaignName,
+    fresh: Annotated[
+        bool, Query(description="Whether to compute the settled share and the score now.")
+    ] = True,
+) -> Response:
+    """Return how a campaign stands; looked_after says after which event that was computed."""
+    found = await hosting_of(request).run(campaign, lambda c: status_json(c.status(fresh=fresh)))
     return json_answer(found)
 
 

@@ -1,0 +1,218 @@
+"""Kills a service again and again while clients use it, then compares its log with what was said.
+
+    python benchmarks/kill.py --kills 50                                  # a SQLite file
+    python benchmarks/kill.py --kills 50 --database postgresql://...      # a server
+
+Clients ask, tell, cancel, retract and correct, and repeat what was not answered with its key. At
+the end every request that was acknowledged must be in the log once, with the answer that was given;
+nothing else may be there; and the learner must be, byte for byte, one that was fed the log in
+order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the oracle of the tests
+
+from tests.campaign.oracle import check, events
+
+import contextgap as cg
+from contextgap import client
+
+ARMS = ["hull", "panel", "boom"]
+_PATIENCE = 300.0  # seconds for which clients repeat a request
+
+
+@dataclass
+class Report:
+    """What came of it."""
+
+    kills: int = 0
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
+    doubled: int = 0
+    different: int = 0
+    uninvited: int = 0
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was lost, doubled, changed or made up."""
+        return not (self.lost or self.doubled or self.different or self.uninvited)
+
+
+class Server:
+    """A service at one port that can be killed and begun again."""
+
+    def __init__(self, database: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._database = database
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Begin to listen; return when it does."""
+        command = [sys.executable, "-m", "contextgap", "serve", "--database", self._database]
+        self._process = subprocess.Popen(
+            [*command, "--port", str(self.port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+        assert self._process.stdout is not None
+        if not self._process.stdout.readline():
+            raise RuntimeError("the service does not start")
+
+    def stop(self, number: int) -> None:
+        """Send a signal, and wait for the end."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        self._process.wait(timeout=60)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+class Client(threading.Thread):
+    """One bench that works until told to stop, and remembers what was acknowledged."""
+
+    def __init__(self, url: str, name: str, who: int, stop: threading.Event) -> None:
+        super().__init__()
+        self._campaign = client.Campaign.open(url, name, patience=_PATIENCE)
+        self._random, self._who, self._stop_asked = random.Random(who), who, stop
+        self._count = 0
+        self.acknowledged: dict[str, tuple[str, Any]] = {}
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        """Work."""
+        try:
+            while not self._stop_asked.is_set():
+                self._step()
+        except BaseException as error:
+            self.failure = error
+        finally:
+            self._campaign.close()
+
+    def _step(self) -> None:
+        context = [self._random.uniform(-1, 1), self._random.uniform(-1, 1)]
+        trial = self._do("ask", context)
+        self._note("ask", (trial.id, trial.arm, context))
+        if self._random.random() < 0.1:
+            self._do("cancel", trial.id)
+            self._note("cancel", trial.id)
+            return
+        reward = context[0] * (trial.arm == "hull") + self._random.gauss(0, 0.1)
+        self._do("tell", trial.id, reward)
+        self._note("tell", (trial.id, reward))
+        if self._random.random() < 0.05:
+            self._do("retract", trial.id, "the bench was unplugged")
+            self._note("retract", trial.id)
+            if self._random.random() < 0.5:
+                self._do("correct", trial.id, -reward, "it was not")
+                self._note("correct", (trial.id, -reward))
+
+    def _do(self, method: str, *arguments: Any) -> Any:
+        self._count += 1
+        return getattr(self._campaign, method)(*arguments, key=self._key)
+
+    @property
+    def _key(self) -> str:
+        return f"client {self._who}, request {self._count}"
+
+    def _note(self, kind: str, answer: Any) -> None:
+        self.acknowledged[self._key] = kind, answer
+
+
+def besiege(database: str, kills: int, clients: int, up: float) -> Report:
+    """Kill a service so many times under load; return what its log says of it.
+
+    ``up`` is for how many seconds it answers between kills, on average.
+    """
+    name, dice = f"kill {time.time_ns()}", random.Random(0)
+    cg.Campaign.create(database, name, ARMS, kernel=cg.Gaussian(0.5), seed=0).close()
+    server, stop, report = Server(database), threading.Event(), Report()
+    server.start()
+    workers = [Client(server.url, name, who, stop) for who in range(clients)]
+    for worker in workers:
+        worker.start()
+    for _ in range(kills):
+        time.sleep(dice.uniform(0.5, 1.5) * up)
+        server.stop(signal.SIGKILL)
+        report.kills += 1
+        server.start()
+    time.sleep(up)
+    stop.set()
+    for worker in workers:
+        worker.join()
+    server.stop(signal.SIGTERM)
+    for worker in workers:
+        if worker.failure is not None:
+            raise worker.failure
+    with cg.Campaign.open(database, name) as campaign:
+        compare(campaign, workers, report)
+        check(campaign)
+    return report
+
+
+def compare(campaign: cg.Campaign, workers: list[Client], report: Report) -> None:
+    """Count what the log has lost, doubled or made up."""
+    log = [event for event in events(campaign) if event.key is not None]
+    keys = Counter(event.key for event in log)
+    report.doubled = sum(count - 1 for count in keys.values())
+    told = Counter(event.requested["trial"] for event in log if event.kind == "tell")
+    report.doubled += sum(count - 1 for count in told.values())
+    found = {event.key: said(event) for event in log}
+    acknowledged = {key: said for worker in workers for key, said in worker.acknowledged.items()}
+    report.acknowledged = Counter(kind for kind, _ in acknowledged.values())
+    report.lost = len(acknowledged.keys() - found.keys())
+    report.uninvited = len(found.keys() - acknowledged.keys())
+    both = acknowledged.keys() & found.keys()
+    report.different = sum(found[key] != acknowledged[key] for key in both)
+
+
+def said(event: Any) -> tuple[str, Any]:
+    """What the answer to a request must have been, by its event."""
+    request, result = event.requested, event.came_of_it
+    if event.kind == "ask":
+        return "ask", (result["trials"][0], result["arms"][0], request["contexts"]["row"])
+    if event.kind in ("tell", "correct"):
+        return event.kind, (request["trial"], request["reward"])
+    return event.kind, request["trial"]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--database")
+    options.add_argument("--kills", type=int, default=50)
+    options.add_argument("--clients", type=int, default=8)
+    options.add_argument("--up", type=float, default=1.5)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        database = chosen.database or f"sqlite:///{Path(folder) / 'bench.db'}"
+        report = besiege(database, chosen.kills, chosen.clients, chosen.up)
+    counted = ", ".join(f"{count} {kind}" for kind, count in sorted(report.acknowledged.items()))
+    print(f"{report.kills} kills, {chosen.clients} clients; acknowledged: {counted}")
+    print(f"lost {report.lost}, doubled {report.doubled}, different {report.different}, ", end="")
+    print(f"in the log without being acknowledged {report.uninvited}")
+    print("the learner is that of the log fed in order")
+    raise SystemExit(0 if report.sound else 1)
+
+
+if __name__ == "__main__":
+    main()
