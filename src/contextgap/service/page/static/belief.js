@@ -21,8 +21,9 @@ export function beliefs(state) {
 
   const draw = async () => {
     const course = await post(at(state.name, "along"), { column, at: form.read() });
-    plot.show({ course, colour: state.colour });
-    note.textContent = `Lines are expected rewards, areas their intervals, as of event ${count(course.event)}.`;
+    plot.show({ course, shown: state.arms });
+    const many = course.arms.length > 8 ? ` Of ${course.arms.length} arms, those that matter most.` : "";
+    note.textContent = `${course.ordered ? "Lines" : "Dots"} are expected rewards, with their intervals, as of event ${count(course.event)}.${many}`;
     return course.event;
   };
   const problem = (error) => { note.textContent = error.message; };

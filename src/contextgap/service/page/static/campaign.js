@@ -15,12 +15,7 @@ const LATER = 4000; // milliseconds until what was not new yet is asked for agai
 const AGAIN = 3000; // milliseconds until a lost stream is opened again
 
 export async function showCampaign(main, name, signal) {
-  const state = { name, signal, arms: [], known: 0 };
-  // Colours go with the arms that are drawn over time; all others share one.
-  state.colour = (key) => {
-    const place = state.arms.findIndex((arm) => arm.key === key);
-    return place >= 0 ? place : Math.max(0, state.arms.findIndex((arm) => arm.key === null));
-  };
+  const state = { name, signal, known: 0, arms: [] }; // arms: those with a colour of their own
   const top = header(state);
   const picks = new Plot("Picks over time", drawPicks);
   const progress = new Plot("Progress", drawProgress);

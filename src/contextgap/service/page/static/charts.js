@@ -3,10 +3,17 @@
 import { fresh, h, s } from "./dom.js";
 import { number } from "./format.js";
 
-export const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "1 2", "6 2 1 2 1 2"];
+const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "1 2", "6 2 1 2 1 2"];
 const CHARACTER = 6.6; // pixels, about, of the labels' font
 
-export function niceTicks(low, high, wanted) {
+// How an arm is drawn: the classes and dashes of those with a colour of their own, and of others.
+export function lookOf(arms, key) {
+  const place = arms.findIndex((arm) => arm.key === key);
+  if (place < 0 || key === null) return { class: "arm-other", dashes: "" };
+  return { class: `arm-${place}`, dashes: DASHES[place] };
+}
+
+function niceTicks(low, high, wanted) {
   const span = high - low || 1;
   const raw = span / Math.max(1, wanted);
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -52,7 +59,7 @@ export function frame({ width, height, x, y, title, description, left: least = 0
       s("line", { class: "grid", x1: box.left, x2: box.right, y1: sy(tick), y2: sy(tick) }),
       s("text", { class: "tick", x: box.left - 6, y: sy(tick) + 4, "text-anchor": "end" }, formatY(tick)));
   }
-  const wanted = Math.max(2, Math.floor((box.right - box.left) / 75));
+  const wanted = Math.max(2, Math.floor((box.right - box.left) / (x.log ? 55 : 75)));
   const ticksX = x.ticks || (x.log ? logTicks(...x.range, wanted) : niceTicks(...x.range, wanted));
   for (const tick of x.whole ? ticksX.filter(Number.isInteger) : ticksX) {
     svg.append(s("text", { class: "tick", x: sx(tick), y: box.bottom + 16, "text-anchor": "middle" }, formatX(tick)));
@@ -95,13 +102,16 @@ export function room(texts, width) {
 
 export function shorten(text, pixels) {
   const most = Math.max(3, Math.floor((pixels - 12) / CHARACTER));
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  if (text.length <= most) return text;
+  const end = Math.floor(most / 2) - 1; // names often differ at their ends
+  return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 }
 
-// Labels at the right ends of lines, moved apart where they would touch.
+// Labels at the right ends of lines, moved apart where they would touch; the first, if many.
 export function endLabels(svg, labels, x, pixels, [top, bottom]) {
-  const sorted = labels.filter((each) => Number.isFinite(each.y)).sort((a, b) => a.y - b.y);
   const gap = 13;
+  const known = labels.filter((each) => Number.isFinite(each.y));
+  const sorted = known.slice(0, Math.floor((bottom - top) / gap) + 1).sort((a, b) => a.y - b.y);
   sorted.forEach((each, place) => {
     each.at = Math.max(each.y, place ? sorted[place - 1].at + gap : top);
   });

@@ -1,9 +1,20 @@
 // A form for one context, made from what the columns hold.
 
 import { field, h, select } from "./dom.js";
-import { number } from "./format.js";
+import { context, number } from "./format.js";
 
 const GAP = "\u0000gap";
+
+const FEW = 6; // cells, up to which all are shown at once
+
+// A context in words; of many cells, the others can be unfolded.
+export function shortContext(value) {
+  const cells = Object.entries(value);
+  if (cells.length <= FEW) return h("span", {}, context(value));
+  const part = (some) => context(Array.isArray(value) ? some.map(([, cell]) => cell) : Object.fromEntries(some));
+  return h("span", {}, part(cells.slice(0, FEW - 1)),
+    h("details", {}, h("summary", {}, `and ${cells.length - FEW + 1} more`), part(cells.slice(FEW - 1))));
+}
 
 // Returns the form's fields, and a function that reads the context from them.
 export function contextForm({ columns, typical, named }, without = null) {
@@ -23,7 +34,7 @@ function input(column, value) {
   const day = date && String(column.low ?? "").length === 10;
   const element = h("input", {
     type: date ? (day ? "date" : "text") : "number", step: date ? null : "any",
-    required: !column.gaps, value: value ?? "", placeholder: column.gaps ? "missing" : null,
+    required: !column.gaps, value: typeof value === "number" ? Number(value.toPrecision(6)) : value ?? "", placeholder: column.gaps ? "missing" : null,
     autocomplete: "off",
   });
   const shown = (each) => (date ? String(each).slice(0, 10) : number(each, 4));

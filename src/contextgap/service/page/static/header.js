@@ -55,7 +55,7 @@ function tilesOf(status) {
     tile("Settled", percent(status.settled), `${about}; ${percent(status.wanted)} wanted`,
       h("meter", { min: 0, max: 1, value: status.settled ?? 0, "aria-label": "settled share" })),
     tile("Asks left", left === null ? "unknown" : left === 0 ? "none" : `≈ ${count(left)}`,
-      left === null ? "the settled share does not grow yet" : left === 0 ? "exploring may end" : "at the rate since half as many"),
-    tile("Regret bound", number(bounds?.[1]), bounds ? `median; ${number(bounds[2])} at nine in ten, after ${plural(status.settled_at, "reward")}` : "before the first reward"),
+      left === null ? "no progress to go by yet" : left === 0 ? "exploring may end" : "at the rate since half as many"),
+    tile("Regret bound", number(bounds?.[1]), bounds ? `median; ${number(bounds[2])} at nine in ten, after ${plural(status.settled_at, "reward")}` : "not recorded yet"),
   ];
 }

@@ -1,12 +1,14 @@
 // The pictures of a campaign: picks, progress, rewards, and beliefs along a column.
 
-import { DASHES, band, cursor, endLabels, extent, frame, line, room, thinned } from "./charts.js";
+import { band, cursor, endLabels, extent, frame, line, lookOf, room, shorten, thinned } from "./charts.js";
 import { h, s, table } from "./dom.js";
 import { cell, number, percent } from "./format.js";
 
 const HEIGHT = 268;
 const ROWS = 24; // of a table beside a picture
 const EARLY = 10; // a record is early if there are so many times as many rewards now
+const MOST = 8; // arms in one picture of beliefs
+const LEVEL = 44; // pixels for the name of a level, at least
 const BANDS = 4; // arms, up to which intervals are drawn as areas
 
 const nothing = (text) => ({ parts: [h("p", { class: "empty" }, text)], numbers: null });
@@ -40,9 +42,9 @@ export function drawPicks({ arms, bins, picks }, width) {
       down = `L${x1},${low}L${x0},${low}${down}`;
       below[bin] += shares[bin][i];
     });
-    svg.append(s("path", { class: `stack arm-${i}`, d: `${up}${down}Z` }));
+    svg.append(s("path", { class: `stack ${lookOf(arms, arm.key).class}`, d: `${up}${down}Z` }));
     const tip = shares[shares.length - 1][i];
-    return { text: arm.text, class: `arm-${i}`, y: sy(below[bins.length - 1] - tip / 2) };
+    return { text: arm.text, class: lookOf(arms, arm.key).class, y: sy(below[bins.length - 1] - tip / 2) };
   });
   endLabels(svg, labels, box.right, right, [box.top + 6, box.bottom - 4]);
   const say = (bin) => `${between(bins[bin])}: `
@@ -58,7 +60,7 @@ export function drawRewards({ arms, bins, rewards, points }, width) {
   const right = room(arms.map((arm) => arm.text), width);
   const last = bins[bins.length - 1][1];
   const chart = frame({
-    width, height: HEIGHT, right,
+    width, height: HEIGHT + 46, right,
     x: { range: [1, last + 1], label: "trial", whole: true },
     y: { range: extent(points.map((p) => p[2])), label: "reward" },
     title: "Rewards over the trials",
@@ -66,14 +68,15 @@ export function drawRewards({ arms, bins, rewards, points }, width) {
   });
   const { svg, sx, sy, box } = chart;
   svg.append(s("g", { class: "dots" }, points.map(([trial, arm, reward]) =>
-    s("circle", { class: `arm-${arm}`, cx: sx(trial + 0.5).toFixed(1), cy: sy(reward).toFixed(1), r: 1.8 }))));
+    s("circle", { class: lookOf(arms, arms[arm].key).class, cx: sx(trial + 0.5).toFixed(1), cy: sy(reward).toFixed(1), r: 1.8 }))));
   const middle = bins.map(([a, b]) => (a + b + 1) / 2);
   const labels = arms.map((arm, i) => {
     const known = smooth(rewards.map((row) => row[i]));
+    const look = lookOf(arms, arm.key);
     svg.append(line(middle.map((x, bin) => [x, known[bin]]).filter((p) => p[1] !== null), sx, sy,
-      { class: `mean arm-${i}`, "stroke-dasharray": DASHES[i] }));
+      { class: `mean ${look.class}`, "stroke-dasharray": look.dashes }));
     const tip = known.filter((v) => v !== null).pop();
-    return { text: arm.text, class: `arm-${i}`, y: tip === undefined ? NaN : sy(tip) };
+    return { text: arm.text, class: look.class, y: tip === undefined ? NaN : sy(tip) };
   });
   endLabels(svg, labels, box.right, right, [box.top + 6, box.bottom - 4]);
   const say = (bin) => `${between(bins[bin])}: `
@@ -96,7 +99,7 @@ function smooth(values) {
 
 export function drawProgress({ progress, wanted, tolerance }, width) {
   const steps = progress.filter((each) => each.settled !== null);
-  if (!steps.length) return nothing("Progress is recorded from the first reward on.");
+  if (!steps.length) return nothing("No progress was recorded yet.");
   const xs = steps.map((each) => each.rewards);
   const range = [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1)];
   const newest = steps[steps.length - 1];
@@ -139,50 +142,59 @@ export function drawProgress({ progress, wanted, tolerance }, width) {
   return { parts: [top.svg, low.svg, said, saidToo], numbers };
 }
 
-// ``colour`` returns the place of an arm among those with a colour of their own.
-export function drawCourse({ course, colour }, width) {
+// Those answered most often come first, then those that promise most somewhere.
+function byImportance({ arms, best, upper }) {
+  const weight = (arm, i) => [best.filter((key) => key === arm.key).length, Math.max(...upper.map((row) => row[i]))];
+  return arms.map((arm, i) => [i, ...weight(arm, i)]).sort((a, b) => b[1] - a[1] || b[2] - a[2]).map(([i]) => i);
+}
+
+// ``shown`` are the arms with colours of their own.
+export function drawCourse({ course, shown: coloured }, width) {
   const { arms, values, ordered, mean, lower, upper } = course;
+  const order = byImportance(course).slice(0, MOST);
   const dates = ordered && typeof values[0] === "string";
   const xs = ordered ? values.map((v) => (dates ? Date.parse(v) : v)) : values.map((_, i) => i);
   const range = ordered ? [Math.min(...xs), Math.max(...xs)] : [-0.5, xs.length - 0.5];
   if (range[0] === range[1]) range[1] += 1;
-  const right = room(arms.map((arm) => arm.text), width);
+  const right = room(order.map((i) => arms[i].text), width);
+  const slot = (width - right - 50) / xs.length;
+  const every = Math.ceil(LEVEL / slot);
   const day = (v) => new Date(v).toISOString().slice(0, 10);
   const chart = frame({
     width, height: HEIGHT - 32, right,
     x: {
       range, label: course.column,
-      ticks: ordered ? (dates ? [range[0], (range[0] + range[1]) / 2, range[1]] : undefined) : xs,
-      format: ordered ? (dates ? day : undefined) : (i) => cell(values[i]).slice(0, Math.max(3, width / xs.length / 8)),
+      ticks: ordered ? (dates ? [0.12, 0.5, 0.88].map((share) => range[0] + share * (range[1] - range[0])) : undefined)
+        : xs.filter((i) => i % every === 0),
+      format: ordered ? (dates ? day : undefined) : (i) => shorten(cell(values[i]), 12 + every * slot - 4),
     },
-    y: { range: extent([...lower, ...upper].flat()), label: "expected reward" },
+    y: { range: extent(order.flatMap((i) => [...lower, ...upper].map((row) => row[i]))), label: "expected reward" },
     title: `What is believed along ${course.column}`,
-    description: `Means and intervals of ${arms.length} arms at ${values.length} values.`,
+    description: `Means and intervals of ${order.length} of ${arms.length} arms at ${values.length} values.`,
   });
   const { svg, sx, sy, box } = chart;
   const column = (rows, i) => rows.map((row) => row[i]);
-  const labels = arms.map((arm, i) => {
-    const look = `arm-${colour(arm.key)}`;
+  const labels = order.map((i, place) => {
+    const look = lookOf(coloured, arms[i].key);
     if (ordered) {
-      if (arms.length <= BANDS) svg.append(band(xs, column(lower, i), column(upper, i), sx, sy, { class: `belief ${look}` }));
-      else for (const edge of [lower, upper]) svg.append(line(column(edge, i).map((y, k) => [xs[k], y]), sx, sy, { class: `edge ${look}` }));
-      svg.append(line(column(mean, i).map((y, k) => [xs[k], y]), sx, sy, { class: `mean ${look}`, "stroke-dasharray": DASHES[colour(arm.key)] }));
+      if (order.length <= BANDS) svg.append(band(xs, column(lower, i), column(upper, i), sx, sy, { class: `belief ${look.class}` }));
+      else for (const edge of [lower, upper]) svg.append(line(column(edge, i).map((y, k) => [xs[k], y]), sx, sy, { class: `edge ${look.class}` }));
+      svg.append(line(column(mean, i).map((y, k) => [xs[k], y]), sx, sy, { class: `mean ${look.class}`, "stroke-dasharray": look.dashes }));
     } else {
-      const shift = ((i - (arms.length - 1) / 2) * Math.min(12, (0.7 * (box.right - box.left)) / xs.length / arms.length));
+      const shift = (place - (order.length - 1) / 2) * Math.min(12, (0.7 * slot) / order.length);
       xs.forEach((x, k) => svg.append(
-        s("line", { class: `mean ${look}`, x1: sx(x) + shift, x2: sx(x) + shift, y1: sy(lower[k][i]), y2: sy(upper[k][i]) }),
-        s("circle", { class: look, cx: sx(x) + shift, cy: sy(mean[k][i]), r: 3.5 })));
+        s("line", { class: `mean ${look.class}`, x1: sx(x) + shift, x2: sx(x) + shift, y1: sy(lower[k][i]), y2: sy(upper[k][i]) }),
+        s("circle", { class: look.class, cx: sx(x) + shift, cy: sy(mean[k][i]), r: 3.5 })));
     }
-    return { text: arm.text, class: look, y: sy(mean.at(-1)[i]) };
+    return { text: arms[i].text, class: look.class, y: sy(mean.at(-1)[i]) };
   });
   endLabels(svg, labels, box.right, right, [box.top + 6, box.bottom - 4]);
   const name = Object.fromEntries(arms.map((arm) => [arm.key, arm.text]));
-  const shown = (k) => cell(values[k]);
-  const say = (k) => `${course.column} ${shown(k)}: ${name[course.best[k]]} is answered · `
-    + arms.map((arm, i) => `${arm.text} ${number(mean[k][i])}`).join(" · ");
+  const say = (k) => `${course.column} ${cell(values[k])}: ${name[course.best[k]]} is answered · `
+    + order.map((i) => `${arms[i].text} ${number(mean[k][i])}`).join(" · ");
   const said = cursor(chart, xs, say);
-  const numbers = () => table(`Beliefs along ${course.column}`, [course.column, "answered", ...arms.map((arm) => arm.text)],
-    thinned(xs.length, ROWS).map((k) => [shown(k), name[course.best[k]],
-      ...arms.map((_, i) => `${number(mean[k][i])} (${number(lower[k][i])} to ${number(upper[k][i])})`)]));
+  const numbers = () => table(`Beliefs along ${course.column}`, [course.column, "answered", ...order.map((i) => arms[i].text)],
+    thinned(xs.length, ROWS).map((k) => [cell(values[k]), name[course.best[k]],
+      ...order.map((i) => `${number(mean[k][i])} (${number(lower[k][i])} to ${number(upper[k][i])})`)]));
   return { parts: [svg, said], numbers };
 }

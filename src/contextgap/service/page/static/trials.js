@@ -2,8 +2,9 @@
 
 import { at, get } from "./api.js";
 import { change } from "./change.js";
+import { shortContext } from "./context.js";
 import { field, h, replace, select } from "./dom.js";
-import { context, number, time } from "./format.js";
+import { number, time } from "./format.js";
 
 const STATES = ["open", "told", "cancelled", "expired", "retracted"];
 const HEADS = ["trial", "state", "arm", "context", "reward", "told", "reason", "change"];
@@ -88,7 +89,7 @@ function row(state, trial) {
     h("th", { scope: "row", class: "number" }, trial.id),
     h("td", {}, h("span", { class: `state ${trial.state}` }, trial.state)),
     h("td", {}, trial.text),
-    h("td", { class: "context" }, context(trial.context)),
+    h("td", { class: "where" }, shortContext(trial.context)),
     h("td", { class: "number" }, number(trial.reward, 4)),
     h("td", {}, time(trial.told)),
     h("td", { class: "reason" }, trial.why || ""),

@@ -1,9 +1,10 @@
 // "Why this arm?": the arms at a context that is typed in, and what makes the difference.
 
 import { at, get, post } from "./api.js";
-import { contextForm } from "./context.js";
+import { lookOf } from "./charts.js";
+import { contextForm, shortContext } from "./context.js";
 import { field, h, s, select, table } from "./dom.js";
-import { context as inWords, count, number, plural, signed } from "./format.js";
+import { count, number, plural, signed } from "./format.js";
 
 const BAR = 150; // pixels of an interval's bar
 const PART = 90; // pixels of the bar of what something adds
@@ -52,11 +53,11 @@ function shown(state, { event, ranking, explanation }, explain) {
   const low = Math.min(...ranking.map((each) => each.lower));
   const high = Math.max(...ranking.map((each) => each.upper));
   const rows = ranking.map((each) => [
-    named(state, each.arm), number(each.mean), interval(each, low, high, state.colour(each.arm.key)),
+    named(state, each.arm), number(each.mean), interval(each, low, high, lookOf(state.arms, each.arm.key).class),
     `${number(each.lower)} to ${number(each.upper)}`, number(each.bound)]);
   const [first] = ranking;
   const parts = [
-    h("p", { class: "answer" }, "The answer is ", named(state, first.arm), `; its regret is at most ${number(first.bound)}.`),
+    h("p", { class: "answer" }, "The answer is ", named(state, first.arm), `, with a regret bound of ${number(first.bound)}.`),
     table("Arms, best first", ["arm", "mean", "interval", "from, to", "regret bound"], rows),
   ];
   if (explanation) parts.push(...difference(state, ranking, explanation, explain));
@@ -66,15 +67,15 @@ function shown(state, { event, ranking, explanation }, explain) {
 
 function named(state, arm) {
   return h("span", { class: "arm" }, s("svg", { class: "swatch", width: 12, height: 12, "aria-hidden": "true" },
-    s("rect", { class: `arm-${state.colour(arm.key)}`, width: 12, height: 12, rx: 3 })), arm.text);
+    s("rect", { class: lookOf(state.arms, arm.key).class, width: 12, height: 12, rx: 3 })), arm.text);
 }
 
-function interval({ mean, lower, upper }, low, high, colour) {
+function interval({ mean, lower, upper }, low, high, look) {
   const x = (value) => 5 + ((value - low) / (high - low || 1)) * (BAR - 10);
   return s("svg", { class: "interval", width: BAR, height: 16, role: "img", "aria-label": `${number(lower)} to ${number(upper)}` },
     s("line", { class: "grid", x1: 0, x2: BAR, y1: 8, y2: 8 }),
-    s("line", { class: `mean wide-mean arm-${colour}`, x1: x(lower), x2: x(upper), y1: 8, y2: 8 }),
-    s("circle", { class: `arm-${colour}`, cx: x(mean), cy: 8, r: 4 }));
+    s("line", { class: `mean wide-mean ${look}`, x1: x(lower), x2: x(upper), y1: 8, y2: 8 }),
+    s("circle", { class: look, cx: x(mean), cy: 8, r: 4 }));
 }
 
 function adds(part, most) {
@@ -94,7 +95,7 @@ function difference(state, ranking, explanation, explain) {
     explain(ranking.find((each) => each.arm.key === chooser.value).arm.label));
   const most = Math.max(...trials.map((each) => Math.abs(each.part)), Math.abs(rest));
   const rows = trials.map((each) => [
-    each.trial === null ? "–" : String(each.trial), named(state, each.arm), h("span", { class: "where" }, inWords(each.context)),
+    each.trial === null ? "–" : String(each.trial), named(state, each.arm), h("span", { class: "where" }, shortContext(each.context)),
     number(each.reward), h("span", { class: "adds" }, adds(each.part, most), signed(each.part))]);
   if (others) rows.push([plural(others, "other"), "", "", "", h("span", { class: "adds" }, adds(rest, most), signed(rest))]);
   const largest = Math.max(...columns.map(([, part]) => Math.abs(part)));
