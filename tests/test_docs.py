@@ -12,6 +12,7 @@ from matplotlib import pyplot
 
 from tests.cli.test_policies import call
 from tests.problems.algorithm_selection.writing import write
+from tests.service.conftest import service  # noqa: F401  # a fixture
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -23,6 +24,9 @@ SMALLER = {
 }
 # Commands between the blocks of Python that later ones rest on.
 NEEDED = {"docs/deployment.md": ("learn", "export")}
+
+# Pages that talk to a service at this address.
+SERVED, ADDRESS = {"docs/service.md"}, "http://127.0.0.1:8000"
 
 
 def steps(page):
@@ -38,8 +42,9 @@ def steps(page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(steps(page))])
-def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
+def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    url = request.getfixturevalue("service").url if page in SERVED else ADDRESS
     (tmp_path / "BNSL-2016").mkdir()
     write(tmp_path / "BNSL-2016")
     # A module of its own, so that classes defined on the page can be pickled.
@@ -47,17 +52,19 @@ def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for number, (kind, shown) in enumerate(steps(page)):
         if kind == "python":
+            shown = shown.replace(ADDRESS, url)
             exec(compile(shown, f"{page}, block {number}", "exec", dont_inherit=True), vars(module))
         elif shown[0] in NEEDED.get(page, ()):
             call(*shown)
     pyplot.close("all")
 
 
-def test_bad_tables_are_what_the_page_says():
-    spec = importlib.util.spec_from_file_location("bad_tables", ROOT / "docs" / "bad_tables.py")
+@pytest.mark.parametrize("name", ["bad_tables", "bad_requests"])
+def test_bad_input_is_what_the_page_says(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert script.PAGE.read_text(encoding="utf-8") == script.page(), "python docs/bad_tables.py"
+    assert script.PAGE.read_text(encoding="utf-8") == script.page(), f"python docs/{name}.py"
 
 
 def test_no_page_uses_names_it_does_not_define():

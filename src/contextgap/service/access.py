@@ -16,7 +16,7 @@ from contextgap.service.tokens import Token, hash_of, read_tokens
 REFRESH = 5.0
 """Seconds after which a token that was revoked is refused at the latest."""
 
-_UNKNOWN = 1.0  # seconds between looks at the table for the sake of unknown tokens
+_UNKNOWN = 0.2  # seconds between looks at the table for the sake of unknown tokens
 _FORWARDED = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"}
 _READING = ("GET", "HEAD", "OPTIONS")
 
@@ -37,11 +37,19 @@ class Guard:
         self._settings = settings
         self._tokens: dict[str, Token] = {}
         self._read_at = float("-inf")
+        self._reading = asyncio.Lock()
 
     async def refresh(self) -> None:
         """Read the table of tokens."""
         self._read_at = time.monotonic()
         self._tokens = await asyncio.to_thread(read_tokens, self._database)
+
+    async def _refresh_after(self, asked: float) -> None:
+        """Read the table after some time; requests that come meanwhile share one look."""
+        async with self._reading:
+            if self._read_at < asked:
+                await asyncio.sleep(max(0.0, self._read_at + _UNKNOWN - time.monotonic()))
+                await self.refresh()
 
     def known(self, caller: Caller) -> Token | None:
         """Return a caller's token, as far as it is in memory and good."""
@@ -55,8 +63,8 @@ class Guard:
             if self._needed(caller):
                 raise _unauthorized("a token is needed: Authorization: Bearer ...")
             return
-        if caller.token is None and time.monotonic() > self._read_at + _UNKNOWN:
-            await self.refresh()  # it may be new
+        if caller.token is None:
+            await self._refresh_after(time.monotonic())  # it may be new
             caller.token = self.known(caller)
         token = caller.token
         if token is None:
@@ -81,7 +89,7 @@ class Guard:
                 403, f"the Host {host!r} is not known here; --allow-host makes it known"
             )
         origin = caller.headers.get("origin")
-        own = origin is None or urlsplit(origin).netloc.lower() == host.lower()
+        own = origin is None or origin.lower().partition("://")[2] == host.lower()
         if not own and caller.method not in _READING:
             raise RefusedError(403, f"requests from pages of {origin} are refused")
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 from fastapi import Request
 
-from contextgap.base.components import build
+from contextgap.base.components import UnknownComponentError, build
 from contextgap.campaign.wire import count_rows, read_contexts, read_label
-from contextgap.learner import StoppingRule
+from contextgap.learner import Learner, StoppingRule
 from contextgap.service import bodies
 from contextgap.service.problems import RefusedError
+
+_SETTINGS = [name for name in signature(Learner).parameters if name != "arms"]
 
 
 def check_rows(value: Any, most: int) -> None:
@@ -67,15 +70,30 @@ def read_goal(goal: bodies.Goal | None) -> StoppingRule | None:
 def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a learner; parts are built from their fields."""
     found = dict(settings)
+    for name in found:
+        if name not in _SETTINGS:
+            raise ValueError(f"settings must be among {_SETTINGS}, got {name!r}")
     for name in ("kernel", "width", "method"):
         if isinstance(found.get(name), Mapping):
-            found[name] = build(found[name])
+            found[name] = _built(name, found[name])
     if isinstance(found.get("columns"), Mapping):
         kinds = found["columns"].items()
-        found["columns"] = {n: build(k) if isinstance(k, Mapping) else k for n, k in kinds}
+        found["columns"] = {n: _built(n, k) if isinstance(k, Mapping) else k for n, k in kinds}
     features = found.get("features")
     if isinstance(features, Mapping) and "table" not in features:
         found["features"] = {label: read_contexts(row) for label, row in features.items()}
     elif features is not None:
         found["features"] = read_contexts(features, "features")
     return found
+
+
+def _built(name: str, description: Mapping[str, Any]) -> Any:
+    try:
+        return build(description)
+    except UnknownComponentError:
+        kind = description.get("type")
+        raise ValueError(f"{name} has the type {kind!r}, which this service does not know") from (
+            None
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{name} cannot be made of {dict(description)!r}: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -64,7 +65,8 @@ def serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the server has its own, and raises them afterwards
     server = _Server(config, app.service, announce)
-    server.run()
+    with contextlib.suppress(SystemExit):  # of a server that cannot start
+        server.run()
     if not server.started:
         raise OSError(f"cannot listen at {settings.host}, port {settings.port}")
     logger.info("stopped")

@@ -1,0 +1,67 @@
+"""contextgap serve, and its tokens."""
+
+import json
+
+import pytest
+
+from contextgap.campaign.database import Database
+from contextgap.service.tokens import hash_of, read_tokens
+from tests.cli.test_policies import call
+
+
+@pytest.fixture
+def database(tmp_path):
+    return tmp_path / "bench.db"
+
+
+def test_tokens_are_shown_once_listed_and_revoked(database):
+    how = ["--database", database]
+    made = call("serve", "token", "create", "--name", "bench 3", "--scopes", "explore,read", *how)
+    secret = made.stdout.strip()
+    assert secret.startswith("cgap_")
+    assert len(secret) > 40
+    (token,) = read_tokens(Database(database)).values()
+    assert token.scopes == ("read", "explore")
+    assert token.good
+    assert hash_of(secret) in read_tokens(Database(database))
+    more = ["--campaign", "sensors", "--days", "90", "--json"]
+    create = ["serve", "token", "create", "--scopes", "admin", "--name"]
+    other = json.loads(call(*create, "other", *more, *how).stdout)
+    assert other["name"] == "other"
+    shown = call("serve", "token", "list", *how).stdout
+    assert "bench 3" in shown
+    assert secret not in shown
+    call("serve", "token", "revoke", "bench 3", *how)
+    listed = {
+        each["name"]: each
+        for each in json.loads(call("serve", "token", "list", "--json", *how).stdout)
+    }
+    assert listed["bench 3"]["revoked"] is not None
+    assert listed["other"]["campaign"] == "sensors"
+    assert listed["other"]["until"] > listed["other"]["created"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["token", "create", "--name", "x", "--scopes", "fly"], "scopes must be among"),
+        (["token", "create", "--name", "", "--scopes", "read"], "name must be"),
+        (
+            ["token", "create", "--name", "x", "--scopes", "read", "--days", "-1"],
+            "days must be positive",
+        ),
+        (["token", "revoke", "x"], "there is no token 'x'"),
+        (["--tokens", "maybe"], "tokens must be one of"),
+        (["--log", "loud"], "log must be json or text"),
+        (["--rate", "0"], "rate must be positive"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(database, words, said):
+    done = call("serve", *words, "--database", database, code=2)
+    assert said in " ".join(done.stderr.split())
+
+
+def test_two_tokens_of_one_name(database):
+    words = ["serve", "token", "create", "--name", "x", "--scopes", "read", "--database", database]
+    call(*words)
+    assert "there is a token 'x' already" in " ".join(call(*words, code=2).stderr.split())
