@@ -1,10 +1,4 @@
-"""Campaigns for the page, in both kinds of databases, and a service that runs."""
-
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+"""Campaigns for the page, in both kinds of databases."""
 
 import pytest
 
@@ -53,23 +47,3 @@ def explore(campaign, rng, times: int) -> None:
         context = draw(rng)
         trial = campaign.ask(context)
         campaign.tell(trial, earned(context, trial.arm))
-
-
-@contextmanager
-def running(database: str, *options: str) -> Iterator[str]:
-    """Run the service; yield its address."""
-    command = [sys.executable, "-m", "contextgap", "serve", "--port", "0", "--database", database]
-    process = subprocess.Popen(
-        [*command, *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )
-    try:
-        words = process.stdout.readline().split()
-        yield words[words.index("at") + 1].rstrip(";")
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-        process.stdout.close()

@@ -12,7 +12,8 @@ import contextgap as cg
 from contextgap.campaign.database import Database
 from contextgap.service.tokens import create_token
 from tests.report.test_browser import BROWSERS
-from tests.service.page.conftest import COLUMNS, draw, explore, running
+from tests.service.conftest import serving
+from tests.service.page.conftest import COLUMNS, draw, explore
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -38,6 +39,11 @@ def database(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return tmp_path_factory.mktemp("log") / "log"
+
+
+@pytest.fixture(scope="module")
 def campaign(database):
     made = cg.Campaign.create(database, NAME, ARMS, columns=COLUMNS, seed=0)
     explore(made, np.random.default_rng(0), 60)
@@ -48,9 +54,9 @@ def campaign(database):
 
 
 @pytest.fixture(scope="module")
-def address(database, campaign):
-    with running(database) as found:
-        yield found
+def address(database, campaign, log):
+    with serving(database, log) as found:
+        yield found.url
 
 
 @pytest.fixture
@@ -315,12 +321,12 @@ def test_scripts_of_others_do_not_run(open_page, address):
     assert page.evaluate("window.ran") is None
 
 
-def test_a_token_is_asked_for_once(open_page, database, campaign):
+def test_a_token_is_asked_for_once(open_page, database, campaign, tmp_path):
     opened = Database(database)
     token = create_token(opened, "page", ["read"])
     opened.close()
-    with running(database, "--tokens", "required") as address:
-        page = open_page(address, but=("401 (Unauthorized)", "403 (Forbidden)"))
+    with serving(database, tmp_path / "log", "--tokens", "required") as service:
+        page = open_page(service.url, but=("401 (Unauthorized)", "403 (Forbidden)"))
         for typed in ("cgap_wrong", token):
             page.locator("dialog input").fill(typed)
             page.locator("dialog button").click()

@@ -68,3 +68,13 @@ def test_unknown_campaigns_and_databases_without_any(local, standings):
     assert found.all(lambda _: True) == []
     with pytest.raises(NotFoundError, match="no campaign 'sensors'"):
         found.of(local.name)
+
+
+def test_progress_is_recorded_for_many_rewards_at_once(local, standings, contexts):
+    campaign = local.create()
+    campaign.tell(contexts=contexts, arms=["hull", "panel"] * 100, reward=contexts[:, 0])
+    found = standings(local.database).of(local.name).status()
+    assert (found["settled_at"], found["settled"]) == (200, campaign.status().settled)
+    campaign.tell(contexts=contexts[0], arms="hull", reward=0.0)  # 5 % more are wanted
+    assert standings(local.database).of(local.name).status()["settled_at"] == 200
+    campaign.close()
