@@ -200,7 +200,7 @@ def test_a_correction_needs_a_reason_and_says_what_it_means(page, campaign):
     number = told[len(told) // 2]  # rests under the policy
     page.get_by_label(f"correct trial {number}", exact=True).click()
     dialog = page.locator("dialog")
-    assert "first <i>flight</i>" in dialog.locator(".flag").inner_text()
+    playwright.expect(dialog.locator(".flag")).to_contain_text("first <i>flight</i>")
     dialog.get_by_label("Right reward").fill("0.125")
     dialog.get_by_role("button", name="Correct the reward").click()
     assert campaign.trial(number).why is None  # no reason yet
@@ -227,7 +227,7 @@ def test_reasons_for_a_typed_context(page, campaign, mode):
     context = {"temperature": 1.5, "hour": 6.0, "mode": None if mode == "missing" else mode}
     policy = campaign.learner().freeze()
     playwright.expect(why.locator(".answer")).to_contain_text(
-        f"The answer is {policy.recommend(context)};", timeout=WAIT
+        f"The answer is {policy.recommend(context)},", timeout=WAIT
     )
     arms = why.locator("table").first.locator("tbody th").all_inner_texts()
     assert arms == [each.arm for each in policy.rank(context)]
@@ -235,8 +235,12 @@ def test_reasons_for_a_typed_context(page, campaign, mode):
     explained = policy.explain(context, most=6)
     rewards = [campaign.trial(int(n)).reward for n in numbers if n.isdecimal()]
     assert rewards == [each.reward for each in explained.trials]
-    why.locator(".against").select_option(arms[-1])
-    playwright.expect(why.locator(".against")).to_have_value(re.compile(".+"))
+    expected = policy.explain(context, arms[-1]).difference
+    with page.expect_response("**/why"):
+        why.locator(".against").select_option(arms[-1])
+    page.wait_for_timeout(200)
+    said = why.locator(".versus strong").inner_text().split(" ± ")[0].replace("−", "-")
+    assert float(said) == pytest.approx(expected, rel=0.01)
 
 
 def test_belief_along_a_column_that_is_chosen(page, campaign):

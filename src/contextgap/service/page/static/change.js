@@ -1,6 +1,6 @@
 // The dialog that retracts or corrects a reward, with a reason, and says what that means.
 
-import { at, key, post } from "./api.js";
+import { at, get, key, post } from "./api.js";
 import { field, h, table } from "./dom.js";
 import { context, number } from "./format.js";
 
@@ -54,10 +54,15 @@ export function change(state, trial, kind) {
   (retract ? why : reward).focus();
 }
 
-// The frozen policies that rest on the trial, as far as the page knows.
+// The frozen policies that rest on the trial; they are asked for while the dialog is open.
 function resting(state, trial) {
-  const names = (state.policies || []).filter((each) => each.event >= trial.told_by).map((each) => `“${each.name}”`);
-  return names.length ? h("p", { class: "flag" }, `Policies that rest on it: ${names.join(", ")}.`) : null;
+  const said = h("p", { class: "flag", hidden: true });
+  get(at(state.name, "policies", "v1"), state.signal).then(({ policies }) => {
+    const names = policies.filter((each) => each.event >= trial.told_by).map((each) => `“${each.name}”`);
+    said.textContent = `Policies that rest on it: ${names.join(", ")}.`;
+    said.hidden = !names.length;
+  }).catch(() => {}); // what was changed is said afterwards, too
+  return said;
 }
 
 function recalled({ policies }) {

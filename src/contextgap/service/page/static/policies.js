@@ -27,7 +27,6 @@ export function policies(state) {
       const { policies: found } = await get(at(state.name, "policies", "v1"), state.signal);
       none.hidden = found.length > 0;
       box.hidden = !found.length;
-      state.policies = found;
       replace(list, found.map((each) => row(state, each, said)).reverse());
       setArms((await get(at(state.name, "arms", "v1"), state.signal)).arms);
       const score = await get(at(state.name, "score"), state.signal);
