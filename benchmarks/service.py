@@ -168,10 +168,9 @@ def recommend(database: str, times: int) -> None:
     where, body = path(campaign, "policies/policy/recommend"), {"contexts": [0.3, -0.2]}
     empty, ours = [], []
     with service(database) as (here, _), running([sys.executable, "-c", EMPTY]) as (there, _):
-        lines = Line(here), Line(there)
         for _ in range(6):  # the first round warms up
-            ours.append(per_second(lines[0], where, body, times))
-            empty.append(per_second(lines[1], "/", body, times))
+            ours.append(per_second(Line(here), where, body, times))
+            empty.append(per_second(Line(there), "/", body, times))
     print(row("empty endpoint, requests per second", max(empty[1:]), "/s", "", True))
     print(row("recommend, 3 x 300 points, requests per second", max(ours[1:]), "/s", "", True))
     share = median(a / b for a, b in zip(ours[1:], empty[1:], strict=True))

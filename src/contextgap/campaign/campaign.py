@@ -24,9 +24,9 @@ from contextgap.campaign.goal import (
     asks_left,
     decode_goal,
     encode_goal,
-    goal_for,
     progress,
     steps,
+    wanted_share,
 )
 from contextgap.campaign.payloads import decode_contexts, encode_contexts
 from contextgap.campaign.recalls import FrozenPolicy, Recall
@@ -549,8 +549,7 @@ class Campaign:
             counts = store.counts(connection)
             before = [event.came_of_it for event in store.events_of(connection, "progress")]
         look = self._look(fresh=fresh)
-        rule = goal_for(replay.learner, self._goal)
-        wanted = StoppingRule.share if rule is None else rule.share
+        wanted = wanted_share(self._goal)
         return CampaignStatus(
             name=self._name,
             trials={state: counts.get(state, 0) for state in STATES},

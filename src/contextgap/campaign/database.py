@@ -22,13 +22,22 @@ from contextgap.campaign.tables import METADATA
 WAIT = 60.0
 """Seconds to wait for another process that writes to a SQLite file."""
 
+_KEPT = 5  # connections that stay open when nobody uses them
 _MAKING_TABLES = 0x63676170  # any number, the same in all processes
 
 
 class Database:
-    """A database that several processes may use at once."""
+    """A database that several processes may use at once.
 
-    def __init__(self, database: str | os.PathLike[str]) -> None:
+    Parameters
+    ----------
+    database
+        A file or a URL, as for ``Campaign.create``.
+    connections
+        How many threads may use it at once; more have to wait.
+    """
+
+    def __init__(self, database: str | os.PathLike[str], connections: int = 15) -> None:
         self.url = _read_url(database)
         self._process = os.getpid()
         self.is_file = self.url.get_backend_name() == "sqlite"
@@ -37,7 +46,8 @@ class Database:
             check_local(path)
             if not path.parent.is_dir():
                 raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
-        self._engine = _sqlite(self.url) if self.is_file else _postgresql(self.url)
+        make = _sqlite if self.is_file else _postgresql
+        self._engine = make(self.url, max_overflow=connections - _KEPT)
         weakref.finalize(self, _close, self._engine, self._process)
 
     @property
@@ -111,17 +121,22 @@ def _read_url(database: str | os.PathLike[str]) -> URL:
     return url
 
 
-def _postgresql(url: URL) -> Engine:
-    return create_engine(url, pool_pre_ping=True)
+def _postgresql(url: URL, max_overflow: int) -> Engine:
+    return create_engine(url, pool_pre_ping=True, pool_size=_KEPT, max_overflow=max_overflow)
 
 
-def _sqlite(url: URL) -> Engine:
+def _sqlite(url: URL, max_overflow: int) -> Engine:
     # FULL: what was committed survives a power cut; NORMAL is faster, and survives a kill.
     asked = str(url.query.get("synchronous", "full")).lower()
     if asked not in ("full", "normal") or set(url.query) - {"synchronous"}:
         raise ValueError(f"database may have ?synchronous=normal and nothing else, got {url!r}")
     url = url.set(query={})
-    engine = create_engine(url, connect_args={"timeout": WAIT, "check_same_thread": False})
+    engine = create_engine(
+        url,
+        connect_args={"timeout": WAIT, "check_same_thread": False},
+        pool_size=_KEPT,
+        max_overflow=max_overflow,
+    )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:

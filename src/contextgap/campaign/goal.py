@@ -50,6 +50,11 @@ def goal_for(learner: Learner, goal: StoppingRule | None) -> StoppingRule | None
     return StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner, SAMPLE))
 
 
+def wanted_share(goal: StoppingRule | None) -> float:
+    """Return the share of contexts to be settled."""
+    return _SHARE if goal is None else goal.share
+
+
 def steps(rewards: int) -> int:
     """Return how many steps of progress so many rewards have made: each, then one for each 5 %.
 

@@ -14,11 +14,13 @@ from contextgap.campaign.errors import ConflictError, NotFoundError
 from contextgap.campaign.events import Event
 from contextgap.campaign.parts import joined
 from contextgap.campaign.tables import CAMPAIGNS, EVENTS, FILES, TRIALS
+from contextgap.campaign.trial import STATES
 
 FORMAT = 1
 """The format of the log and the tables that this release writes."""
 
 _PART = 2**20  # bytes; from larger parts, reading is slower
+_NOT_TOLD = [state for state in STATES if state != "told"]
 _EVENT = (EVENTS.c.number, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.key, EVENTS.c.request)
 _EVENT_COLUMNS = (*_EVENT, EVENTS.c.result, EVENTS.c.hash)
 
@@ -131,13 +133,17 @@ class Store:
         return [dict(row) for row in connection.execute(statement).mappings()]
 
     def counts(self, connection: Connection) -> dict[str, int]:
-        """Return how many trials there are in each state."""
+        """Return how many trials there are in each state.
+
+        Trials are numbered without gaps, and most of them are told: those need not be counted.
+        """
         statement = (
             select(TRIALS.c.state, func.count())
-            .where(TRIALS.c.campaign == self.campaign)
+            .where(TRIALS.c.campaign == self.campaign, TRIALS.c.state.in_(_NOT_TOLD))
             .group_by(TRIALS.c.state)
         )
-        return {row[0]: row[1] for row in connection.execute(statement)}
+        found = {row[0]: row[1] for row in connection.execute(statement)}
+        return {**found, "told": self.last_trial(connection) - sum(found.values())}
 
     def due(self, connection: Connection, now: str) -> list[int]:
         """Return the open trials whose lease has run out."""

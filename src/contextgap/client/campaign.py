@@ -104,10 +104,12 @@ class Campaign:
 
         Parameters
         ----------
-        url, token, patience
+        url
             As for ``create``.
         name
             The campaign's name.
+        token, patience
+            As for ``create``.
         """
         return cls(_connect(url, token, patience), name)
 

@@ -38,6 +38,7 @@ class Guard:
         self._tokens: dict[str, Token] = {}
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
+        self._allowed = {name.lower() for name in settings.allow_hosts}
 
     async def refresh(self) -> None:
         """Read the table of tokens."""
@@ -101,7 +102,7 @@ class Guard:
 
     def _trusted(self, host: str) -> bool:
         name = _host_name(host)
-        if is_loopback(name) or name in self._settings.allow_hosts:
+        if is_loopback(name) or name in self._allowed:
             return True
         return not self._settings.local and is_address(name)
 

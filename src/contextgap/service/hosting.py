@@ -42,12 +42,9 @@ class Hosting:
 
     async def run(self, name: str, call: Callable[[Campaign], R], *, brief: bool = False) -> R:
         """Make a call on a campaign's thread; ``brief`` ones that wait are committed together."""
-        worker = self._workers.get(name)
-        if worker is None:
-            if name not in await self.names():  # before a thread is made for it
-                raise NotFoundError(f"there is no campaign {name!r}")
-            worker = self._worker(name)
-        found: R = await asyncio.wrap_future(worker.submit(call, brief=brief))
+        if name not in self._workers and name not in await self.names():
+            raise NotFoundError(f"there is no campaign {name!r}")  # before a thread is made for it
+        found: R = await asyncio.wrap_future(self._worker(name).submit(call, brief=brief))
         return found
 
     async def create(self, name: str, arms: Any, **settings: Any) -> None:

@@ -25,7 +25,8 @@ class Service:
     """
 
     def __init__(self, database: str | os.PathLike[str], settings: Settings) -> None:
-        opened = Database(database)
+        # One for each campaign's thread, and some for those who read policies, names and tokens.
+        opened = Database(database, connections=settings.campaigns + 16)
         self.settings = settings
         self.hosting = Hosting(opened, settings)
         self.guard = Guard(opened, settings)

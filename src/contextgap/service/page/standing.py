@@ -10,12 +10,10 @@ from sqlalchemy import Connection
 
 from contextgap.campaign import NotFoundError
 from contextgap.campaign.database import Database
-from contextgap.campaign.events import Event
-from contextgap.campaign.goal import asks_left
+from contextgap.campaign.goal import asks_left, decode_goal, wanted_share
 from contextgap.campaign.store import Store, campaign_names, find_store
-from contextgap.learner import StoppingRule
 from contextgap.service.page import aggregates
-from contextgap.service.page.tally import Counted, Tally, last_event
+from contextgap.service.page.tally import Counted, Tally, last_event, last_events
 
 _STEPS = 240  # records of progress in one answer
 
@@ -58,7 +56,7 @@ class Standing:
         """Return picks, rewards and progress over time."""
 
         def make(connection: Connection, trials: Counted) -> dict[str, Any]:
-            return {**aggregates.over_time(trials), "progress": self._progress(connection)}
+            return {**aggregates.over_time(trials), "progress": self._recorded(connection)}
 
         return self._once("series", make)
 
@@ -73,17 +71,36 @@ class Standing:
                 self._kept[what] = trials.event, found
             return dict(found)
 
+    def briefly(self, event: int) -> dict[str, Any]:
+        """Return a few words of the status after the last event, without looking at all trials."""
+        known, found = self._kept.get("brief", (0, {}))
+        if known != event:
+            with self._store.reading() as connection:
+                counts = self._store.counts(connection)
+                whole = self._progress(connection, event)
+            wanted = ("event", "at", "settled", "wanted", "asks_left")
+            found = {name: whole[name] for name in wanted}
+            found |= {"trials": sum(counts.values()), "open": counts.get("open", 0)}
+            self._kept["brief"] = event, found
+        return dict(found)
+
     def _status(self, connection: Connection, trials: Counted) -> dict[str, Any]:
-        steps = self._steps(connection)
-        latest = steps[-1] if steps else {"rewards": 0, "settled": None}
-        goal = self._read_goal(connection)
-        (last,) = self._store.events(connection, trials.event - 1, trials.event)
         return {
-            "event": trials.event,
-            "at": last.at,
-            "log": last.hash,
+            **self._progress(connection, trials.event),
             "trials": aggregates.by_state(trials),
             "arms": aggregates.by_arm(trials),
+        }
+
+    def _progress(self, connection: Connection, event: int) -> dict[str, Any]:
+        """Return the last event, and how far the exploration was when that was last recorded."""
+        steps = [each.came_of_it for each in self._store.events_of(connection, "progress")]
+        latest = steps[-1] if steps else {"rewards": 0, "settled": None}
+        goal = self._read_goal(connection)
+        (last,) = self._store.events(connection, event - 1, event)
+        return {
+            "event": event,
+            "at": last.at,
+            "log": last.hash,
             "settled": latest["settled"],
             "settled_at": latest["rewards"],
             "bounds": latest.get("bounds"),
@@ -92,23 +109,21 @@ class Standing:
             "asks_left": asks_left(latest, steps, goal["share"]),
         }
 
-    def _steps(self, connection: Connection) -> list[dict[str, Any]]:
-        return [event.came_of_it for event in self._progress_events(connection)]
-
-    def _progress_events(self, connection: Connection) -> list[Event]:
-        return self._store.events_of(connection, "progress")
-
-    def _progress(self, connection: Connection) -> list[dict[str, Any]]:
-        found = [{**e.came_of_it, "at": e.at} for e in self._progress_events(connection)]
-        stride = -(-len(found) // _STEPS) or 1
-        return found[::-1][::stride][::-1]  # with the last one
+    def _recorded(self, connection: Connection) -> list[dict[str, Any]]:
+        events = self._store.events_of(connection, "progress")
+        stride = -(-len(events) // _STEPS) or 1
+        some = events[::-1][::stride][::-1]  # with the last one
+        return [{**event.came_of_it, "at": event.at} for event in some]
 
     def _read_goal(self, connection: Connection) -> Mapping[str, Any]:
         """Return the goal; the default one if there is none. It never changes."""
         if self._goal is None:
             (first,) = self._store.events(connection, 0, 1)
-            goal = first.requested["goal"] or {"share": StoppingRule.share, "tolerance": None}
-            self._goal = {name: goal[name] for name in ("share", "tolerance")}
+            goal = decode_goal(first.requested["goal"])
+            self._goal = {
+                "share": wanted_share(goal),
+                "tolerance": None if goal is None else goal.tolerance,
+            }
         return self._goal
 
 
@@ -137,17 +152,10 @@ class Standings:
 
     def all(self, visible: Callable[[str], bool]) -> list[dict[str, Any]]:
         """Return in a few words how every campaign stands that may be seen, the last used first."""
-        found = [self._briefly(name) for name in campaign_names(self._database) if visible(name)]
+        names = [name for name in campaign_names(self._database) if visible(name)]
+        if not names:
+            return []
+        with self._database.reading() as connection:
+            last = last_events(connection)
+        found = [{"name": name, **self.of(name).briefly(last[name])} for name in names]
         return sorted(found, key=lambda each: str(each["at"]), reverse=True)
-
-    def _briefly(self, name: str) -> dict[str, Any]:
-        status = self.of(name).status()
-        trials = status["trials"]
-        wanted = ("event", "at", "settled", "wanted", "asks_left")
-        return {
-            "name": name,
-            "trials": sum(trials.values()),
-            "open": trials["open"],
-            "told": trials["told"],
-            **{each: status[each] for each in wanted},
-        }

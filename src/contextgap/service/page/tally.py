@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.campaign.store import Store
-from contextgap.campaign.tables import EVENTS, TRIALS
+from contextgap.campaign.tables import CAMPAIGNS, EVENTS, TRIALS
 from contextgap.campaign.trial import STATES
 
 _COLUMNS = (TRIALS.c.id, TRIALS.c.state, TRIALS.c.arm, TRIALS.c.reward, TRIALS.c.told_by)
@@ -114,6 +114,16 @@ def last_event(connection: Connection, campaign: int) -> int:
         .limit(1)
     )
     return connection.execute(statement).scalar() or 0
+
+
+def last_events(connection: Connection) -> dict[str, int]:
+    """Return the number of every campaign's last event, by the campaign's name."""
+    last = (
+        select(func.max(EVENTS.c.number))
+        .where(EVENTS.c.campaign == CAMPAIGNS.c.id)
+        .scalar_subquery()
+    )
+    return {row[0]: row[1] for row in connection.execute(select(CAMPAIGNS.c.name, last))}
 
 
 def _nothing() -> Counted:
