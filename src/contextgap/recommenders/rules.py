@@ -167,10 +167,14 @@ class HighestMean(BoundedRule):
     def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
         """Return the highest mean, which does not depend on widths."""
         del most
-        arm, rows = least.mean.argmax(axis=-1), np.arange(len(least.mean))
-        others = least.mean.copy()
+        return self.decided_by_means(least.mean, slack)
+
+    def decided_by_means(self, mean: FloatArray, slack: FloatArray) -> ClearChoice:
+        """Return the highest mean."""
+        arm, rows = mean.argmax(axis=-1), np.arange(len(mean))
+        others = mean.copy()
         others[rows, arm] = -np.inf
-        return ClearChoice(arm, least.mean[rows, arm] > others.max(axis=-1) + 4 * slack)
+        return ClearChoice(arm, mean[rows, arm] > others.max(axis=-1) + 4 * slack)
 
 
 @dataclass(frozen=True)

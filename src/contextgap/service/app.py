@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator
+from typing import TextIO
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -22,7 +23,12 @@ from contextgap.service.settings import Settings
 from contextgap.service.state import Service
 
 
-def create_app(database: str | os.PathLike[str], settings: Settings | None = None) -> Around:
+def create_app(
+    database: str | os.PathLike[str],
+    settings: Settings | None = None,
+    *,
+    log: TextIO | None = None,
+) -> Around:
     """Return the service of a database as an ASGI application.
 
     Parameters
@@ -31,8 +37,10 @@ def create_app(database: str | os.PathLike[str], settings: Settings | None = Non
         As for ``Campaign.create``.
     settings
         How it listens, whom it trusts, how much it takes.
+    log
+        Where a line for every request goes; nowhere by default.
     """
-    service = Service(database, settings or Settings())
+    service = Service(database, settings or Settings(), log)
     app = FastAPI(
         title="contextgap",
         version=contextgap.__version__,

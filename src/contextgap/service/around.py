@@ -15,7 +15,7 @@ from contextgap.service import problems
 from contextgap.service.caller import Caller
 from contextgap.service.guard import SLASH, DirectRoute
 from contextgap.service.limits import limited
-from contextgap.service.logs import log_request, logger
+from contextgap.service.logs import logger
 from contextgap.service.state import Service
 
 _HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
@@ -83,7 +83,7 @@ class Around:
     def _note(self, scope: Scope, caller: Caller, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
         self.service.metrics.note(caller.method, route, status, seconds)
-        log_request(
+        self.service.requests.note(
             method=caller.method,
             path=scope["path"].replace(SLASH, "%2F"),
             status=status,

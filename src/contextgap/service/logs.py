@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
+import time
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -26,20 +26,47 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         fields: dict[str, Any] = getattr(record, "fields", {})
-        said = {"at": at, "level": record.levelname.lower(), "message": record.getMessage()}
+        level, message = record.levelname.lower(), record.getMessage()
         if record.exc_info:
-            said["traceback"] = self.formatException(record.exc_info)
+            fields = {**fields, "traceback": self.formatException(record.exc_info)}
+        return self.line(record.created, level, message, fields)
+
+    def line(self, at: float, level: str, message: str, fields: dict[str, Any]) -> str:
+        """Return the line of something that happened at some time."""
+        said = {
+            "at": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"),
+            "level": level,
+            "message": message,
+        }
         if self._json:
-            return json.dumps({**said, **fields}, default=str)
+            return json.dumps(said | fields, default=str)
         words = [f"{name}={value}" for name, value in fields.items() if value is not None]
-        lines = [" ".join([at, said["level"], said["message"], *words])]
-        return "\n".join([*lines, *([said["traceback"]] if "traceback" in said else [])])
+        return " ".join([*said.values(), *words])
 
 
-def start_logs(kind: str, stream: TextIO | None = None) -> None:
-    """Write what this library and its server log to a stream, by default that of errors.
+class RequestLog:
+    """Writes a line for every request; not by a logger, which takes as long as a decision.
+
+    Parameters
+    ----------
+    kind
+        "json" or "text".
+    stream
+        Where to; None for nowhere.
+    """
+
+    def __init__(self, kind: str, stream: TextIO | None) -> None:
+        self._lines, self._stream = Lines(kind), stream
+
+    def note(self, **fields: Any) -> None:
+        """Write the line of a request."""
+        if self._stream is not None:
+            self._stream.write(self._lines.line(time.time(), "info", "request", fields) + "\n")
+
+
+def start_logs(kind: str, stream: TextIO) -> None:
+    """Write what this library and its server log to a stream.
 
     Parameters
     ----------
@@ -48,7 +75,7 @@ def start_logs(kind: str, stream: TextIO | None = None) -> None:
     stream
         Where to.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(Lines(kind))
     logging.captureWarnings(True)
     for name, level in (
@@ -59,12 +86,3 @@ def start_logs(kind: str, stream: TextIO | None = None) -> None:
         found = logging.getLogger(name)
         found.handlers, found.propagate = [handler], False
         found.setLevel(level)
-
-
-def log_request(**fields: Any) -> None:
-    """Write the line of a request."""
-    if logger.isEnabledFor(logging.INFO):
-        # By hand, because a logger would look up who calls it.
-        record = logging.LogRecord(logger.name, logging.INFO, "", 0, "request", None, None)
-        record.fields = fields
-        logger.handle(record)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -50,8 +51,8 @@ def serve(
     announce
         Called with the address once it listens; the port is any free one if 0 was asked for.
     """
-    start_logs(settings.log)
-    app = create_app(database, settings)
+    start_logs(settings.log, sys.stderr)
+    app = create_app(database, settings, log=sys.stderr)
     config = uvicorn.Config(
         app,
         host=settings.host,

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
 from contextgap.service.problems import RefusedError
 
@@ -21,8 +22,19 @@ class StrictRequest(Request):
         """Return the body; raise if it is not JSON, or says that it is something else."""
         if self._content is _NOT_READ:
             self._check_kind()
-            self._content = strict_json(await self.body())
+            self._body = await self._received()  # where the framework looks for it, too
+            self._content = strict_json(self._body)
         return self._content
+
+    async def _received(self) -> bytes:
+        """Return the body; a request's own way takes longer than all that is done with it."""
+        body, more = b"", True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        return body
 
     def _check_kind(self) -> None:
         """Raise unless the body is said to be JSON, which no form of a foreign page can say."""

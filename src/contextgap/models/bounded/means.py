@@ -49,6 +49,6 @@ class Means:
         return Bounds(
             self.prior + values @ self.weights,
             np.zeros(shape),
-            np.broadcast_to(most[:, None], shape) * (1 + 1e-9),
+            (most * (1 + 1e-9))[:, None] * np.ones(shape[1]),
             _MEAN_ROUNDING * (abs(self.prior) + self.largest * most),
         )
