@@ -66,6 +66,7 @@ _LAZY = (
     "compression",
     "experiments",
     "export",
+    "insight",
     "partitions",
     "plot",
     "problems",

@@ -64,14 +64,20 @@ def test_studies_are_told_what_columns_hold(tmp_path):
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False, sep="|")
     how = ["--rewards", "a,b", "--category", "shop", "--cyclic", "hour=24", "--exclude", "id"]
+    gaps = ["--gaps", "hour"]
     more = ["--methods", "uniform", "--repetitions", "1", "--out", tmp_path / "out", "--jobs", "1"]
-    call("run", path, *how, *more)
-    kinds = cg.Policy.load(tmp_path / "out" / "policy.cgap").kinds
-    assert dict(kinds) == {"shop": cg.Category(), "hour": cg.Cyclic(24)}
+    call("run", path, *how, *gaps, *more)
+    policy = cg.Policy.load(tmp_path / "out" / "policy.cgap")
+    assert dict(policy.kinds) == {"shop": cg.Category(), "hour": cg.Cyclic(24, gaps=True)}
+    assert policy.recommend({"shop": 100, "hour": None}) in ("a", "b")
+    with pytest.raises(ValueError, match="no gap in column 'shop'"):
+        policy.recommend({"shop": None, "hour": 12})
     call("compare", path, *how, *more, "--grid", "1", "--separator", "|")
     for wrong, text in (
         (["--category", "shops"], "there is no column 'shops'"),
         (["--exclude", "ids"], "there is no column 'ids'"),
+        (["--gaps", "hours"], "there is no column 'hours'"),
+        (["--gaps", "id", "--exclude", "id"], "there is no context column 'id'"),
         (["--separator", ","], "there is no column 'a'"),
     ):
         said = call("run", path, "--rewards", "a,b", *wrong, *more, code=2).output

@@ -76,6 +76,25 @@ class ContextSchema:
         """How the numbers of a context belong together; None if each stands for itself."""
         return None if self.table is None else self.table.layout
 
+    def parts(self) -> dict[str, list[int]]:
+        """Return which numbers of a context make up each column; columns without names have some.
+
+        The contexts must have been seen.
+        """
+        if self.table is not None:
+            return {name: self.table.numbers_of(name) for name in self.table.columns}
+        names = self.columns or [f"column {place}" for place in range(self.dimension or 0)]
+        return {name: [place] for place, name in enumerate(names)}
+
+    def decode(self, rows: FloatArray) -> list[Any]:
+        """Return contexts as users write them: mappings if columns have names, and else lists."""
+        if self.table is not None:
+            return self.table.decode(rows)
+        if self.columns is not None:
+            return [dict(zip(self.columns, row, strict=True)) for row in rows.tolist()]
+        listed: list[Any] = rows.tolist()
+        return listed
+
     def telling(self, rows: FloatArray) -> tuple[ContextSchema, Renaming | None]:
         """Return the schema after rewards were told at rows, and new codes of levels, if any."""
         if self.table is None:

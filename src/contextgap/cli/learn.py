@@ -10,7 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.cli.duration import say_duration
-from contextgap.cli.options import CategoryColumns, CyclicColumns, Dask, Exclude, Json, Separator
+from contextgap.cli.options import (
+    CategoryColumns,
+    CyclicColumns,
+    Dask,
+    Exclude,
+    Gaps,
+    Json,
+    Separator,
+)
 from contextgap.cli.policies import EligibleColumn, described, print_policy
 from contextgap.cli.problems import given_kinds, split
 from contextgap.cli.terminal import (
@@ -46,9 +54,7 @@ def learn_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
-    gaps: Annotated[
-        str | None, typer.Option(help="Columns that may have gaps later, though the log has none.")
-    ] = None,
+    gaps: Gaps = None,
     separator: Separator = None,
     minimize: Annotated[
         bool, typer.Option("--minimize", help="The reward is a cost, to be kept low.")

@@ -52,6 +52,9 @@ CyclicColumns = Annotated[
         help="Columns that come back to where they began: hour=24; dates: when=day+week.",
     ),
 ]
+Gaps = Annotated[
+    str | None, typer.Option(help="Columns that may have gaps later, though the file has none.")
+]
 Separator = Annotated[
     str | None,
     typer.Option(help="Between the cells of a text file; told from its header if left out."),

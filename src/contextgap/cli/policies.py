@@ -18,6 +18,7 @@ from contextgap.cli.terminal import (
     print_table,
     say_warning,
 )
+from contextgap.insight.bandwidths import bandwidths_by_column
 from contextgap.policy import Card, Policy
 from contextgap.policy.fallback import Fallback
 
@@ -60,25 +61,11 @@ def described(policy: Policy) -> dict[str, Any]:
         "dimension": policy.dimension,
         "columns": policy.columns,
         "kinds": policy.kinds and {name: each.describe() for name, each in policy.kinds.items()},
-        "bandwidths": _bandwidths(policy),
+        "bandwidths": bandwidths_by_column(policy),
         "bounds": kind_of_bounds(policy.probability),
         "card": policy.card.describe() if has_card(policy) else None,
         "fallback": None if policy.fallback is None else _described_fallback(policy),
     }
-
-
-def _bandwidths(policy: Policy) -> dict[str, list[float]] | None:
-    """Return the bandwidths of a kernel by column; None if columns are numbers, or it has none."""
-    table, parts = policy._schema.table, [policy.kernel]
-    while table is not None and parts:
-        part = parts.pop(0)
-        bandwidth = getattr(part, "bandwidth", None)
-        if isinstance(bandwidth, tuple):
-            return table.by_column(bandwidth)
-        parts += [
-            getattr(part, name) for name in ("left", "right", "kernel") if hasattr(part, name)
-        ]
-    return None
 
 
 def _described_fallback(policy: Policy) -> dict[str, Any]:
@@ -98,11 +85,12 @@ def _short(part: Component) -> str:
 
 def print_policy(title: str, policy: Policy) -> None:
     """Print what a policy holds."""
+    scales = bandwidths_by_column(policy)
     rows: list[list[Any]] = [
         ["deploys by", type(policy.method.recommender).__name__],
         ["method", policy.method.name],
         ["kernel", _short(policy.kernel)],
-        *([] if (found := _bandwidths(policy)) is None else [["bandwidths", _in_words(found)]]),
+        *([] if scales is None else [["bandwidths", _in_words(scales)]]),
         ["ridge", policy.ridge],
         ["width", _short(policy.width)],
         ["prior mean", policy.prior_mean],

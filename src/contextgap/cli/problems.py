@@ -37,6 +37,7 @@ def read_problem(
     exclude: str | None = None,
     category: str | None = None,
     cyclic: str | None = None,
+    gaps: str | None = None,
     separator: str | None = None,
 ) -> Problem:
     """Return a bundled problem, ``openml:NAME``, a problem of the user's own, or the one in a file.
@@ -71,12 +72,14 @@ def read_problem(
             rewards=split(rewards) or [],
             exclude=split(exclude) or (),
             kinds=given_kinds(category, cyclic),
+            gaps=split(gaps) or (),
             separator=separator,
             ordered=ordered,
         )
         with noting_warnings():
             return table.sample(rows, seed=seed)
-    given = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+    given = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
+    given |= {"separator": separator}
     for option, value in given.items():
         if value is not None:
             raise ValueError(f"--{option} is for tables; name every arm's reward by --rewards")

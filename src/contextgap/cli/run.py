@@ -17,6 +17,7 @@ from contextgap.cli.options import (
     Evaluate,
     Exclude,
     Explore,
+    Gaps,
     Jobs,
     Json,
     KernelName,
@@ -76,6 +77,7 @@ def run_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
+    gaps: Gaps = None,
     separator: Separator = None,
     ordered: Ordered = False,
     rows: Rows = None,
@@ -123,7 +125,8 @@ def run_command(
         )
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         seeds = list(range(seed, seed + repetitions))
-        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
+        table |= {"separator": separator}
         samples = [
             read_problem(problem, context, rewards, noise, ordered, rows, number, **table)
             for number in seeds

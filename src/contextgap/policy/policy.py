@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contextgap.base import files
+from contextgap.base import checks, files, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.columns import Columns
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, label_array
 from contextgap.belief import Decision
-from contextgap.kernels import Kernel
-from contextgap.methods import Method
 from contextgap.models import Model
 from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.expected import expected_regret, own_std
+from contextgap.policy.explaining import explain
+from contextgap.policy.explanation import Explanation
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
+from contextgap.policy.known import Known
 from contextgap.policy.ranking import Ranked, ranked
 from contextgap.policy.scoring import score
 from contextgap.policy.state import (
@@ -37,7 +38,6 @@ from contextgap.policy.state import (
 )
 from contextgap.recommenders.history import Choice
 from contextgap.recommenders.rules import ModelEvidence
-from contextgap.widths import Width
 
 if TYPE_CHECKING:
     from contextgap.compression import CompressionReport
@@ -61,6 +61,15 @@ class Certificate:
     bound: FloatArray
     probability: float | None
 
+    def _repr_html_(self) -> str:
+        kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
+        shares = (0.1, 0.5, 0.9, 1.0) if len(self.bound) else ()
+        # Bounds may be infinite, between which there is nothing to interpolate.
+        bounds = np.quantile(self.bound, shares, method="higher") if shares else ()
+        rows = [[f"{100 * p:g} %", float(x)] for p, x in zip(shares, bounds, strict=True)]
+        title = f"bounds on regret at {len(self.bound)} contexts ({kind})"
+        return html.table(title, ["of contexts", "at most"], rows)
+
 
 class Answered(NamedTuple):
     """All that is answered at some contexts: labels, statuses and, if asked for, certificates."""
@@ -70,7 +79,7 @@ class Answered(NamedTuple):
     certificate: Certificate | None
 
 
-class Policy:
+class Policy(Known):
     """A decision rule that never changes; made by ``Learner.freeze`` or ``Policy.load``.
 
     All methods may be called from several threads at once.
@@ -109,41 +118,11 @@ class Policy:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a policy is immutable; cannot delete {name!r}")
 
-    def __repr__(self) -> str:
-        return (
-            f"Policy({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
-            f"{len(self._model)} observations)"
-        )
-
-    @property
-    def arms(self) -> tuple[Label, ...]:
-        """The arms to choose from."""
-        return tuple(self._labels[i] for i in self._active)
-
-    @property
-    def method(self) -> Method:
-        """The exploration and deployment rules."""
-        return self._rules.method
-
-    @property
-    def kernel(self) -> Kernel:
-        """The similarity of contexts."""
-        return self._model.kernel
-
-    @property
-    def width(self) -> Width:
-        """How standard deviations become intervals."""
-        return self._rules.width
-
-    @property
-    def ridge(self) -> float:
-        """The regularisation."""
-        return self._model.ridge
-
-    @property
-    def prior_mean(self) -> float:
-        """The mean reward believed where nothing was observed."""
-        return self._rules.sign * self._model.prior()
+    def _repr_html_(self) -> str:
+        about = f"Policy by {self.method.name}, bounds "
+        about += "heuristic" if self.probability is None else f"with p = {self.probability:g}"
+        found = html.table(about, ["arm", "rewards"], list(self.counts.items()))
+        return found + (self.card._repr_html_() if "card" in vars(self) else "")
 
     @property
     def probability(self) -> float | None:
@@ -157,11 +136,6 @@ class Policy:
         if after_the_fact or self._model.approximate:
             return None
         return self._rules.width.probability
-
-    @property
-    def counts(self) -> dict[Label, int]:
-        """The number of rewards of each arm that the policy was learnt from."""
-        return {self._labels[i]: self._model.observed.count(i) for i in self._active}
 
     @cached_property
     def card(self) -> Card:
@@ -278,6 +252,39 @@ class Policy:
         places = [columns.index(column) for column in order]
         labels = [self.arms[column] for column in order]
         return ranked(labels, belief, bounds, places, self._rules.sign)
+
+    def explain(
+        self, context: Any, against: Label | None = None, *, arm: Label | None = None, most: int = 5
+    ) -> Explanation:
+        """Return why an arm is believed to be better than another, by trials and by columns.
+
+        Parameters
+        ----------
+        context
+            One context.
+        against
+            The other arm; by default the best of those that are left.
+        arm
+            The arm in question; by default the one answered.
+        most
+            How many trials to name.
+        """
+        rows, _ = self._read_one("explain compares two arms at", context, None)
+        if len(self.arms) < 2:
+            raise ValueError(f"explain compares two arms, and there is only {self.arms[0]!r}")
+        order = [each.arm for each in self.rank(context)]
+        first = order[0] if arm is None else arm
+        others = [each for each in order if each != first]
+        second = others[0] if against is None else against
+        for label in (first, second):
+            if label not in order:
+                raise ValueError(f"there is no arm {label!r}; there are {list(self.arms)}")
+        if first == second:
+            raise ValueError(f"explain compares two arms, got {first!r} twice")
+        pair = self._labels.index(first), self._labels.index(second)
+        count = checks.whole("most", most, least=0)
+        sign = self._rules.sign
+        return explain(self._model, self._schema, self._labels, rows, pair, count, sign)
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.

@@ -33,6 +33,8 @@ class Table(FixedData):
         Columns that are not context, such as ids.
     kinds
         What columns hold that are not what they seem: ``{"hour": Cyclic(24), "shop": "category"}``.
+    gaps
+        Columns of which later tables may lack cells, though this one lacks none.
     separator
         What separates the cells of a text file; by default told from its header.
     rewards
@@ -52,6 +54,7 @@ class Table(FixedData):
     context: Sequence[str] | None = None
     exclude: Sequence[str] = ()
     kinds: Mapping[str, Any] | None = None
+    gaps: Sequence[str] = ()
     separator: str | None = None
     rewards: Sequence[str]
     arms: Sequence[Label] | None = None
@@ -67,6 +70,8 @@ class Table(FixedData):
             object.__setattr__(self, "exclude", read_names("exclude", self.exclude))
         if self.kinds:
             object.__setattr__(self, "kinds", Columns(self.kinds))
+        if self.gaps:
+            object.__setattr__(self, "gaps", read_names("gaps", self.gaps))
         if self.context is None:
             return
         object.__setattr__(self, "context", read_names("context", self.context))
@@ -79,15 +84,15 @@ class Table(FixedData):
         path = Path(self.path)
         sheet = read_sheet(path, self.separator)
         rewards = np.column_stack([sheet.rewards(name) for name in self.rewards])
-        for name in (*self.exclude, *(self.kinds or {})):
+        for name in (*self.exclude, *(self.kinds or {}), *self.gaps):
             sheet.cells_of(name)  # a name that is mistyped would do nothing
         wanted = self.context or sheet.others((*self.rewards, *self.exclude))
         columns = tuple(name for name in wanted if name not in self.exclude)
         if not columns:
             raise ValueError(f"{path}: every column is in rewards, which leaves none as context")
         table = sheet.table(columns, self.kinds)
-        if self.kinds:
-            return self._problem(_encoded(table, self.kinds), rewards)
+        if self.kinds or self.gaps:
+            return self._problem(_encoded(table, self.kinds or {}, self.gaps), rewards)
         plain = all(kind == "f" for kind in (table[name].dtype.kind for name in columns))
         if plain and not table.isna().any(axis=None):
             table = sheet.numbers(columns)
@@ -104,8 +109,9 @@ class Table(FixedData):
         )
 
 
-def _encoded(table: Any, kinds: Mapping[str, Any]) -> dict[str, Any]:
+def _encoded(table: Any, kinds: Mapping[str, Any], gaps: Sequence[str]) -> dict[str, Any]:
     """Return contexts of columns that are not all what they seem, and how they were read."""
     given = {name: kind for name, kind in kinds.items() if name in table.columns}
-    intake = read_columns(Columns.from_table(table, **given)).read(table, learning=True)
+    columns = Columns.from_table(table, **given).with_gaps(gaps)
+    intake = read_columns(columns).read(table, learning=True)
     return {"contexts": intake.rows, "schema": intake.schema}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,6 +66,19 @@ class Columns(Mapping[str, Kind]):
             }
         )
 
+    def with_gaps(self, names: Iterable[str]) -> Columns:
+        """Return the same columns, some of which may have gaps from now on.
+
+        Parameters
+        ----------
+        names
+            Which of them.
+        """
+        unknown = [name for name in names if name not in self._kinds]
+        if unknown:
+            raise ValueError(f"there is no context column {unknown[0]!r}; there are {list(self)}")
+        return Columns({**self, **{name: replace(self[name], gaps=True) for name in names}})
+
     def __getitem__(self, name: str) -> Kind:
         return self._kinds[name]
 
@@ -74,6 +87,9 @@ class Columns(Mapping[str, Kind]):
 
     def __len__(self) -> int:
         return len(self._kinds)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name!r}: {kind}" for name, kind in self._kinds.items())

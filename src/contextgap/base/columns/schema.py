@@ -18,6 +18,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns.cells import date_of
 from contextgap.base.columns.coding import MOST_LEVELS, Coding
 from contextgap.base.columns.columns import Columns
+from contextgap.base.columns.decoding import decode
 from contextgap.base.columns.inference import all_numbers, guess_kind
 from contextgap.base.columns.kinds import Category, Cyclic, Date, Kind
 
@@ -130,12 +131,20 @@ class TableSchema:
 
     def column_of(self, number: int) -> str:
         """Return the name of the column that a number of a context comes from."""
-        names = [
+        return self._names[number]
+
+    def numbers_of(self, column: str) -> list[int]:
+        """Return which numbers of a context come from a column."""
+        return [place for place, name in enumerate(self._names) if name == column]
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The name of the column that each number of a context comes from."""
+        return tuple(
             self.columns[place]
             for place in self._in_order
             for _ in range(self.codings[place].width)
-        ]
-        return names[number]
+        )
 
     def encode_row(self, row: Sequence[Any], learning: bool) -> tuple[FloatArray, TableSchema]:
         """Return one context as numbers, shape (1, dimension), and the schema after it."""
@@ -171,6 +180,13 @@ class TableSchema:
         """Return what ``read`` returned as kernels see it."""
         parts = [self.codings[place].spread(values[:, place]) for place in self._in_order]
         return np.hstack(parts)
+
+    def decode(self, rows: FloatArray) -> list[dict[str, Any]]:
+        """Return contexts, as ``encode`` returned them, as users write them, by column."""
+        cells = {}
+        for name, coding in zip(self.columns, self.codings, strict=True):
+            cells[name] = decode(coding, rows[:, self.numbers_of(name)])
+        return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
 
     def telling(self, rows: FloatArray) -> tuple[TableSchema, Renaming | None]:
         """Return the schema after rewards were told at rows, as ``encode`` returned them.

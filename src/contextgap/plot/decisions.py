@@ -1,16 +1,14 @@
-"""Pictures of single decisions; needs the extra ``plot``."""
+"""The picture of a decision."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from contextgap.belief import Decision
+from contextgap.plot.style import BLUE, GREY, ORANGE, YELLOW, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# Okabe and Ito's palette, which colour-blind readers can tell apart too.
-_PLAIN, _LEADER, _CHALLENGER = "#7f7f7f", "#0072B2", "#D55E00"
 
 
 def decision(decision: Decision, ax: Axes | None = None) -> Axes:
@@ -29,10 +27,7 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
         The axes drawn on.
     """
     if ax is None:
-        from matplotlib import pyplot  # figures that pyplot knows are shown in notebooks
-
-        width = max(4.5, 1.5 + 0.45 * len(decision.arms))
-        ax = pyplot.figure(figsize=(width, 3.6), layout="constrained").add_subplot()
+        ax = new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
     for place, arm in enumerate(decision.arms):
         role, colour = _role(decision, place)
         half = (decision.upper[place] - decision.lower[place]) / 2
@@ -48,7 +43,7 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
             label=role,
         )
         if arm == decision.arm:
-            ax.axvspan(place - 0.4, place + 0.4, color="#F0E442", alpha=0.45, lw=0, label="pick")
+            ax.axvspan(place - 0.4, place + 0.4, color=YELLOW, alpha=0.45, lw=0, label="pick")
     names = [str(arm) for arm in decision.arms]
     tilted = max(map(len, names)) * len(names) > 50
     ax.set_xticks(range(len(names)), names, rotation=45 if tilted else 0)
@@ -63,10 +58,10 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
 
 def _role(decision: Decision, place: int) -> tuple[str, str]:
     if decision.arms[place] == decision.leader:
-        return "leader (smallest gap)", _LEADER
+        return "leader (smallest gap)", BLUE
     if decision.arms[place] == decision.challenger:
-        return "challenger", _CHALLENGER
-    return "other arms", _PLAIN
+        return "challenger", ORANGE
+    return "other arms", GREY
 
 
 def _legend(ax: Axes) -> None:

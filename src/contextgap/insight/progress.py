@@ -1,0 +1,92 @@
+"""How an exploration went, seen with what is known now about the scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.contexts import Encoded
+from contextgap.base.labels import Label
+from contextgap.insight.contexts import read_policy, seen
+from contextgap.policy import Policy
+
+_CONTEXTS = 200  # at which certificates are looked at
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How an exploration went.
+
+    Parameters
+    ----------
+    arms
+        The arms.
+    rewards
+        How many rewards were told at each point in time.
+    picks
+        Shape (times, arms): how many of them were of each arm.
+    settled
+        The share of contexts at which regret bounds were within the tolerance. The contexts are
+        those seen until now.
+    value
+        What deploying would have earned, as a score card estimates it; NaN where it cannot tell.
+    error
+        The standard error of that.
+    """
+
+    arms: tuple[Label, ...]
+    rewards: IntArray
+    picks: IntArray = field(repr=False)
+    settled: FloatArray = field(repr=False)
+    value: FloatArray = field(repr=False)
+    error: FloatArray = field(repr=False)
+
+
+def progress(source: Any, tolerance: float = 0.0, points: int = 16) -> Progress:
+    """Return how an exploration went; kernel, ridge and kind of model are those of now.
+
+    Parameters
+    ----------
+    source
+        A learner or a policy.
+    tolerance
+        The largest regret bound at which a context counts as settled.
+    points
+        At how many times to look.
+    """
+    policy = read_policy(source)
+    tolerance = checks.real("tolerance", tolerance)
+    log = policy._model.observed
+    if log.forgotten:
+        raise ValueError(
+            "progress needs all trials, and this policy was saved with a sample of them; ask its "
+            "learner"
+        )
+    count = checks.whole("points", points, least=1)
+    times = np.unique(np.linspace(1, len(log), count + 1).round().astype(np.intp)[1:])
+    contexts = Encoded(seen(policy, _CONTEXTS), policy._schema)
+    settled, value, error = np.empty((3, len(times)))
+    for place, earlier in enumerate(_earlier(policy, times)):
+        settled[place] = (earlier.certificate(contexts).bound <= tolerance).mean()
+        known = len(earlier._model) > 1
+        value[place] = earlier.card.value.value if known else np.nan
+        error[place] = earlier.card.value.error if known else np.nan
+    own = log.arms[:, None] == np.asarray(policy._active)
+    return Progress(policy.arms, times, own.cumsum(axis=0)[times - 1], settled, value, error)
+
+
+def _earlier(policy: Policy, times: IntArray) -> Iterator[Policy]:
+    """Yield the policies after fewer rewards."""
+    now, log = policy._model, policy._model.observed
+    model = type(now)(now.kernel, now.ridge, now.n_arms, now.prior_mean, **now.settings())
+    for first, last in zip([0, *times[:-1]], times, strict=True):
+        model.observe_many(log.contexts[first:last], log.arms[first:last], log.rewards[first:last])
+        known = log.snapshot()
+        known.truncate(int(last))
+        model.observed.take_eligible_from(known)
+        yield policy._replaced(model=model.snapshot(), card=None)

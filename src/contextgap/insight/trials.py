@@ -1,0 +1,24 @@
+"""The trials that a policy rests on, as users know them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from contextgap.base.labels import Label
+from contextgap.insight.contexts import read_policy
+from contextgap.tuning.sample import evenly
+
+
+def trials(source: Any, most: int) -> list[tuple[Mapping[str, Any], Label]]:
+    """Return contexts by column and the arms tried there, at most so many, evenly over time."""
+    policy = read_policy(source)
+    log, schema = policy._model.observed, policy._schema
+    places, names = evenly(np.arange(len(log)), most), list(schema.parts())
+    found = []
+    for cells, arm in zip(schema.decode(log.contexts[places]), log.arms[places], strict=True):
+        context = cells if isinstance(cells, Mapping) else dict(zip(names, cells, strict=True))
+        found.append((context, policy._labels[int(arm)]))
+    return found
