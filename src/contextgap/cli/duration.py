@@ -36,7 +36,7 @@ def say_duration(
     A block is read, and a product of matrices computed, to see how fast that goes here.
     """
     rows = sum(each.size for each in partitions)
-    if rows <= SAMPLE:
+    if rows <= SAMPLE or not points:
         return
     start = time.perf_counter()
     read = Summarise(trials, SAMPLE, 2 * points)(_OneBlock(partitions[0])).rows
