@@ -72,9 +72,9 @@ def learn_from(
     method: str | Method = "auto",
     width: Width | None = None,
     points: int = POINTS,
+    seed: int | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
-    seed: int | None = None,
     executor: Any = None,
     progress: Watch | None = None,
 ) -> Learnt:
