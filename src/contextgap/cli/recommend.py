@@ -22,7 +22,7 @@ from contextgap.cli.tables import encoded_in
 from contextgap.cli.terminal import Forecast, complaints, out, phases, plain, print_table
 from contextgap.experiments.tasks import one_thread
 from contextgap.policy import Policy, Status
-from contextgap.problems.blocks import check_alike, count_rows, files_named, read_blocks
+from contextgap.problems.blocks import BLOCK, check_alike, count_rows, files_named, read_blocks
 from contextgap.problems.sheet import Sheet
 from contextgap.problems.trials import eligible_arms
 
@@ -51,7 +51,8 @@ def recommend_command(
         rule = Policy.load(policy)
         files = files_named(contexts)
         rows = sum(map(count_rows, files))
-        quiet = output is None and sys.stdout.isatty()  # a bar would stand among the answers
+        # A bar would stand among the answers, or be gone at once.
+        quiet = (output is None and sys.stdout.isatty()) or rows <= BLOCK
         with _written(None if json else output, json) as write, phases(quiet) as watch:
             update, forecast = watch("recommending"), Forecast(rows, CORES)
             sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
