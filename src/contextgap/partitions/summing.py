@@ -94,21 +94,23 @@ def _in_order(
 
 
 def _summed(results: Iterable[T | None]) -> T | None:
-    """Return the sum of results, as they come, keeping no more than eight of each level."""
-    levels: list[list[T | None]] = [[]]
-    for result in results:
-        levels[0].append(result)
-        for level, waiting in enumerate(levels):
-            if len(waiting) < _AT_ONCE:
+    """Return the sum of results as they come, of which one for each level of sums is kept."""
+    levels: list[T | None] = []
+    for number, result in enumerate(results, start=1):
+        level, total = 0, result
+        while True:
+            if level == len(levels):
+                levels.append(None)
+            total = _sum([levels[level], total])
+            if number % _AT_ONCE ** (level + 1):
+                levels[level] = total
                 break
-            if level + 1 == len(levels):
-                levels.append([])
-            levels[level + 1].append(_sum(waiting))
-            waiting.clear()
-    left: list[T | None] = []
+            levels[level] = None  # eight are together, and one summand of the next level
+            level += 1
+    left: T | None = None
     for waiting in levels:
-        left = [_sum([*waiting, *left])] if waiting or left else []
-    return left[0]
+        left = _sum([waiting, left])
+    return left
 
 
 def _on_cluster(
