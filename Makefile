@@ -4,7 +4,7 @@ PYTHON := $(VENV)/bin/python
 DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench docs dist clean
 
 demo: $(DEMO)
 	$(VENV)/bin/contextgap run spacecraft --out out/demo
@@ -26,8 +26,12 @@ bench: $(READY)
 docs: $(READY)
 	$(VENV)/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+# sdist and wheel, checked, and the demo run from the wheel in empty environments.
+dist:
+	bash .ci/dist
+
 clean:
-	rm -rf $(VENV) docs/_build out .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # The demo needs little; what everything else needs is added to the same environment.
 $(DEMO): EXTRAS := spacecraft

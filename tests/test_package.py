@@ -83,3 +83,20 @@ def test_the_version_is_said_in_one_place():
     assert ROOT / project["tool"]["hatch"]["version"]["path"] == Path(cg.__file__)
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", cg.__version__)
     assert importlib.metadata.version("contextgap") == cg.__version__
+
+
+def test_the_conda_recipe_needs_what_the_project_needs():
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needs = project["project"]
+    assert recipe["context"]["version"] == cg.__version__
+    assert recipe["about"]["license"] == needs["license"]
+    assert recipe["about"]["summary"] == needs["description"]
+    wanted = [f"python {needs['requires-python']}"]
+    wanted += [each.replace(">=", " >=") for each in needs["dependencies"]]
+    assert recipe["requirements"]["run"] == wanted
+    assert (
+        project["build-system"]["requires"][0].replace(">=", " >=")
+        in (recipe["requirements"]["host"])
+    )

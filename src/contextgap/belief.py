@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from contextgap.base import html
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
 from contextgap.models import Posterior
@@ -213,3 +214,17 @@ class Decision:
             mark = ">" if arm == self.arm else " "
             lines.append(f"{mark} {arm!s:{size}} {row}  {' '.join(roles)}".rstrip())
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        columns = (self.mean, self.std, self.lower, self.upper, self.gap)
+        rows = [
+            [
+                arm,
+                *(float(column[place]) for column in columns),
+                ", ".join(n for n in ("leader", "challenger") if getattr(self, n) == arm),
+            ]
+            for place, arm in enumerate(self.arms)
+        ]
+        header = ["arm", "mean", "std", "lower", "upper", "gap", ""]
+        picked = [self.arms.index(self.arm)]
+        return html.table(f"{self.arm}: {self.reason}", header, rows, picked)

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from contextgap.base.columns import Category
+from contextgap.problems.blocks import read_sheet
 from contextgap.problems.cells import to_number
-from contextgap.problems.sheet import read_names, read_sheet
+from contextgap.problems.sheet import read_names
 
 
 @pytest.fixture

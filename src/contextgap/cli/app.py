@@ -13,6 +13,7 @@ from contextgap.cli import (
     export,
     learn,
     policies,
+    recommend,
     reproduce,
     run,
     selection,
@@ -37,7 +38,7 @@ app.command("reproduce")(reproduce.reproduce_command)
 app.command("select")(selection.select_command)
 app.command("plan")(theory.plan_command)
 app.command("learn")(learn.learn_command)
-app.command("recommend")(policies.recommend_command)
+app.command("recommend")(recommend.recommend_command)
 app.command("show")(policies.show_command)
 app.command("export")(export.export_command)
 app.command("verify")(verify.verify_command)

@@ -15,8 +15,8 @@ from contextgap.cli.problems import split
 from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
 from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
+from contextgap.problems.blocks import read_sheet
 from contextgap.problems.cells import to_number
-from contextgap.problems.sheet import read_sheet
 
 app = typer.Typer(
     help="Explore for days, from several places: campaigns, with their log in a database.",

@@ -12,8 +12,9 @@ import typer
 from contextgap.cli.campaign import FILE, Where, Which, described, opened
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
+from contextgap.problems.blocks import read_sheet
 from contextgap.problems.cells import to_number
-from contextgap.problems.sheet import Sheet, read_sheet
+from contextgap.problems.sheet import Sheet
 
 ContextsFile = Annotated[
     Path | None, typer.Option(help="Try the first rows of this file, a context per row.")

@@ -23,7 +23,7 @@ from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.methods import METHODS
 from contextgap.models import POINTS
-from contextgap.problems.sheet import read_sheet
+from contextgap.problems.blocks import read_sheet
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
 

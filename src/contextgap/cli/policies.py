@@ -1,22 +1,16 @@
-"""Commands that use policies: recommend and show."""
+"""What a policy holds, in words and for machines; the command show."""
 
 from __future__ import annotations
 
-import csv
 import re
-import sys
 from pathlib import Path
-from typing import IO, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
-import numpy as np
 import typer
 
 from contextgap.base.columns import Cyclic, Kind
 from contextgap.base.components import Component
-from contextgap.base.saving import whole_file
-from contextgap.cli.options import Json, Separator
-from contextgap.cli.problems import eligible_arms
-from contextgap.cli.tables import contexts_in
+from contextgap.cli.options import Json
 from contextgap.cli.terminal import (
     complaints,
     out,
@@ -25,9 +19,8 @@ from contextgap.cli.terminal import (
     say_warning,
 )
 from contextgap.insight.bandwidths import bandwidths_by_column
-from contextgap.policy import Card, Policy, Status
+from contextgap.policy import Card, Policy
 from contextgap.policy.fallback import Fallback
-from contextgap.problems.sheet import Sheet, read_sheet
 
 PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run wrote.")]
 ContextFile = Annotated[
@@ -36,66 +29,6 @@ ContextFile = Annotated[
 EligibleColumn = Annotated[
     str | None, typer.Option(help="Column with the arms eligible in each row, such as a|b.")
 ]
-
-
-def recommend_command(
-    policy: PolicyFile,
-    contexts: Annotated[
-        Path, typer.Argument(help="A .csv, .tsv or .parquet file, a context per row.")
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file to write; stdout if left out.")
-    ] = None,
-    bounds: Annotated[
-        bool, typer.Option(help="Whether to bound each arm's regret, which takes longer.")
-    ] = True,
-    eligible: EligibleColumn = None,
-    separator: Separator = None,
-    json: Json = False,
-) -> None:
-    """Recommend an arm for every row; the file's own columns are kept."""
-    with complaints():
-        rule = Policy.load(policy)
-        sheet = read_sheet(contexts, separator)
-        rows = contexts_in(sheet, rule)
-        among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms)
-        arms = rule.recommend(rows, arms=among).tolist()
-        answers = [{"arm": arm if isinstance(arm, int) else str(arm)} for arm in arms]
-        if rule.fallback is not None:
-            for answer, status in zip(answers, rule.status(rows, arms=among), strict=True):
-                answer |= {"status": Status(status).name.lower()}
-        kind = "left out"
-        if bounds:
-            certificate = rule.certificate(rows, arms=among)
-            kind = kind_of_bounds(certificate.probability)
-            for answer, bound in zip(answers, certificate.bound.tolist(), strict=True):
-                answer |= {"regret_bound": bound, "bound": kind}
-        if json:
-            print_json(answers)
-            return
-        if output is None:
-            _write_csv(sys.stdout, sheet, answers)
-            return
-        with whole_file(output, text=True) as file:
-            _write_csv(file, sheet, answers)
-    chosen, counts = np.unique([str(answer["arm"]) for answer in answers], return_counts=True)
-    print_table(
-        f"{len(answers)} recommendations",
-        ["arm", "times"],
-        list(zip(chosen.tolist(), counts.tolist(), strict=True)),
-    )
-    out.print(f"bounds: {kind}\nwritten to {output}", soft_wrap=True)
-
-
-def _write_csv(file: IO[str], sheet: Sheet, answers: list[dict[str, Any]]) -> None:
-    """Write the original table with the answers as further columns."""
-    added = list(answers[0])
-    while set(added) & set(sheet.columns):  # a log has the arm that was tried
-        added = [f"recommended_{name}" for name in added]
-    writer = csv.writer(file)
-    writer.writerow([*sheet.columns, *added])
-    for row, answer in zip(zip(*sheet.cells, strict=True), answers, strict=True):
-        writer.writerow([*row, *answer.values()])
 
 
 def kind_of_bounds(probability: float | None) -> str:

@@ -23,8 +23,9 @@ from contextgap.problems import (
     Spacecraft,
     Table,
 )
+from contextgap.problems.blocks import read_sheet
 from contextgap.problems.cells import to_number
-from contextgap.problems.sheet import Sheet, read_sheet
+from contextgap.problems.sheet import Sheet
 
 BUNDLED = ("sinusoids", "spacecraft", "digits", "wine", "breast_cancer", "iris")
 

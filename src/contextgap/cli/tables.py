@@ -5,23 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from contextgap.base.contexts import Encoded
 from contextgap.policy import Policy
-from contextgap.problems.sheet import Sheet, read_sheet
+from contextgap.problems.blocks import read_sheet
+from contextgap.problems.sheet import Sheet
 
 
 def read_contexts(policy: Policy, path: Path) -> Any:
     """Return the contexts in a file, checked as the policy's own."""
-    return contexts_in(read_sheet(path), policy)
+    sheet = read_sheet(path)
+    encoded_in(sheet, policy)
+    return _table(sheet, policy)
 
 
-def contexts_in(sheet: Sheet, policy: Policy) -> Any:
-    """Return a table's contexts as a policy takes them; errors name the file."""
-    columns, known = list(policy.columns or sheet.columns), policy._schema.table
-    rows = sheet.numbers(columns) if known is None else sheet.table(columns, known.kinds)
-    if not len(rows):
-        raise ValueError(f"{sheet.path} holds no contexts")
+def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
+    """Return a table's contexts as a policy's kernel takes them; errors name the file."""
+    table = _table(sheet, policy)
     try:
-        policy._read(rows)
+        return Encoded(policy._read(table)[0], policy._schema)
     except (TypeError, ValueError) as error:
         raise ValueError(sheet.located(error)) from None
-    return rows
+
+
+def _table(sheet: Sheet, policy: Policy) -> Any:
+    columns, known = list(policy.columns or sheet.columns), policy._schema.table
+    return sheet.numbers(columns) if known is None else sheet.table(columns, known.kinds)

@@ -40,15 +40,15 @@ def command_line() -> str:
 
 def print_json(value: Any) -> None:
     """Print a value for machines."""
-    sys.stdout.write(json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value in JSON's own types; what is not a number there, such as NaN, becomes null."""
     if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float):
@@ -111,8 +111,8 @@ class Phases:
 
 
 @contextmanager
-def phases() -> Iterator[Phases]:
-    """Show progress bars with the time left while the block runs."""
+def phases(quiet: bool = False) -> Iterator[Phases]:
+    """Show progress bars with the time left while the block runs, unless it is to be ``quiet``."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
@@ -120,9 +120,25 @@ def phases() -> Iterator[Phases]:
         TimeElapsedColumn(),
         TimeRemainingColumn(compact=True),
         console=err,
-        disable=not err.is_terminal,
+        disable=quiet or not err.is_terminal,
     ) as display:
         yield Phases(display)
+
+
+class Forecast:
+    """Says once how long work takes that goes on like its first piece, if that is long."""
+
+    _LONG = 10.0  # seconds
+
+    def __init__(self, total: int) -> None:
+        self._total, self._start, self._said = total, time.perf_counter(), False
+
+    def __call__(self, done: int) -> None:
+        """Take note that so many rows are done."""
+        seconds = (time.perf_counter() - self._start) * self._total / max(done, 1)
+        if not self._said and seconds > self._LONG:
+            err.print(f"{self._total:,} rows: about {seconds:.0f} s", markup=False)
+        self._said = True
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from contextgap.cli.terminal import complaints, out, phases, print_json, print_t
 from contextgap.cli.workers import workers
 from contextgap.experiments.plan import Plan, plan
 from contextgap.kernels import Gaussian
-from contextgap.problems.sheet import read_sheet
+from contextgap.problems.blocks import read_sheet
 
 
 def plan_command(

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from contextgap.base import checks
+from contextgap.base import checks, html
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Columns
 from contextgap.base.columns.doubts import warn_of_doubts
@@ -53,6 +53,7 @@ from contextgap.models import (
     refitted_model,
 )
 from contextgap.policy.card import Card
+from contextgap.policy.known import Known
 from contextgap.policy.policy import Policy
 from contextgap.policy.ranking import Ranked
 from contextgap.policy.state import Rules, read_costs
@@ -63,7 +64,7 @@ from contextgap.widths import Width
 _CHANGED_BY_TELL = ("_model", "_schema", "_rules", "_next_tune", "_tuning")
 
 
-class Learner:
+class Learner(Known):
     """Learns which arm is best at each context.
 
     ``ask`` and ``tell`` may come in any order and with any delay, and ``recommend`` at any time
@@ -195,46 +196,10 @@ class Learner:
     def __copy__(self) -> Self:
         return copy.deepcopy(self)  # a copy that shared the model would change this one
 
-    def __repr__(self) -> str:
-        return (
-            f"Learner({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
-            f"{len(self._model)} observations)"
-        )
-
-    @property
-    def arms(self) -> tuple[Label, ...]:
-        """The arms to choose from."""
-        return tuple(self._labels[i] for i in self._active)
-
-    @property
-    def kernel(self) -> Kernel:
-        """The similarity of contexts."""
-        return self._model.kernel
-
-    @property
-    def ridge(self) -> float:
-        """The regularisation."""
-        return self._model.ridge
-
-    @property
-    def method(self) -> Method:
-        """The exploration and deployment rules."""
-        return self._rules.method
-
-    @property
-    def width(self) -> Width:
-        """How standard deviations become intervals."""
-        return self._rules.width
-
-    @property
-    def prior_mean(self) -> float:
-        """The mean reward believed where nothing was observed, as a number."""
-        return self._rules.sign * self._model.prior()
-
-    @property
-    def counts(self) -> dict[Label, int]:
-        """How many rewards of each arm were told."""
-        return {self._labels[i]: self._model.observed.count(i) for i in self._active}
+    def _repr_html_(self) -> str:
+        scales = "given" if self.tuning is None else f"learnt: {self.tuning.chosen}"
+        title = f"Learner, {self.method.name}; {self.pending} picks pending; scales {scales}"
+        return html.table(title, ["arm", "rewards"], list(self.counts.items()))
 
     @property
     def pending(self) -> int:

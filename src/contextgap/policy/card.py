@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
-from contextgap.base import checks
+from contextgap.base import checks, html
 from contextgap.base.labels import Label, decode_label, encode_label
 
 
@@ -131,6 +131,11 @@ class Card:
         head = f"score card: {self.looked_at} of {self.rewards} rewards, each left out in turn"
         lines = [f"  {name:{size}}  {text}" for name, text in self.rows()]
         return "\n".join([head, *lines, *(f"! {warning}" for warning in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        warned = [("!", warning) for warning in self.warnings]
+        title = f"score card: {self.looked_at} of {self.rewards} rewards, each left out in turn"
+        return html.table(title, ["", ""], [*self.rows(), *warned])
 
     def describe(self) -> dict[str, Any]:
         """Return the card as plain values; ``restored`` reverses it."""

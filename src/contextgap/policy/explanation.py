@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from contextgap.base import html
 from contextgap.base.labels import Label
 
 
@@ -95,6 +96,18 @@ class Explanation:
         order = sorted(self.columns.items(), key=lambda each: -abs(each[1]))
         lines += [f"  {part:>+17.3g}  {name}" for name, part in order]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        title = f"{self.arm} over {self.against} at {in_words(self.context)}: "
+        title += f"{self.difference:+.4g} ± {self.std:.2g}"
+        rows: list[list[Any]] = [
+            [e.place, e.part, e.weight, e.reward, e.arm, in_words(e.context)] for e in self.trials
+        ]
+        if self.others:
+            rows.append(["", self.rest, "", "", "", f"{self.others} other trials"])
+        trials = html.table(title, ["trial", "adds", "weight", "reward", "arm", "tried at"], rows)
+        order = sorted(self.columns.items(), key=lambda each: -abs(each[1]))
+        return trials + html.table("compared with what else was seen", ["column", "adds"], order)
 
 
 def in_words(context: Any) -> str:

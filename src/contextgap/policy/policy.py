@@ -6,19 +6,17 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from contextgap.base import checks, files
+from contextgap.base import checks, files, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.columns import Columns
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, label_array
 from contextgap.belief import Decision
-from contextgap.kernels import Kernel
-from contextgap.methods import Method
 from contextgap.models import Model
 from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
@@ -26,6 +24,7 @@ from contextgap.policy.expected import expected_regret, own_std
 from contextgap.policy.explaining import explain
 from contextgap.policy.explanation import Explanation
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
+from contextgap.policy.known import Known
 from contextgap.policy.ranking import Ranked, ranked
 from contextgap.policy.scoring import score
 from contextgap.policy.state import (
@@ -39,7 +38,6 @@ from contextgap.policy.state import (
 )
 from contextgap.recommenders.history import Choice
 from contextgap.recommenders.rules import ModelEvidence
-from contextgap.widths import Width
 
 if TYPE_CHECKING:
     from contextgap.compression import CompressionReport
@@ -63,8 +61,25 @@ class Certificate:
     bound: FloatArray
     probability: float | None
 
+    def _repr_html_(self) -> str:
+        kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
+        shares = (0.1, 0.5, 0.9, 1.0) if len(self.bound) else ()
+        # Bounds may be infinite, between which there is nothing to interpolate.
+        bounds = np.quantile(self.bound, shares, method="higher") if shares else ()
+        rows = [[f"{100 * p:g} %", float(x)] for p, x in zip(shares, bounds, strict=True)]
+        title = f"bounds on regret at {len(self.bound)} contexts ({kind})"
+        return html.table(title, ["of contexts", "at most"], rows)
 
-class Policy:
+
+class Answered(NamedTuple):
+    """All that is answered at some contexts: labels, statuses and, if asked for, certificates."""
+
+    arms: Any
+    status: IntArray
+    certificate: Certificate | None
+
+
+class Policy(Known):
     """A decision rule that never changes; made by ``Learner.freeze`` or ``Policy.load``.
 
     All methods may be called from several threads at once.
@@ -103,41 +118,11 @@ class Policy:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a policy is immutable; cannot delete {name!r}")
 
-    def __repr__(self) -> str:
-        return (
-            f"Policy({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
-            f"{len(self._model)} observations)"
-        )
-
-    @property
-    def arms(self) -> tuple[Label, ...]:
-        """The arms to choose from."""
-        return tuple(self._labels[i] for i in self._active)
-
-    @property
-    def method(self) -> Method:
-        """The exploration and deployment rules."""
-        return self._rules.method
-
-    @property
-    def kernel(self) -> Kernel:
-        """The similarity of contexts."""
-        return self._model.kernel
-
-    @property
-    def width(self) -> Width:
-        """How standard deviations become intervals."""
-        return self._rules.width
-
-    @property
-    def ridge(self) -> float:
-        """The regularisation."""
-        return self._model.ridge
-
-    @property
-    def prior_mean(self) -> float:
-        """The mean reward believed where nothing was observed."""
-        return self._rules.sign * self._model.prior()
+    def _repr_html_(self) -> str:
+        about = f"Policy by {self.method.name}, bounds "
+        about += "heuristic" if self.probability is None else f"with p = {self.probability:g}"
+        found = html.table(about, ["arm", "rewards"], list(self.counts.items()))
+        return found + (self.card._repr_html_() if "card" in vars(self) else "")
 
     @property
     def probability(self) -> float | None:
@@ -151,11 +136,6 @@ class Policy:
         if after_the_fact or self._model.approximate:
             return None
         return self._rules.width.probability
-
-    @property
-    def counts(self) -> dict[Label, int]:
-        """The number of rewards of each arm that the policy was learnt from."""
-        return {self._labels[i]: self._model.observed.count(i) for i in self._active}
 
     @cached_property
     def card(self) -> Card:
@@ -560,6 +540,20 @@ class Policy:
                 return policy
             fallback = Fallback.restored(header["fallback"], policy.arms, schema.dimension)
             return policy._replaced(fallback=fallback)
+
+    def _answered(self, contexts: Any, arms: Any, bounds: bool) -> Answered:
+        """Return arms, statuses and certificates at a table of contexts, computed at once."""
+        rows, single = self._read(contexts)
+        eligible = self._eligible(arms, rows, single)
+        column, status = np.zeros((2, len(rows)), dtype=np.intp)
+        if not bounds and self._fallback is None:
+            return Answered(self.recommend(contexts, arms=arms), status, None)
+        gap = np.empty(len(rows))
+        for where, found, evidence in self._answers(rows, eligible):
+            column[where] = np.array(evidence.columns)[found.arm]
+            gap[where], status[where] = found.gap, found.status
+        certificate = Certificate(frozen(_bounds(gap)), self.probability) if bounds else None
+        return Answered(label_array(self.arms, column), status, certificate)
 
     def _read(self, contexts: Any) -> tuple[FloatArray, bool]:
         intake = self._schema.read(contexts)

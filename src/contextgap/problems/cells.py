@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
 
 NO_WORDS = ("", "n/a", "nan", "none", "null")  # NA may be Namibia
 TRUTHS = {"true": 1.0, "yes": 1.0, "y": 1.0, "false": 0.0, "no": 0.0, "n": 0.0}
@@ -36,6 +41,21 @@ def to_number(cell: Any, *, decimal_comma: bool = False) -> float | None:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def floats(cells: Sequence[Any]) -> FloatArray | None:
+    """Return cells as floats, if all of them are plainly finite numbers; ``to_number`` takes more.
+
+    This is the fast way, which most columns of numbers go.
+    """
+    kinds = set(map(type, cells))
+    if not kinds <= {float, int, str} or (str in kinds and any("_" in str(x) for x in cells)):
+        return None
+    try:
+        values = np.array(list(map(float, cells)))
+    except (ValueError, OverflowError):
+        return None
+    return values if np.isfinite(values).all() else None
 
 
 def _without_currency(text: str) -> str:
@@ -83,9 +103,69 @@ def no_number(cell: Any) -> str:
     return f"a finite number is needed, got {cell!r}"
 
 
-def slip(cells: Sequence[Any]) -> tuple[int, str] | None:
-    """Return the first cell of a column of text that is probably none, and what is wrong."""
-    some_dates = any(map(is_date, cells))
+@dataclass(frozen=True)
+class Holds:
+    """What some cells of a column hold; with ``|``, what they hold together with others.
+
+    Parameters
+    ----------
+    number
+        Whether there is a number that is no truth value.
+    word
+        Whether there is anything that says something.
+    date
+        Whether there is text that is a date.
+    blank
+        Whether there is a cell that says nothing.
+    na
+        Whether there is an "NA", which is a gap among numbers and a word among words.
+    """
+
+    number: bool = False
+    word: bool = False
+    date: bool = False
+    blank: bool = False
+    na: bool = False
+
+    @classmethod
+    def of(cls, cells: Sequence[Any], *, decimal_comma: bool = False) -> Holds:
+        """Return what cells hold."""
+        if len(cells) and floats(cells) is not None:
+            return cls(number=True, word=True)
+        number = date = blank = na = word = False
+        for cell in _distinct(cells):
+            text = str(cell).strip()
+            if is_empty(cell) or text.lower() in NO_WORDS:
+                blank = True
+                continue
+            word = True
+            number = number or is_number(cell, decimal_comma=decimal_comma)
+            if isinstance(cell, str):
+                date, na = date or is_date(text), na or text.lower() == "na"
+        return cls(number, word, date, blank, na)
+
+    def __or__(self, other: Holds) -> Holds:
+        return Holds(
+            self.number or other.number,
+            self.word or other.word,
+            self.date or other.date,
+            self.blank or other.blank,
+            self.na or other.na,
+        )
+
+
+def _distinct(cells: Sequence[Any]) -> Iterable[Any]:
+    try:
+        return [cell for _, cell in {(type(cell), cell) for cell in cells}]  # 1 is not True
+    except TypeError:  # a list in a cell cannot be looked up
+        return cells
+
+
+def slip(cells: Sequence[Any], some_dates: bool) -> tuple[int, str] | None:
+    """Return the first cell of a column of text that is probably none, and what is wrong.
+
+    ``some_dates`` says whether there are dates in the column.
+    """
     for place, cell in enumerate(cells):
         if not isinstance(cell, str):
             continue

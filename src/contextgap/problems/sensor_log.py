@@ -12,9 +12,10 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, read_labels
+from contextgap.problems.blocks import SUFFIXES, check_file, read_sheet
 from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.problem import Problem
-from contextgap.problems.sheet import SUFFIXES, check_file, read_names, read_path, read_sheet
+from contextgap.problems.sheet import read_names, read_path
 
 _TELEMETRY, _NOISE = "telMat", "bNorm"
 

@@ -1,15 +1,14 @@
-"""Reads tables from files; every error names file, row and column."""
+"""Tables as they stand in files; every error names file, row and column."""
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +17,10 @@ from contextgap.base.columns import Category, Date, Kind
 from contextgap.problems.cells import (
     NO_WORDS,
     TRUTHS,
+    Holds,
+    floats,
     is_empty,
     is_gap,
-    is_number,
     no_number,
     slip,
     to_number,
@@ -43,16 +43,32 @@ class Sheet:
     places: Sequence[str]
     decimal_comma: bool = False
 
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def take(self, rows: Iterable[int]) -> Sheet:
+        """Return some of the rows, in the order given."""
+        chosen = list(rows)
+        cells = tuple([column[row] for row in chosen] for column in self.cells)
+        return replace(self, cells=cells, places=[self.places[row] for row in chosen])
+
     def numbers(self, names: Sequence[str]) -> FloatArray:
         """Return the named columns as an array of finite floats."""
         return np.column_stack([self._column(name) for name in names])
 
     def rewards(self, name: str) -> FloatArray:
         """Return a column of rewards: numbers, or truth values, which are 1 and 0."""
-        words = [str(cell).strip().lower() for cell in self.cells_of(name)]
-        if set(words) <= set(TRUTHS):
+        if self.are_truths(name):
+            words = [str(cell).strip().lower() for cell in self.cells_of(name)]
             return np.array([TRUTHS[word] for word in words])
         return np.asarray(self.numbers([name])[:, 0])
+
+    def are_truths(self, name: str) -> bool:
+        """Whether a column holds truth values throughout."""
+        cells = self.cells_of(name)
+        return floats(cells) is None and {str(cell).strip().lower() for cell in cells} <= set(
+            TRUTHS
+        )
 
     def others(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return all columns but the named ones."""
@@ -80,23 +96,36 @@ class Sheet:
         said = re.sub(r"\brow (\d+)", lambda found: self.places[int(found[1])], str(error))
         return f"{self.path}: {said}"
 
-    def table(self, names: Sequence[str], kinds: Mapping[str, Kind] | None = None) -> Any:
+    def holds(self, name: str) -> Holds:
+        """Return what a column holds."""
+        return Holds.of(self.cells_of(name), decimal_comma=self.decimal_comma)
+
+    def table(
+        self,
+        names: Sequence[str],
+        kinds: Mapping[str, Kind] | None = None,
+        holds: Mapping[str, Holds] | None = None,
+    ) -> Any:
         """Return the named columns as a DataFrame of numbers, text and gaps.
 
         A column is numbers if it holds any; what is neither a number nor a gap in it is an error.
         So is text that is probably none: numbers and dates that are written in other ways. Columns
-        of the categories and dates among ``kinds`` are text, whatever they hold.
+        of the categories and dates among ``kinds`` are text, whatever they hold. ``holds`` is what
+        columns hold, where this is a part of a longer table.
         """
-        columns = {name: self._typed(name, (kinds or {}).get(name)) for name in names}
+        known, given = holds or {}, kinds or {}
+        columns = {name: self._typed(name, given.get(name), known.get(name)) for name in names}
         return study_import("pandas").DataFrame(columns)
 
-    def _typed(self, name: str, kind: Kind | None) -> list[Any]:
-        cells = [None if is_empty(cell) else cell for cell in self.cells_of(name)]
-        comma = self.decimal_comma
-        text = kind is None and not any(is_number(cell, decimal_comma=comma) for cell in cells)
+    def _typed(self, name: str, kind: Kind | None, holds: Holds | None) -> Any:
+        holds = self.holds(name) if holds is None and kind is None else holds
+        text = kind is None and holds is not None and not holds.number
         if text or isinstance(kind, Category | Date):
-            return self._text(name, cells, kind)
-        values: list[float] = []
+            return self._text(name, kind, holds)
+        if (plain := floats(self.cells_of(name))) is not None:
+            return plain
+        cells = [None if is_empty(cell) else cell for cell in self.cells_of(name)]
+        comma, values = self.decimal_comma, list[float]()
         for place, cell in zip(self.places, cells, strict=True):
             value = math.nan if is_gap(cell) else to_number(cell, decimal_comma=comma)
             if value is None or math.isinf(value):
@@ -105,16 +134,16 @@ class Sheet:
             values.append(value)
         return values
 
-    def _text(self, name: str, cells: list[Any], kind: Kind | None) -> list[Any]:
-        words = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+    def _text(self, name: str, kind: Kind | None, holds: Holds | None) -> list[Any]:
+        words = [cell.strip() if isinstance(cell, str) else cell for cell in self.cells_of(name)]
         words = [None if str(word).lower() in NO_WORDS else word for word in words]
-        if kind is not None:
+        if kind is not None or holds is None:
             return words
-        if all(word is None for word in words):
+        if not holds.word:
             raise ValueError(
                 f"{self.path}, column {name!r}: every cell is empty; leave it out (--exclude)"
             )
-        if (found := slip(words)) is not None:
+        if (found := slip(words, holds.date)) is not None:
             place, wrong = found
             raise ValueError(
                 f"{self.path}, {self.places[place]}, column {name!r}: {wrong}; or is it a category "
@@ -136,8 +165,10 @@ class Sheet:
             )
         return self.cells[self.columns.index(name)]
 
-    def _column(self, name: str) -> list[float]:
+    def _column(self, name: str) -> Any:
         cells = self.cells_of(name)
+        if (plain := floats(cells)) is not None:
+            return plain
         values = []
         for place, cell in zip(self.places, cells, strict=True):
             value = to_number(cell, decimal_comma=self.decimal_comma)
@@ -145,49 +176,6 @@ class Sheet:
                 raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}")
             values.append(value)
         return values
-
-
-SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_OTHERS = ";\t|"  # that separate cells where the usual one is not in the header
-
-
-def read_sheet(path: Path, separator: str | None = None) -> Sheet:
-    """Return the table in a text or Parquet file.
-
-    Unless a ``separator`` is given, a comma separates cells, in a .tsv file a tab; or a semicolon,
-    a tab or a bar, if the header has one of them and not the usual one. Where it is a semicolon,
-    numbers may have decimal commas. A last column without name and cells is left out.
-    """
-    check_file(path, SUFFIXES)
-    usual = _SEPARATORS.get(path.suffix.lower())
-    if usual is None and separator is not None:
-        raise ValueError(f"{path}: a Parquet file has no separator, got {separator!r}")
-    if separator is not None and (len(separator) != 1 or separator in '\r\n"'):
-        raise ValueError(f"separator must be one character, such as ; or |, got {separator!r}")
-    sheet = _read_parquet(path) if usual is None else _read_text(path, separator, usual)
-    if sheet.columns[-1:] == ("",) and all(map(is_empty, sheet.cells[-1])):
-        sheet = replace(sheet, columns=sheet.columns[:-1], cells=sheet.cells[:-1])
-    if not sheet.columns:
-        raise ValueError(f"{path}: the file is empty; a header and at least one row are needed")
-    if not sheet.places:
-        raise ValueError(f"{path}: the table has no rows, only the columns {list(sheet.columns)}")
-    doubles = [name for name in sheet.columns if sheet.columns.count(name) > 1]
-    if doubles:
-        raise ValueError(f"{path}: two columns are called {doubles[0]!r}; names must be distinct")
-    return sheet
-
-
-def check_file(path: Path, suffixes: Iterable[str]) -> None:
-    """Raise unless ``path`` is a file with one of these suffixes."""
-    if path.suffix.lower() not in suffixes:
-        raise ValueError(
-            f"{path}: the suffix {path.suffix!r} is unknown; known are {', '.join(suffixes)}"
-        )
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: there is no such file")
-    if not path.is_file():
-        raise ValueError(f"{path}: a file is needed, this is a directory")
 
 
 def read_path(path: Any) -> Path:
@@ -211,78 +199,3 @@ def read_names(argument: str, names: Any) -> tuple[str, ...]:
         if name in listed[:place]:
             raise ValueError(f"{argument} must name each column once, got {name!r} twice")
     return listed
-
-
-def _read_text(path: Path, separator: str | None, usual: str) -> Sheet:
-    # Not pandas: it skips blank lines and pads short ones without saying where.
-    rows, places = [], []
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        try:
-            before, found = _separator(file, usual)
-            separator = separator or found
-            reader = csv.reader(file, strict=True, delimiter=separator)
-            header = tuple(name.strip() for name in next(filter(None, reader), []))
-            for row in reader:
-                if not row:
-                    continue
-                if len(row) != len(header):
-                    raise ValueError(
-                        f"{path}, line {before + reader.line_num}: the header has {len(header)} "
-                        f"cells, this line {len(row)}; nothing may stand above the header"
-                    )
-                rows.append(row)
-                places.append(f"line {before + reader.line_num}")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path}, line {_undecodable(path)}: not UTF-8 text ({error.reason}); save it as "
-                "CSV in UTF-8"
-            ) from None
-        except csv.Error as error:
-            line = before + reader.line_num
-            raise ValueError(f"{path}, line {line}: not CSV ({error})") from None
-    cells = tuple([row[place] for row in rows] for place in range(len(header)))
-    return Sheet(path, header, cells, places, decimal_comma=separator == ";")
-
-
-def _separator(file: IO[str], usual: str) -> tuple[int, str]:
-    """Return how many lines stand before the header, and what separates its cells.
-
-    The file is then read from there on.
-    """
-    header = file.readline()
-    said = re.fullmatch(r"sep=(.)\s*", header, re.IGNORECASE)  # as spreadsheets write it
-    if said is not None:
-        return 1, said[1]
-    while header and not header.strip():
-        header = file.readline()
-    file.seek(0)
-    others = [each for each in _OTHERS if each in header]
-    return 0, others[0] if usual not in header and len(others) == 1 else usual
-
-
-def _undecodable(path: Path) -> int:
-    """Return the first line of a file that is not UTF-8."""
-    data = path.read_bytes()
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return data.count(b"\n", 0, error.start) + 1
-    return 1
-
-
-def _read_parquet(path: Path) -> Sheet:
-    study_import("pyarrow")
-    pandas = study_import("pandas")
-    try:
-        frame = pandas.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: not a readable Parquet file ({error})") from error
-    cells = []
-    for place in range(frame.shape[1]):
-        column = frame.iloc[:, place]
-        gaps = column.isna().tolist()
-        cells.append(
-            [None if gap else cell for cell, gap in zip(column.tolist(), gaps, strict=True)]
-        )
-    places = [f"row {row}" for row in range(1, len(frame) + 1)]
-    return Sheet(path, tuple(str(name) for name in frame.columns), tuple(cells), places)

@@ -13,9 +13,10 @@ from contextgap.base.arrays import FloatArray
 from contextgap.base.columns import Columns
 from contextgap.base.contexts import read_columns
 from contextgap.base.labels import Label, read_labels
+from contextgap.problems.blocks import read_sheet
 from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.problem import Problem
-from contextgap.problems.sheet import read_names, read_path, read_sheet
+from contextgap.problems.sheet import read_names, read_path
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,9 @@ class Columns(Mapping[str, Kind]):
     def __len__(self) -> int:
         return len(self._kinds)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
     def __repr__(self) -> str:
         inside = ", ".join(f"{name!r}: {kind}" for name, kind in self._kinds.items())
         return f"Columns({{{inside}}})"

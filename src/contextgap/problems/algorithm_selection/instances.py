@@ -12,7 +12,8 @@ from contextgap.base.arrays import FloatArray
 from contextgap.problems.algorithm_selection.features import mean_per_instance
 from contextgap.problems.algorithm_selection.preparation import Preparation
 from contextgap.problems.algorithm_selection.relation import INSTANCE, REPETITION, Relation
-from contextgap.problems.sheet import Sheet, read_sheet
+from contextgap.problems.blocks import read_sheet
+from contextgap.problems.sheet import Sheet
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,133 @@
+"""The command that recommends an arm for every row of a table, block by block."""
+
+from __future__ import annotations
+
+import csv
+import json as js
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from contextgap.base.saving import whole_file
+from contextgap.cli.options import Json, Separator
+from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
+from contextgap.cli.problems import eligible_arms
+from contextgap.cli.tables import encoded_in
+from contextgap.cli.terminal import Forecast, complaints, out, phases, plain, print_table
+from contextgap.policy import Policy, Status
+from contextgap.problems.blocks import check_alike, count_rows, files_named, read_blocks
+from contextgap.problems.sheet import Sheet
+
+Answers = dict[str, list[Any]]  # columns of what is answered
+
+
+def recommend_command(
+    policy: PolicyFile,
+    contexts: Annotated[
+        list[str],
+        typer.Argument(help='.csv, .tsv or .parquet files, or "logs/*.csv"; a context per row.'),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV file to write; stdout if left out.")
+    ] = None,
+    bounds: Annotated[
+        bool, typer.Option(help="Whether to bound each arm's regret, which takes longer.")
+    ] = True,
+    eligible: EligibleColumn = None,
+    separator: Separator = None,
+    json: Json = False,
+) -> None:
+    """Recommend an arm for every row; the file's own columns are kept."""
+    times: Counter[str] = Counter()
+    with complaints():
+        rule = Policy.load(policy)
+        files = files_named(contexts)
+        rows = sum(map(count_rows, files))
+        quiet = output is None and sys.stdout.isatty()  # a bar would stand among the answers
+        with _written(None if json else output, json) as write, phases(quiet) as watch:
+            update, forecast = watch("recommending"), Forecast(rows)
+            for sheet in _alike(sheet for file in files for sheet in read_blocks(file, separator)):
+                answers = _answered(rule, sheet, eligible, bounds)
+                write(sheet, answers)
+                times.update(map(str, answers["arm"]))
+                forecast(done := times.total())
+                update(done, max(rows, done))
+    if output is None or json:
+        return
+    shown = [[arm, count] for arm, count in sorted(times.items())]
+    print_table(f"{times.total()} recommendations", ["arm", "times"], shown)
+    kind = kind_of_bounds(rule.probability) if bounds else "left out"
+    out.print(f"bounds: {kind}\nwritten to {output}", soft_wrap=True)
+
+
+def _alike(sheets: Iterator[Sheet]) -> Iterator[Sheet]:
+    """Yield tables; raise where one has other columns than the first."""
+    first = None
+    for sheet in sheets:
+        first = first or sheet
+        check_alike(first, sheet)
+        yield sheet
+
+
+def _answered(rule: Policy, sheet: Sheet, eligible: str | None, bounds: bool) -> Answers:
+    """Return the answers to the rows of a table, by column."""
+    rows = encoded_in(sheet, rule)
+    among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms)
+    answered = rule._answered(rows, among, bounds)
+    arms = [arm if isinstance(arm, int) else str(arm) for arm in answered.arms.tolist()]
+    columns: Answers = {"arm": arms}
+    if rule.fallback is not None:
+        columns["status"] = [Status(each).name.lower() for each in answered.status.tolist()]
+    if answered.certificate is not None:
+        columns["regret_bound"] = answered.certificate.bound.tolist()
+        columns["bound"] = [kind_of_bounds(answered.certificate.probability)] * len(sheet)
+    return columns
+
+
+@contextmanager
+def _written(path: Path | None, json: bool) -> Iterator[Callable[[Sheet, Answers], None]]:
+    """Give what writes a block and its answers: to a file, or to the standard output."""
+    if json:
+        yield from _json(sys.stdout)
+    elif path is None:
+        yield _csv(sys.stdout)
+    else:
+        with whole_file(path, text=True) as file:
+            yield _csv(file)
+
+
+def _csv(file: IO[str]) -> Callable[[Sheet, Answers], None]:
+    """Return what writes the original table with the answers as further columns."""
+    writer, header = csv.writer(file), list[str]()
+
+    def write(sheet: Sheet, answers: Answers) -> None:
+        if not header:
+            header.extend(sheet.columns)
+            added = list(answers)
+            while set(added) & set(header):  # a log has the arm that was tried
+                added = [f"recommended_{name}" for name in added]
+            writer.writerow([*header, *added])
+        cells = map(sheet.cells_of, header)  # another file may have them in another order
+        writer.writerows(zip(*cells, *answers.values(), strict=True))
+
+    return write
+
+
+def _json(file: IO[str]) -> Iterator[Callable[[Sheet, Answers], None]]:
+    """Give what writes answers as an array of objects, as ``print_json`` would write it whole."""
+    before = "["
+
+    def write(_: Sheet, answers: Answers) -> None:
+        nonlocal before
+        for row in zip(*answers.values(), strict=True):
+            text = js.dumps(plain(dict(zip(answers, row, strict=True))), indent=1, allow_nan=False)
+            file.write(before + "\n " + text.replace("\n", "\n "))
+            before = ","
+
+    yield write
+    file.write("\n]\n")
