@@ -20,6 +20,8 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "contextgap"
+html_static_path = ["_static"]
+html_css_files = ["tutorials.css"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
@@ -36,8 +38,8 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
-# Tutorials run when the pages are built, each in a folder of its own. What they printed is kept
-# until their text or the library changes. An error, or anything written to stderr, fails `make docs`.
+# Tutorials run when the pages are built, each in a folder of its own. What they printed is kept until
+# their text or the library changes. An error, or anything written to stderr, fails `make docs`.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "executed" / _digest())
 nb_execution_in_temp = True
@@ -58,6 +60,6 @@ os.environ |= {
             *filter(None, [os.environ.get("PYTHONPATH")]),
         ]
     ),
-    "COLUMNS": "88",
+    "COLUMNS": "80",
     "OPENBLAS_NUM_THREADS": "1",
 }
