@@ -67,6 +67,7 @@ _LAZY = (
     "experiments",
     "export",
     "insight",
+    "partitions",
     "plot",
     "problems",
     "report",
@@ -78,6 +79,8 @@ _LAZY = (
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return import_module(f"contextgap.{name}")
+    if name == "learn_from":
+        return import_module("contextgap.partitions").learn_from
     if name == "Campaign":
         try:
             return import_module("contextgap.campaign").Campaign

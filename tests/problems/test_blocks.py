@@ -142,7 +142,7 @@ def test_what_a_column_holds_adds_up():
     whole = Holds.of(cells)
     assert whole == Holds(number=True, word=True, date=True, blank=True, na=True)
     parts = [Holds.of([cell]) for cell in cells]
-    assert parts[0] == Holds(number=True, word=True)
+    assert parts[0] == Holds(number=True)
     assert parts[2] == Holds(blank=True)
     assert parts[5] == Holds(word=True)
     assert Holds.of([1.0, True]).number  # which are equal, but not the same

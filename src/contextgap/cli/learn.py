@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from contextgap.base.columns import Columns, Kind
-from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Gaps, Json, Separator
-from contextgap.cli.policies import EligibleColumn, described, print_policy
-from contextgap.cli.problems import (
-    eligible_arms,
-    given_kinds,
-    read_trials,
-    split,
+from contextgap.cli.duration import say_duration
+from contextgap.cli.options import (
+    CategoryColumns,
+    CyclicColumns,
+    Dask,
+    Exclude,
+    Gaps,
+    Json,
+    Separator,
 )
-from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
+from contextgap.cli.policies import EligibleColumn, described, print_policy
+from contextgap.cli.problems import given_kinds, split
+from contextgap.cli.terminal import (
+    complaints,
+    noting_warnings,
+    out,
+    phases,
+    print_json,
+    print_table,
+)
+from contextgap.cli.workers import cluster
 from contextgap.kernels import Gaussian
-from contextgap.learner import Learner
 from contextgap.methods import METHODS
 from contextgap.models import POINTS
-from contextgap.problems.blocks import read_sheet
+from contextgap.partitions.learning import columns_for, learn_trials
+from contextgap.partitions.source import partitions_of
+from contextgap.problems.trials import Trials
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
 
 
 def learn_command(
-    log: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file, one trial per row.")],
+    log: Annotated[
+        list[str],
+        typer.Argument(help='.csv, .tsv or .parquet files, or "logs/*.parquet"; a trial per row.'),
+    ],
     arm: Annotated[str, typer.Option(help="Column with the arm tried.")],
     reward: Annotated[str, typer.Option(help="Column with the reward it gave.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")],
@@ -68,68 +83,60 @@ def learn_command(
         typer.Option(help="Support points where trials are many; 0 for exact beliefs.", min=0),
     ] = POINTS,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
+    dask: Dask = None,
     json: Json = False,
 ) -> None:
     """Make a policy from logged trials."""
     with complaints():
-        sheet = read_sheet(log, separator)
-        left_out = [*(split(exclude) or []), *([] if eligible is None else [eligible])]
-        outcome = arm, reward, propensity
-        with noting_warnings():
-            columns, arms, rewards = read_trials(sheet, split(context), left_out, *outcome)
-        labels = tuple(sorted(set(arms)))
-        among = None if eligible is None else eligible_arms(sheet, eligible, labels)
-        safe = _safe_arm(fallback, tolerance, labels)
-        given = given_kinds(category, cyclic, columns)
-        table = sheet.table(columns, given)
-        chances = None if propensity is None else sheet.numbers([propensity])[:, 0]
-        try:
-            how = _settings(table, given, split(gaps) or [], bandwidth, ridge)
-            how |= {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
-            how |= {"reward": "minimize"} if minimize else {}
-            learner = Learner(labels, method=method, **how)
-            with noting_warnings():
-                learner.fit(table, arms, rewards, eligible=among)
-            card = learner.score(chances, **safe) if len(arms) > 1 else None
-            policy = learner.freeze(card, **safe)
-        except (TypeError, ValueError) as error:
-            raise ValueError(sheet.located(error)) from None
+        trials = Trials(
+            arm=arm,
+            reward=reward,
+            context=None if context is None else tuple(split(context) or []),
+            exclude=tuple(split(exclude) or []),
+            propensity=propensity,
+            eligible=eligible,
+            kinds=given_kinds(category, cyclic),
+            gaps=tuple(split(gaps) or []),
+        )
+        how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
+        how |= {"reward": "minimize"} if minimize else {}
+        partitions = partitions_of(log, separator)
+        with phases() as watch, _client(dask) as client, noting_warnings():
+            say_duration(partitions, trials, points, client)
+            learnt = learn_trials(
+                partitions,
+                trials,
+                method,
+                lambda table: how | _settings(table, trials, bandwidth, ridge),
+                points=points or None,
+                fallback=fallback,
+                tolerance=tolerance,
+                executor=client,
+                progress=watch,
+                prefix="--",
+            )
+        policy, tuning = learnt.policy, learnt.tuning
         policy.save(output)
     if json:
-        tuning = None if learner.tuning is None else learner.tuning.describe()
-        print_json({**described(policy), "tuning": tuning, "policy": str(output)})
+        described_tuning = None if tuning is None else tuning.describe()
+        print_json({**described(policy), "tuning": described_tuning, "policy": str(output)})
         return
-    print_policy(f"learnt from {len(arms)} trials in {log.name}", policy)
-    if learner.tuning is not None:
-        _print_tuning(learner.tuning)
+    names = Path(log[0]).name if len(log) == 1 else f"{len(log)} files"
+    print_policy(f"learnt from {learnt.rows} trials in {names}", policy)
+    if tuning is not None:
+        _print_tuning(tuning)
     out.print(f"policy: {output}", soft_wrap=True)
 
 
-def _safe_arm(
-    fallback: str | None, tolerance: float | None, labels: tuple[Any, ...]
-) -> dict[str, Any]:
-    """Return the safe arm and when it is answered, as ``freeze`` takes them."""
-    if fallback is None:
-        if tolerance is not None:
-            raise ValueError("--tolerance says when --fallback is answered; give that too")
-        return {}
-    by_text = {str(label): label for label in labels}
-    if fallback not in by_text:
-        raise ValueError(f"--fallback must be one of {list(by_text)}, got {fallback!r}")
-    return {"fallback": by_text[fallback], "tolerance": tolerance}
+def _client(dask: str | None) -> AbstractContextManager[Any]:
+    return nullcontext() if dask is None else cluster(dask)
 
 
 def _settings(
-    table: Any,
-    given: Mapping[str, Kind],
-    gaps: Sequence[str],
-    bandwidth: float | None,
-    ridge: float | None,
+    table: Any, trials: Trials, bandwidth: float | None, ridge: float | None
 ) -> dict[str, Any]:
     """Return the user's settings with defaults filled in; no kernel if all is to be learnt."""
-    how = {}
-    if given or gaps:
-        how["columns"] = Columns.from_table(table, **given).with_gaps(gaps)
+    how = columns_for(table, trials)
     if bandwidth is None and ridge is None:
         return how
     if how:

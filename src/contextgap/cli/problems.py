@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from contextgap.base import names
 from contextgap.base.columns import Category, Cyclic, Date, Kind
@@ -25,7 +21,6 @@ from contextgap.problems import (
 )
 from contextgap.problems.blocks import read_sheet
 from contextgap.problems.cells import to_number
-from contextgap.problems.sheet import Sheet
 
 BUNDLED = ("sinusoids", "spacecraft", "digits", "wine", "breast_cancer", "iris")
 
@@ -113,10 +108,8 @@ def split(listed: str | None) -> list[str] | None:
     return None if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
 
 
-def given_kinds(
-    category: str | None, cyclic: str | None, columns: Sequence[str] | None = None
-) -> dict[str, Kind]:
-    """Return the kinds of the columns that the user named, which must be among ``columns``."""
+def given_kinds(category: str | None, cyclic: str | None) -> dict[str, Kind]:
+    """Return the kinds of the columns that the user named."""
     given: dict[str, Kind] = {name: Category() for name in split(category) or []}
     for each in split(cyclic) or []:
         name, _, period = each.partition("=")
@@ -129,58 +122,4 @@ def given_kinds(
             raise ValueError(
                 f"--cyclic must be such as hour=24, or when=day+week for dates, got {each!r}"
             )
-    for name in given:
-        if columns is not None and name not in columns:
-            raise ValueError(f"there is no context column {name!r}; there are {list(columns)}")
     return given
-
-
-def read_trials(
-    sheet: Sheet,
-    context: list[str] | None,
-    exclude: list[str] | None,
-    arm: str,
-    reward: str,
-    propensity: str | None = None,
-) -> tuple[list[str], list[Any], np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Return a log's context columns, the arm tried and the reward of every row."""
-    outcome = [arm, reward] if propensity is None else [arm, reward, propensity]
-    for name in exclude or []:
-        sheet.cells_of(name)  # a name that is mistyped excludes nothing
-    columns = [name for name in context or sheet.others(outcome) if name not in (exclude or [])]
-    both = [name for name in columns if name in outcome]
-    if both:
-        raise ValueError(f"column {both[0]!r} cannot be context and outcome at once")
-    if not columns:
-        raise ValueError(
-            f"{sheet.path}: no column is left as context beside {', '.join(map(repr, outcome))}"
-        )
-    arms = [str(cell).strip() for cell in sheet.cells_of(arm)]
-    for place, label in zip(sheet.places, arms, strict=True):
-        if label in ("", "None", "NaN", "nan"):
-            raise ValueError(f"{sheet.path}, {place}, column {arm!r}: the arm tried is missing")
-    return columns, _whole_numbers(arms), sheet.rewards(reward)
-
-
-def _whole_numbers(arms: list[str]) -> list[Any]:
-    """Return arms as ints if all of them are, as they would be written, and as text otherwise."""
-    if all(arm.lstrip("-").isdecimal() and str(int(arm)) == arm for arm in set(arms)):
-        return [int(arm) for arm in arms]
-    return list(arms)
-
-
-def eligible_arms(sheet: Sheet, column: str, arms: Sequence[Any]) -> list[list[Any]]:
-    """Return the arms eligible in each row of a table, whose cells are such as a|b.
-
-    Arms that were never tried are passed over.
-    """
-    by_text, found = {str(arm): arm for arm in arms}, []
-    for place, cell in zip(sheet.places, sheet.cells_of(column), strict=True):
-        listed = [each.strip() for each in ("" if cell is None else str(cell)).split("|")]
-        found.append([by_text[each] for each in listed if each in by_text])
-        if not found[-1]:
-            raise ValueError(
-                f"{sheet.path}, {place}, column {column!r}: none of the arms {list(by_text)} is "
-                f"eligible, got {cell!r}"
-            )
-    return found

@@ -16,12 +16,12 @@ import typer
 from contextgap.base.saving import whole_file
 from contextgap.cli.options import Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
-from contextgap.cli.problems import eligible_arms
 from contextgap.cli.tables import encoded_in
 from contextgap.cli.terminal import Forecast, complaints, out, phases, plain, print_table
 from contextgap.policy import Policy, Status
 from contextgap.problems.blocks import check_alike, count_rows, files_named, read_blocks
 from contextgap.problems.sheet import Sheet
+from contextgap.problems.trials import eligible_arms
 
 Answers = dict[str, list[Any]]  # columns of what is answered
 

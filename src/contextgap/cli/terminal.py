@@ -125,19 +125,26 @@ def phases(quiet: bool = False) -> Iterator[Phases]:
         yield Phases(display)
 
 
-class Forecast:
-    """Says once how long work takes that goes on like its first piece, if that is long."""
+_LONG = 10.0  # seconds
 
-    _LONG = 10.0  # seconds
+
+def say_seconds(rows: int, seconds: float) -> None:
+    """Say how long work on so many rows takes, if that is long."""
+    if seconds > _LONG:
+        err.print(f"{rows:,} rows: about {seconds:.0f} s", markup=False)
+
+
+class Forecast:
+    """Says once how long work takes that goes on like its first piece."""
 
     def __init__(self, total: int) -> None:
         self._total, self._start, self._said = total, time.perf_counter(), False
 
     def __call__(self, done: int) -> None:
         """Take note that so many rows are done."""
-        seconds = (time.perf_counter() - self._start) * self._total / max(done, 1)
-        if not self._said and seconds > self._LONG:
-            err.print(f"{self._total:,} rows: about {seconds:.0f} s", markup=False)
+        if not self._said:
+            spent = time.perf_counter() - self._start
+            say_seconds(self._total, spent * self._total / max(done, 1))
         self._said = True
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from contextgap.cli.terminal import err
 from contextgap.experiments.tasks import Store
@@ -31,10 +32,17 @@ def parts_of(folder: Path) -> Store:
 
 
 @contextmanager
+def cluster(dask: str) -> Iterator[Any]:
+    """Give a client of the Dask cluster at an address."""
+    with study_import("distributed", "dask").Client(dask) as client:
+        yield client
+
+
+@contextmanager
 def workers(jobs: int, dask: str | None) -> Iterator[Executor | None]:
     """Give an executor for ``jobs`` processes, or for the Dask cluster at an address."""
     if dask is not None:
-        with study_import("distributed").Client(dask) as client:
+        with cluster(dask) as client:
             yield client.get_executor()
     elif jobs == 1:
         yield None

@@ -15,14 +15,23 @@ from contextgap.models.base import (
     SharedSupport,
     Support,
 )
-from contextgap.models.bounded import MOST_REPLAYED, POINTS, BoundedModel
+from contextgap.models.bounded import (
+    MOST_REPLAYED,
+    POINTS,
+    BoundedModel,
+    Dictionary,
+    Statistics,
+    sums_by_arm,
+)
 from contextgap.models.choice import (
     describe_model,
+    dictionary_of,
     grown_model,
     larger_model,
     new_model,
     refitted_model,
     restored_model,
+    summed_model,
     weighted_model,
 )
 from contextgap.models.dense import DenseHistoryModel, DenseModel
@@ -41,6 +50,7 @@ __all__ = [
     "Bounds",
     "DenseHistoryModel",
     "DenseModel",
+    "Dictionary",
     "Eligible",
     "ExactModel",
     "Features",
@@ -55,14 +65,18 @@ __all__ = [
     "Pending",
     "Posterior",
     "SharedSupport",
+    "Statistics",
     "Support",
     "TrackedModel",
     "check_floats",
     "describe_model",
+    "dictionary_of",
     "grown_model",
     "larger_model",
     "new_model",
     "refitted_model",
     "restored_model",
+    "summed_model",
+    "sums_by_arm",
     "weighted_model",
 ]

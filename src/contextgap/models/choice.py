@@ -13,7 +13,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
 from contextgap.models.base import Model
-from contextgap.models.bounded import TOLERANCE, BoundedModel, Dictionary
+from contextgap.models.bounded import TOLERANCE, BoundedModel, Dictionary, Statistics
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Observations
@@ -85,6 +85,31 @@ def larger_model(model: Model, points: int) -> Model:
     """Return a copy of the model, with up to so many support points where more of them pay."""
     larger = model.with_points(points) if isinstance(model, BoundedModel) else None
     return model.snapshot() if larger is None else larger
+
+
+def dictionary_of(model: Model, points: int) -> Dictionary:
+    """Return support points that suit a model's observations."""
+    if isinstance(model, BoundedModel):
+        return model.dictionary
+    contexts, tolerance = model.observed.contexts, TOLERANCE * model.ridge
+    return Dictionary.chosen(model.kernel, contexts, points, tolerance)
+
+
+def summed_model(
+    like: Model,
+    log: Observations,
+    dictionary: Dictionary,
+    sums: Mapping[int, Statistics],
+    reward_sum: float,
+    points: int,
+) -> Model:
+    """Return a model of sums over many rows, of which the log has some.
+
+    It has kernel, ridge and prior mean of the model given. Nothing can be added to it.
+    """
+    model = BoundedModel(like.kernel, like.ridge, like.n_arms, like.prior_mean, points)
+    model.take_sums(log, dictionary, sums, reward_sum)
+    return model
 
 
 def _observe(model: Model, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:

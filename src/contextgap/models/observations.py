@@ -160,6 +160,11 @@ class Observations:
         log._forgotten = [self.count(arm) - log.count(arm) for arm in range(self.n_arms)]
         return log
 
+    def stands_for(self, counts: Sequence[int]) -> None:
+        """Say how many observations of each arm there were, of which these are a sample."""
+        kept = [len(own) for own in self._places]
+        self._forgotten = [count - own for count, own in zip(counts, kept, strict=True)]
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the log as arrays, for a file."""
         told = {"contexts": self.contexts, "rewards": self.rewards, "sequence": self.arms}

@@ -80,12 +80,13 @@ def score(
     ``labels`` are those of the chooser's arms, ``probability`` is that with which certificates
     hold, and ``propensities`` are the probabilities with which the logged arms were chosen, in the
     order in which rewards were told, or None if unknown. At every row the policy chooses among the
-    arms that were eligible there; rows at which none of them is in use any more do not count.
+    arms that were eligible there; rows at which none of them is in use any more do not count. Where
+    the model knows a sample of its observations only, the card rests on these.
     """
     model, active = chooser.model, chooser.active
     if len(model) < 2:
         raise ValueError(f"a score needs at least 2 rewards, got {len(model)}")
-    chances = _read_propensities(propensities, len(model))
+    chances = _read_propensities(propensities, len(model.observed))
     places, eligible = _rows_to_decide(model, active)
     rows = _left_out(model, active, places)
     choice = _decide(chooser, fallback, rows, eligible)
@@ -153,18 +154,28 @@ def _left_out(model: Model, active: Sequence[int], places: IntArray) -> _Rows:
 
 def _visits(model: Model) -> IntArray:
     """Return how often each observation was made: 1 where every visit had noise of its own."""
-    visits = np.ones(len(model), dtype=np.intp)
-    for arm, (contexts, rewards) in enumerate(zip(*model.observed.by_arm(), strict=True)):
+    log = model.observed
+    visits = np.ones(len(log), dtype=np.intp)
+    for arm, (contexts, rewards) in enumerate(zip(*log.by_arm(), strict=True)):
         counts = repetitions(contexts, rewards)
         if counts is None:
-            return np.ones(len(model), dtype=np.intp)
-        visits[model.observed.places(arm)] = counts
+            return np.ones(len(log), dtype=np.intp)
+        # Of a sample, observations that were repeated were so more often than it shows.
+        often = np.round(counts * _standing_for(model, arm)).astype(np.intp)
+        visits[log.places(arm)] = np.where(counts > 1, often, counts)
     return visits
+
+
+def _standing_for(model: Model, arm: int) -> float:
+    """Return how many observations of an arm each one stands for that is still known."""
+    kept = len(model.observed.places(arm))
+    return model.observed.count(arm) / kept if kept else 1.0
 
 
 def _rows_to_decide(model: Model, active: Sequence[int]) -> tuple[IntArray, Mask]:
     """Return the observations to look at, and which of the active arms were eligible there."""
-    places, everywhere = np.arange(len(model)), np.broadcast_to(True, (len(model), len(active)))
+    count = len(model.observed)
+    places, everywhere = np.arange(count), np.broadcast_to(True, (count, len(active)))
     if not model.observed.has_eligible:
         places = evenly(places, _MOST)
         return places, everywhere[: len(places)]
@@ -222,7 +233,7 @@ def _some_arms(posterior: Posterior, rows: IntArray | slice, columns: IntArray) 
 
 def _errors_of_averages(model: Model) -> FloatArray:
     """Return each reward minus the average of its arm's others, for every observation in order."""
-    errors, overall = np.empty(len(model)), float(model.observed.rewards.mean())
+    errors, overall = np.empty(len(model.observed)), float(model.observed.rewards.mean())
     for arm, rewards in enumerate(model.observed.by_arm()[1]):
         if len(rewards):
             errors[model.observed.places(arm)] = errors_of_averages(rewards, overall)
@@ -272,7 +283,8 @@ def _model_variance(
         # Visits that share their noise add up before they are squared.
         noise = seen @ (rows.visits[own] * np.square(rows.error[own]))
         noise = np.divide(noise, known, out=np.full(len(shares), model.ridge), where=known > 0)
-        total += (noise - model.ridge) * power[:, model.observed.places(arm)].sum(axis=1)
+        everywhere = power[:, model.observed.places(arm)].sum(axis=1) * _standing_for(model, arm)
+        total += (noise - model.ridge) * everywhere
     return np.maximum(total, 0.0)
 
 

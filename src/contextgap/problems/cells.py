@@ -49,7 +49,7 @@ def floats(cells: Sequence[Any]) -> FloatArray | None:
     This is the fast way, which most columns of numbers go.
     """
     kinds = set(map(type, cells))
-    if not kinds <= {float, int, str} or (str in kinds and any("_" in str(x) for x in cells)):
+    if not kinds <= {float, int, str} or (str in kinds and "_" in "".join(map(str, cells))):
         return None
     try:
         values = np.array(list(map(float, cells)))
@@ -112,7 +112,7 @@ class Holds:
     number
         Whether there is a number that is no truth value.
     word
-        Whether there is anything that says something.
+        Whether there is anything else that says something.
     date
         Whether there is text that is a date.
     blank
@@ -131,15 +131,17 @@ class Holds:
     def of(cls, cells: Sequence[Any], *, decimal_comma: bool = False) -> Holds:
         """Return what cells hold."""
         if len(cells) and floats(cells) is not None:
-            return cls(number=True, word=True)
+            return cls(number=True)
         number = date = blank = na = word = False
         for cell in _distinct(cells):
             text = str(cell).strip()
             if is_empty(cell) or text.lower() in NO_WORDS:
                 blank = True
                 continue
+            if is_number(cell, decimal_comma=decimal_comma):
+                number = True
+                continue
             word = True
-            number = number or is_number(cell, decimal_comma=decimal_comma)
             if isinstance(cell, str):
                 date, na = date or is_date(text), na or text.lower() == "na"
         return cls(number, word, date, blank, na)

@@ -70,8 +70,8 @@ class Sheet:
             TRUTHS
         )
 
-    def others(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return all columns but the named ones."""
+    def others(self, names: Sequence[str], quiet: bool = False) -> tuple[str, ...]:
+        """Return all columns but the named ones; warns of one that is left out, unless quiet."""
         rest = tuple(column for column in self.columns if column not in names)
         if "" in rest:
             if self.columns[0] != "" or not self._numbers_rows(self.cells[0]):
@@ -80,12 +80,17 @@ class Sheet:
                     "name it, or list the columns you want"
                 )
             rest = rest[1:]
-            warnings.warn(
-                f"{self.path}: the first column has no name and numbers the rows, as a saved index "
-                "does; it is left out",
-                stacklevel=2,
-            )
+            if not quiet:
+                self.warn_of_index()
         return rest
+
+    def warn_of_index(self) -> None:
+        """Warn that the first column is left out."""
+        warnings.warn(
+            f"{self.path}: the first column has no name and numbers the rows, as a saved index "
+            "does; it is left out",
+            stacklevel=3,
+        )
 
     def _numbers_rows(self, cells: Sequence[Any]) -> bool:
         numbers = np.array([to_number(cell) for cell in cells], dtype=np.float64)
@@ -134,9 +139,13 @@ class Sheet:
             values.append(value)
         return values
 
-    def _text(self, name: str, kind: Kind | None, holds: Holds | None) -> list[Any]:
+    def words(self, name: str) -> list[Any]:
+        """Return a column of text without spaces around it, None where it says nothing."""
         words = [cell.strip() if isinstance(cell, str) else cell for cell in self.cells_of(name)]
-        words = [None if str(word).lower() in NO_WORDS else word for word in words]
+        return [None if str(word).lower() in NO_WORDS else word for word in words]
+
+    def _text(self, name: str, kind: Kind | None, holds: Holds | None) -> list[Any]:
+        words = self.words(name)
         if kind is not None or holds is None:
             return words
         if not holds.word:

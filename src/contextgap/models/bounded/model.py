@@ -30,7 +30,7 @@ from contextgap.models.bounded.arm import BoundedArm, squares
 from contextgap.models.bounded.dictionary import Dictionary, Whitened
 from contextgap.models.bounded.follower import BoundedFollower
 from contextgap.models.bounded.scoring import left_out, sums
-from contextgap.models.bounded.statistics import Statistics
+from contextgap.models.bounded.statistics import Statistics, blocks, sums_by_arm
 from contextgap.models.follower import starts_with
 from contextgap.models.observations import Observations, check_floats
 from contextgap.models.triangle import Triangle
@@ -42,7 +42,6 @@ TOLERANCE = 0.01
 _WORTH = 0.9
 # Rows that a single observation may have replayed; more are replayed in bulk loads only.
 MOST_REPLAYED = 2**17
-_BLOCK = 2**21  # numbers of φ held at once
 _ONE_BY_ONE = 16  # rows of a batch that are told singly
 # Rounding in a mean, in units of the sum of its terms' sizes.
 _MEAN_ROUNDING = 1e-13
@@ -160,6 +159,19 @@ class BoundedModel(Model):
         else:
             self._next_choice = 2 * len(self)
             self._use(dictionary)
+
+    def take_sums(
+        self,
+        log: Observations,
+        dictionary: Dictionary,
+        sums: Mapping[int, Statistics],
+        reward_sum: float,
+    ) -> None:
+        """Begin with sums over many rows, of which the log has some."""
+        self.observed, self._reward_sum, self.dictionary = log, reward_sum, dictionary
+        self._arms = [BoundedArm(self.ridge, len(dictionary)) for _ in self._arms]
+        self._next_choice, self._asked = 2 * len(self), None
+        self._add(sums)
 
     def choose_anew(self) -> bool:
         """Choose the support points anew if that pays, and replay all rows; return whether it did.
@@ -383,16 +395,11 @@ class BoundedModel(Model):
 
     def _absorb(self, first: int) -> None:
         """Take in the observations from number ``first`` on."""
-        log, sums = self.observed, dict[int, Statistics]()
-        for block in self.blocks(len(log) - first):
-            rows = slice(first + block.start, first + block.stop)
-            arms, rewards = log.arms[rows], log.rewards[rows]
-            features, residual = self.whiten(log.contexts[rows])
-            for arm in np.unique(arms).tolist():
-                own = np.flatnonzero(arms == arm)
-                part = Whitened(features[:, own], residual[own])
-                found = Statistics.of(part, rewards[own], self.ridge)
-                sums[arm] = sums[arm] + found if arm in sums else found
+        log = self.observed
+        rows = log.contexts[first:], log.arms[first:], log.rewards[first:]
+        self._add(sums_by_arm(self.dictionary, self.kernel, self.ridge, *rows))
+
+    def _add(self, sums: Mapping[int, Statistics]) -> None:
         for arm, statistics in sums.items():
             self._arms[arm].absorb(statistics)
 
@@ -404,6 +411,4 @@ class BoundedModel(Model):
 
     def blocks(self, rows: int) -> Iterator[slice]:
         """Yield slices of rows for whose φ there is memory enough."""
-        size = max(64, _BLOCK // max(1, len(self.dictionary)))
-        for first in range(0, rows, size):
-            yield slice(first, min(first + size, rows))
+        return blocks(rows, len(self.dictionary))

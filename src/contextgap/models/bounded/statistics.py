@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray
-from contextgap.models.bounded.dictionary import Whitened
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.kernels import Kernel
+from contextgap.models.bounded.dictionary import Dictionary, Whitened
+
+_BLOCK = 2**21  # numbers of φ held at once
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,30 @@ class Statistics:
             self.unexplained + other.unexplained,
             self.count + other.count,
         )
+
+
+def sums_by_arm(
+    dictionary: Dictionary,
+    kernel: Kernel,
+    ridge: float,
+    contexts: FloatArray,
+    arms: IntArray,
+    rewards: FloatArray,
+) -> dict[int, Statistics]:
+    """Return the sums over each arm's rows."""
+    sums: dict[int, Statistics] = {}
+    for block in blocks(len(rewards), len(dictionary)):
+        features, residual = dictionary.whiten(kernel, contexts[block])
+        for arm in np.unique(arms[block]).tolist():
+            own = np.flatnonzero(arms[block] == arm)
+            part = Whitened(features[:, own], residual[own])
+            found = Statistics.of(part, rewards[block][own], ridge)
+            sums[arm] = sums[arm] + found if arm in sums else found
+    return sums
+
+
+def blocks(rows: int, points: int) -> Iterator[slice]:
+    """Yield slices of rows for whose φ, of so many points, there is memory enough."""
+    size = max(64, _BLOCK // max(1, points))
+    for first in range(0, rows, size):
+        yield slice(first, min(first + size, rows))

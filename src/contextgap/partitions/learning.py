@@ -1,0 +1,285 @@
+"""Learns from a log of any length: scales from a sample, everything else from sums over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from contextgap.base.columns import Columns
+from contextgap.base.columns.kinds import read_kind
+from contextgap.base.labels import Label
+from contextgap.kernels import Kernel
+from contextgap.learner import Learner
+from contextgap.learner.settings import read_points
+from contextgap.learner.summed import (
+    schema_of_all,
+    set_columns,
+    sign_of,
+    summed_policy,
+    support_of,
+)
+from contextgap.methods import Method, read_method
+from contextgap.models import POINTS
+from contextgap.partitions import sample
+from contextgap.partitions.source import Partition, partitions_of
+from contextgap.partitions.summary import Summarise, Summary
+from contextgap.partitions.summing import Progress, map_and_sum
+from contextgap.partitions.totals import Add, Totals
+from contextgap.policy import Policy
+from contextgap.problems.sheet import Sheet
+from contextgap.problems.trials import Trials, eligible_arms, labels_of
+from contextgap.tuning import Tuning
+from contextgap.widths import Width
+
+Watch: TypeAlias = Callable[[str], Progress]
+Settings: TypeAlias = Callable[[Any], Mapping[str, Any]]  # a learner's, given the sample's table
+
+
+class Learnt(NamedTuple):
+    """What was learnt from a log.
+
+    Parameters
+    ----------
+    policy
+        The rule to deploy, with its score card.
+    tuning
+        How scales were learnt; None if they were given.
+    rows
+        How many trials the log has.
+    """
+
+    policy: Policy
+    tuning: Tuning | None
+    rows: int
+
+
+def learn_from(
+    source: Any,
+    *,
+    arm: str,
+    reward: str,
+    context: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    columns: Mapping[str, Any] | None = None,
+    propensity: str | None = None,
+    eligible: str | None = None,
+    separator: str | None = None,
+    minimize: bool = False,
+    kernel: Kernel | None = None,
+    ridge: float | None = None,
+    method: str | Method = "auto",
+    width: Width | None = None,
+    points: int = POINTS,
+    fallback: Label | None = None,
+    tolerance: float | None = None,
+    seed: int | None = None,
+    executor: Any = None,
+    progress: Watch | None = None,
+) -> Learnt:
+    """Return a policy learnt from a log in files, or in a Dask DataFrame, however long.
+
+    Rows are read twice and never kept: first for what columns hold and a sample of some hundred
+    thousand rows, from which scales and support points are learnt; then for sums over all rows. A
+    log that is no longer than the sample is learnt from as ``Learner.fit`` does.
+
+    Parameters
+    ----------
+    source
+        A file, a pattern such as ``"logs/*.parquet"``, a list of them, or a Dask DataFrame.
+    arm
+        The column with the arm tried.
+    reward
+        The column with the reward it gave.
+    context
+        The columns known before; all others by default.
+    exclude
+        Columns that are no context.
+    columns
+        What columns of contexts hold that are not what they seem, as ``Columns`` takes it.
+    propensity
+        The column with the probability with which the logged arm was chosen.
+    eligible
+        The column with the arms that could have been chosen, such as ``a|b``.
+    separator
+        What separates the cells of text files; told from the header if None.
+    minimize
+        Whether the reward is a cost, to be kept low.
+    kernel, ridge, method, width, points, seed
+        As for ``Learner``.
+    fallback, tolerance
+        As for ``Learner.freeze``.
+    executor
+        Where the work is done: None here, in this process; a Dask client, or any
+        ``concurrent.futures.Executor``. Files must have the same path for all workers.
+    progress
+        Called with the name of every stage; what it returns is called with the numbers of rows that
+        are done and of all.
+
+    Returns
+    -------
+    learnt
+        The policy, how scales were learnt, and the number of rows.
+    """
+    trials = Trials(
+        arm=arm,
+        reward=reward,
+        context=None if context is None else tuple(context),
+        exclude=tuple(exclude),
+        propensity=propensity,
+        eligible=eligible,
+        kinds={name: read_kind(name, kind) for name, kind in (columns or {}).items()},
+    )
+    given = {
+        "kernel": kernel,
+        "ridge": ridge,
+        "width": width,
+        "points": points,
+        "seed": seed,
+        "reward": "minimize" if minimize else "maximize",
+    }
+    return learn_trials(
+        partitions_of(source, separator),
+        trials,
+        method,
+        lambda table: given | columns_for(table, trials),
+        points=points,
+        fallback=fallback,
+        tolerance=tolerance,
+        executor=executor,
+        progress=progress,
+    )
+
+
+def columns_for(table: Any, trials: Trials) -> dict[str, Any]:
+    """Return what a learner is told about columns: nothing, unless the user said something."""
+    if not trials.kinds and not trials.gaps:
+        return {}
+    return {"columns": Columns.from_table(table, **trials.kinds).with_gaps(trials.gaps)}
+
+
+def learn_trials(
+    partitions: Sequence[Partition],
+    trials: Trials,
+    method: str | Method,
+    settings: Settings,
+    *,
+    points: int | None = POINTS,
+    fallback: Label | None = None,
+    tolerance: float | None = None,
+    executor: Any = None,
+    progress: Watch | None = None,
+    prefix: str = "",
+) -> Learnt:
+    """Do as ``learn_from``, with a learner's settings made from the sample's table.
+
+    ``fallback`` may be the arm's text; errors call it and the tolerance so, after a ``prefix``.
+    """
+    watch: Watch = progress or (lambda _: lambda _done, _total: None)
+    most = read_points(points, read_method(method).recommender)
+    of_an_arm = None if most is None else 2 * most
+    work = Summarise(trials, sample.SAMPLE, of_an_arm)
+    summary = map_and_sum(work, partitions, executor, watch("reading"))
+    log = _Log(trials, summary)
+    safe = _safe_arm(fallback, tolerance, log.by_text, prefix)
+    try:
+        learner = Learner(log.labels, method=method, **settings(log.table))
+        if not log.whole:
+            kinds = Columns.from_table(log.table, **trials.kinds)
+            set_columns(learner, summary.codings({**kinds, **_allowing(trials, kinds)}))
+        learning = watch("learning scales")
+        learning(0, len(log.sheet))
+        learner.fit(log.table, log.arms, log.rewards, eligible=log.eligible)
+        learning(len(log.sheet), len(log.sheet))
+        if log.whole:
+            card = learner.score(log.chances, **safe) if len(log.arms) > 1 else None
+            policy = learner.freeze(card, **safe)
+            return Learnt(policy, learner.tuning, summary.rows)
+    except (TypeError, ValueError) as error:
+        raise ValueError(log.sheet.located(error)) from None
+    policy = _summed(learner, log, partitions, safe, executor, watch)
+    return Learnt(policy, learner.tuning, summary.rows)
+
+
+class _Log:
+    """The sample of a log, read: all rows of one that is short."""
+
+    def __init__(self, trials: Trials, summary: Summary) -> None:
+        self.trials, self.summary = trials, summary
+        self.sheet: Sheet = summary.sample.sheet()
+        self.whole = len(self.sheet) == summary.rows
+        if "" in summary.header.columns and "" not in summary.columns and not trials.context:
+            summary.header.warn_of_index()
+        self.by_text = labels_of(summary.counts)
+        self.labels = tuple(self.by_text.values())
+        self.arms = [self.by_text[text] for text in summary.sample.arms]
+        self.rewards = trials.rewards(self.sheet, summary.truths)
+        holds = None if self.whole else summary.holds
+        self.table = self.sheet.table(summary.columns, trials.kinds, holds)
+        self.eligible = (
+            None
+            if trials.eligible is None
+            else eligible_arms(self.sheet, trials.eligible, self.labels)
+        )
+        self.chances = (
+            None if trials.propensity is None else self.sheet.numbers([trials.propensity])[:, 0]
+        )
+
+
+def _safe_arm(
+    fallback: Any, tolerance: float | None, labels: Mapping[str, Any], prefix: str
+) -> dict[str, Any]:
+    """Return the safe arm, and when it is answered, as ``freeze`` takes them."""
+    if fallback is None:
+        if tolerance is not None:
+            raise ValueError(
+                f"{prefix}tolerance says when {prefix}fallback is answered; give that too"
+            )
+        return {}
+    if str(fallback) not in labels:
+        raise ValueError(f"{prefix}fallback must be one of {list(labels)}, got {fallback!r}")
+    return {"fallback": labels[str(fallback)], "tolerance": tolerance}
+
+
+def _allowing(trials: Trials, kinds: Columns) -> dict[str, Any]:
+    return {name: replace(kinds[name], gaps=True) for name in trials.gaps}
+
+
+def _summed(
+    learner: Learner,
+    log: _Log,
+    partitions: Sequence[Partition],
+    safe: Mapping[str, Any],
+    executor: Any,
+    watch: Watch,
+) -> Policy:
+    """Return the policy of all rows, with the scales that the learner has from the sample."""
+    summary, dictionary = log.summary, support_of(learner)
+    add = Add(
+        trials=log.trials,
+        columns=summary.columns,
+        holds=summary.holds,
+        truths=summary.truths,
+        schema=schema_of_all(learner),
+        places={text: place for place, text in enumerate(log.by_text)},
+        sign=sign_of(learner),
+        kernel=learner.kernel,
+        ridge=learner.ridge,
+        dictionary=dictionary,
+    )
+    totals: Totals = map_and_sum(add, partitions, executor, watch("adding up"))
+    kept = summary.sample.uniform()
+    seen = learner._model.observed.contexts[kept]
+    outermost = totals.outermost.beyond(seen)
+    return summed_policy(
+        learner,
+        kept,
+        dictionary,
+        totals.sums,
+        totals.reward_sum,
+        (outermost.contexts, outermost.arms, outermost.rewards),
+        None if log.chances is None else np.asarray(log.chances)[kept],
+        **safe,
+    )
