@@ -38,8 +38,8 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
-# Tutorials run when the pages are built, each in a folder of its own. What they printed is kept until
-# their text or the library changes. An error, or anything written to stderr, fails `make docs`.
+# Tutorials run when the pages are built, each in a folder of its own. What they printed is kept
+# until their text or the library changes. An error, or anything written to stderr, fails the build.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "executed" / _digest())
 nb_execution_in_temp = True
