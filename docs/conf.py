@@ -28,7 +28,6 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say what each argument is
 suppress_warnings = ["myst.header"]
-linkcheck_ignore = [r"https?://.*"]  # a check that needs no network: links within the site
 
 
 def _digest() -> str:
@@ -38,8 +37,8 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
-# Tutorials run when the pages are built, each in a folder of its own. What they printed is kept until
-# their text or the library changes. An error, or anything written to stderr, fails `make docs`.
+# Tutorials run when the pages are built, each in a folder of its own. What they printed is kept
+# until their text or the library changes. An error, or anything on stderr, fails `make docs`.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "executed" / _digest())
 nb_execution_in_temp = True
