@@ -38,7 +38,7 @@ def _digest() -> str:
 
 
 # Tutorials run when the pages are built, each in a folder of its own. What they printed is kept
-# until their text or the library changes. An error, or anything on stderr, fails `make docs`.
+# until their text or the library changes. An error, or anything written to stderr, fails the build.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "executed" / _digest())
 nb_execution_in_temp = True
