@@ -28,7 +28,6 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say what each argument is
 suppress_warnings = ["myst.header"]
-linkcheck_ignore = [r"https?://.*"]  # a check that needs no network: links within the site
 
 
 def _digest() -> str:

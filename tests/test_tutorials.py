@@ -1,6 +1,7 @@
 """Tutorials can be run: what is cheap to check here. The build of the documentation runs them."""
 
 import ast
+import importlib.util
 import re
 from pathlib import Path
 
@@ -78,3 +79,15 @@ def test_pictures_say_what_they_show(page):
     for cell in raw_cells(page):
         if re.search(r"plt\.figure|cg\.plot\.", cell):
             assert re.search(r"^    alt: \S", cell, re.M), cell
+
+
+def test_dead_links_are_found(tmp_path):
+    spec = importlib.util.spec_from_file_location("check_links", DOCS / "check_links.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    (tmp_path / "one.html").write_text(
+        '<h1 id="top"></h1><a href="#top"></a><a href="two.html#caf%C3%A9"></a>'
+        '<a href="two.html#gone"></a><a href="https://example.org/none"></a><img src="no.png">'
+    )
+    (tmp_path / "two.html").write_text('<h1 id="café"></h1><a href="one.html"></a>')
+    assert script.dead_links(tmp_path) == (5, ["one.html: no.png", "one.html: two.html#gone"])
