@@ -4,7 +4,7 @@ PYTHON := $(VENV)/bin/python
 DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check bench docs dist clean
+.PHONY: demo test check bench docs linkcheck dist clean
 
 demo: $(DEMO)
 	$(VENV)/bin/contextgap run spacecraft --out out/demo
@@ -25,6 +25,9 @@ bench: $(READY)
 
 docs: $(READY)
 	$(VENV)/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+linkcheck: docs
+	$(PYTHON) docs/check_links.py
 
 # sdist and wheel, checked, and the demo run from the wheel in empty environments.
 dist:

@@ -50,7 +50,7 @@ class Server(uvicorn.Server):
 
 Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False)).run()
 """
-PARTS = ("recommend", "pairs", "opening", "status", "memory")
+PARTS = ("recommend", "pairs", "opening", "status", "page", "memory")
 
 
 def main() -> None:
@@ -75,6 +75,8 @@ def main() -> None:
             opening(database)
         if "status" in wanted:
             status(database, chosen.trials)
+        if "page" in wanted:
+            page(database, chosen.trials)
         if "memory" in wanted:
             memory(database, chosen.many)
 
@@ -258,6 +260,40 @@ def status(database: str, trials: int) -> None:
     print(row(f"first status of {trials} trials", first, "s", "", True))
     found = median(seconds)
     print(row(f"status of {trials} trials, median of 10", found, "ms", "< 50", found < 50))
+
+
+def page(database: str, trials: int) -> None:
+    """What the live page asks for, each time after the log grew."""
+    campaign = told(database, "page", trials // 3)
+    here = path(campaign, "").replace("/v1/", "/page/")
+    asked = {
+        "status": ("GET", f"{here}status", None),
+        "series": ("GET", f"{here}series", None),
+        "list of campaigns": ("GET", "/page/campaigns", None),
+        "newest 50 trials": ("GET", f"{here}trials", None),
+        "trials with a text that none has": ("GET", f"{here}trials?text=zzz", None),
+        "belief along a column": ("POST", f"{here}along", {"column": "column 0"}),
+    }
+    with service(database) as (address, _):
+        line, seconds = Line(address), {name: [] for name in asked}
+        start = time.perf_counter()
+        line.send("GET", f"{here}status")
+        print(
+            row(
+                f"page: first status of {trials} trials", time.perf_counter() - start, "s", "", True
+            )
+        )
+        line.send("POST", path(campaign, "ask"), {"contexts": [0.1, 0.2]})  # opens the campaign
+        for _ in range(20):
+            trial = line.send("POST", path(campaign, "ask"), {"contexts": [0.1, 0.2]})["trial"]
+            line.send("POST", path(campaign, "tell"), {"trial": trial["id"], "reward": 0.0})
+            for name, request in asked.items():
+                start = time.perf_counter()
+                line.send(*request)
+                seconds[name].append(1000 * (time.perf_counter() - start))
+    for name, each in seconds.items():
+        found, target = median(each), "< 50" if name in ("status", "series") else ""
+        print(row(f"page: {name}, median of 20", found, "ms", target, not target or found < 50))
 
 
 def memory(database: str, times: int) -> None:

@@ -109,6 +109,12 @@ BAD = [
         "/v1/campaigns",
         {"name": "n", "arms": 2, "settings": {"kernel": {"type": "os.system"}}},
     ),
+    Bad(
+        "a method that would be imported",
+        "POST",
+        "/v1/campaigns",
+        {"name": "n", "arms": 2, "settings": {"method": "antigravity:fly"}},
+    ),
     Bad("a campaign that is not there", "GET", "/v1/campaigns/none/status"),
     Bad("a path that is not there", "GET", "/v2/campaigns"),
     Bad("another method", "DELETE", HERE),

@@ -105,7 +105,7 @@ def test_long_work_is_announced(few, tmp_path, monkeypatch):
     table = make()[["x", "arm", "reward"]]
     pattern, given = write(table, tmp_path), ["--bandwidth", "0.5", "--points", "64"]
     monkeypatch.setattr(duration, "SAMPLE", 1500)
-    assert "6,005 rows: about 2" in learn(tmp_path, pattern, *given).stderr
+    assert "6,000 rows: about 2" in learn(tmp_path, pattern, *given).stderr
     monkeypatch.setattr(duration, "SAMPLE", 10_000)
     assert "about" not in learn(tmp_path, pattern, *given).stderr
 

@@ -95,6 +95,13 @@ def test_the_typical_context_is_one_that_was_seen(plain):
     assert tuple(cg.insight.along(plain, 0).context) in seen
 
 
+@pytest.mark.parametrize("kernel", [cg.Gaussian(0.5), cg.Linear()])
+def test_the_typical_context_is_in_the_middle(kernel):
+    contexts = np.linspace(-3, 5, 41)[:, None]
+    learner = cg.Learner(["a"], kernel=kernel).fit(contexts, ["a"] * 41, contexts[:, 0])
+    assert cg.insight.along(learner, 0).context == pytest.approx([1.0], abs=1.0)
+
+
 def test_an_area_is_what_the_policy_answers(typed, plain):
     found = cg.insight.area(plain, 0, 1, [0.0, 0.0, 0.3], points=9)
     policy = plain.freeze()

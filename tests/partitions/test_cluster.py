@@ -72,8 +72,13 @@ def test_a_cluster_with_a_killed_worker_gives_the_serial_policy(client, few, tmp
 
 def test_a_dask_frame_gives_the_same_here_and_there(client, few):
     frames = pytest.importorskip("dask.dataframe", reason="needs dask's DataFrames")
-    frame = frames.from_pandas(make(), npartitions=11)
+    table = make().assign(number=np.arange(6000))
+    frame = frames.from_pandas(table, npartitions=11)
+    frame = frame[(frame["number"] < 2000) | (frame["number"] > 3200)]  # a partition is empty
+    assert 0 in frame.map_partitions(len).compute(scheduler="synchronous").tolist()
     check_same(learn(frame, executor=client, **GIVEN).policy, learn(frame, **GIVEN).policy)
+    with pytest.raises(ValueError, match="the log has no rows"):
+        learn(frame[frame["number"] < 0], executor=client, **GIVEN)
 
 
 def test_what_goes_wrong_on_a_worker_is_said_here(client, few, tmp_path):

@@ -14,7 +14,7 @@ from contextgap.service.tokens import hash_of, read_tokens, revoke_token
 
 from .conftest import serving
 
-PUBLIC = {"/livez", "/readyz", "/openapi.json", "/docs"}
+PUBLIC = {"/livez", "/readyz", "/openapi.json", "/docs", "/", "/page/assets/{name}"}
 _names = itertools.count()
 
 
@@ -31,7 +31,8 @@ ROUTES = [
 
 
 def send(running, method, path, headers=None, body=None):
-    path = re.sub(r"\{trial\}", "1", re.sub(r"\{\w+\}", "sensors", path))
+    path = path.replace("{trial}", "1").replace("{name}", "app.js")
+    path = re.sub(r"\{\w+\}", "sensors", path)
     content = {"json": body or {}} if method == "POST" else {}
     return running.http.request(method, path, headers=headers, **content)
 

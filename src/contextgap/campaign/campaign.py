@@ -24,7 +24,6 @@ from contextgap.campaign.goal import (
     asks_left,
     decode_goal,
     encode_goal,
-    is_step,
     progress,
     steps,
     wanted_share,
@@ -71,7 +70,6 @@ class Campaign:
         self._name = name
         self._lock = RLock()
         self._looked: _Look | None = None
-        self._noted = -1  # rewards at the last look at progress
         if connection is None:
             with session.reading() as connection:
                 (first,) = session.store.events(connection, 0, 1)
@@ -274,15 +272,17 @@ class Campaign:
             with self._session.turn() as connection:
                 learner = self._session.replay.learner
                 request |= {"eligible": requests.encode_told_eligible(eligible, learner, request)}
+                before = observations(learner)
                 found = actions.record(self._session, connection, request, key)
-                self._note_progress(connection)
+                self._note_progress(connection, before)
             return found[0] if single else found
         if not (contexts is None and arms is None and eligible is None):
             raise TypeError("contexts, arms and eligible are for outside data, without a trial")
         numbers, rewards, single = requests.read_told(trial, reward)
         with self._session.turn() as connection:
+            before = observations(self._session.replay.learner)
             found = actions.tell(self._session, connection, numbers, rewards, key)
-            self._note_progress(connection)
+            self._note_progress(connection, before)
         return found[0] if single else found
 
     @in_turn
@@ -593,13 +593,11 @@ class Campaign:
             if self._session.known(connection, key, kind, request) is None:
                 self._session.append(connection, kind, request, {}, key)
 
-    def _note_progress(self, connection: Connection) -> None:
-        """Record how far the exploration is, if that is due and was not done."""
+    def _note_progress(self, connection: Connection, before: int) -> None:
+        """Record how far the exploration is, if that is due after so many rewards before."""
         learner = self._session.replay.learner
-        count = observations(learner)
-        if is_step(count) and count != self._noted:
+        if steps(observations(learner)) > steps(before):
             self._session.append(connection, "progress", {}, progress(learner, self._goal))
-        self._noted = count
 
 
 @contextmanager

@@ -55,13 +55,11 @@ def wanted_share(goal: StoppingRule | None) -> float:
     return _SHARE if goal is None else goal.share
 
 
-def is_step(rewards: int) -> bool:
-    """Return whether progress is recorded after so many rewards: whenever they grew by 5 %."""
-    return rewards > 0 and steps(rewards) > steps(rewards - 1)
-
-
 def steps(rewards: int) -> int:
-    """Return how many steps of progress so many rewards have made: each, then one for each 5 %."""
+    """Return how many steps of progress so many rewards have made: each, then one for each 5 %.
+
+    Progress is recorded at each.
+    """
     if rewards <= _FEW:
         return rewards
     return _FEW + math.floor(math.log(rewards) / math.log(_GROWTH)) - _FIRST

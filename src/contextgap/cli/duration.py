@@ -36,11 +36,11 @@ def say_duration(
     A block is read, and a product of matrices computed, to see how fast that goes here.
     """
     rows = sum(each.size for each in partitions)
-    if rows <= SAMPLE:
+    if rows <= SAMPLE or not points:
         return
     start = time.perf_counter()
-    read = Summarise(trials, SAMPLE, 2 * points)(_OneBlock(partitions[0])).rows
-    reading = (time.perf_counter() - start) / read
+    found = Summarise(trials, SAMPLE, 2 * points)(_OneBlock(partitions[0]))
+    reading = (time.perf_counter() - start) / (1 if found is None else found.rows)
     # Reading twice; k and φ, then φφᵀ: some 3·m² operations in each of which a number is added.
     square = np.ones((points, points))
     start = time.perf_counter()

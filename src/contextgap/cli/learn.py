@@ -34,6 +34,7 @@ from contextgap.kernels import Gaussian
 from contextgap.methods import METHODS
 from contextgap.models import POINTS
 from contextgap.partitions.learning import columns_for, learn_trials
+from contextgap.partitions.sample import SAMPLE
 from contextgap.partitions.source import partitions_of
 from contextgap.problems.trials import Trials
 from contextgap.tuning import Tuning
@@ -101,7 +102,8 @@ def learn_command(
         how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
         how |= {"reward": "minimize"} if minimize else {}
         partitions = partitions_of(log, separator)
-        with phases() as watch, _client(dask) as client, noting_warnings():
+        quick = sum(each.size for each in partitions) <= SAMPLE
+        with phases(quiet=quick) as watch, _client(dask) as client, noting_warnings():
             say_duration(partitions, trials, points, client)
             learnt = learn_trials(
                 partitions,

@@ -5,21 +5,24 @@ from __future__ import annotations
 import csv
 import json as js
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 import typer
 
 from contextgap.base.saving import whole_file
-from contextgap.cli.options import Json, Separator
+from contextgap.cli.options import CORES, Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
 from contextgap.cli.tables import encoded_in
 from contextgap.cli.terminal import Forecast, complaints, out, phases, plain, print_table
+from contextgap.experiments.tasks import one_thread
 from contextgap.policy import Policy, Status
-from contextgap.problems.blocks import check_alike, count_rows, files_named, read_blocks
+from contextgap.problems.blocks import BLOCK, check_alike, count_rows, files_named, read_blocks
 from contextgap.problems.sheet import Sheet
 from contextgap.problems.trials import eligible_arms
 
@@ -48,11 +51,13 @@ def recommend_command(
         rule = Policy.load(policy)
         files = files_named(contexts)
         rows = sum(map(count_rows, files))
-        quiet = output is None and sys.stdout.isatty()  # a bar would stand among the answers
+        # A bar would stand among the answers, or be gone at once.
+        quiet = (output is None and sys.stdout.isatty()) or rows <= BLOCK
         with _written(None if json else output, json) as write, phases(quiet) as watch:
-            update, forecast = watch("recommending"), Forecast(rows)
-            for sheet in _alike(sheet for file in files for sheet in read_blocks(file, separator)):
-                answers = _answered(rule, sheet, eligible, bounds)
+            update, forecast = watch("recommending"), Forecast(rows, CORES)
+            sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
+            answer = partial(_answered, rule, eligible=eligible, bounds=bounds)
+            for sheet, answers in _in_threads(answer, sheets):
                 write(sheet, answers)
                 times.update(map(str, answers["arm"]))
                 forecast(done := times.total())
@@ -74,7 +79,25 @@ def _alike(sheets: Iterator[Sheet]) -> Iterator[Sheet]:
         yield sheet
 
 
-def _answered(rule: Policy, sheet: Sheet, eligible: str | None, bounds: bool) -> Answers:
+def _in_threads(
+    answer: Callable[[Sheet], Answers], sheets: Iterable[Sheet]
+) -> Iterator[tuple[Sheet, Answers]]:
+    """Yield tables and their answers in order, while the next ones are read and answered.
+
+    Every thread computes alone: BLAS would leave cores idle while tables are read and written.
+    """
+    waiting: deque[tuple[Sheet, Future[Answers]]] = deque()
+    with one_thread(), ThreadPoolExecutor(CORES) as pool:
+        for sheet in sheets:
+            waiting.append((sheet, pool.submit(answer, sheet)))
+            if len(waiting) > CORES:
+                first, answers = waiting.popleft()
+                yield first, answers.result()
+        for last, answers in waiting:
+            yield last, answers.result()
+
+
+def _answered(rule: Policy, sheet: Sheet, *, eligible: str | None, bounds: bool) -> Answers:
     """Return the answers to the rows of a table, by column."""
     rows = encoded_in(sheet, rule)
     among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms)

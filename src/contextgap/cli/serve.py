@@ -89,7 +89,8 @@ def serve_command(
         def announce(address: str) -> None:
             needed = "are needed" if settings.needs_tokens else "are not needed"
             lines = [
-                f"contextgap serves {database} at {address}; {address}/docs lists what it answers.",
+                f"contextgap serves {database} at {address}; open it in a browser.",
+                f"{address}/docs lists what it answers.",
                 f"Tokens {needed}; contextgap serve token create --database {database} "
                 "--name bench-3 --scopes read,explore makes one.",
             ]

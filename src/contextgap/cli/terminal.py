@@ -135,17 +135,17 @@ def say_seconds(rows: int, seconds: float) -> None:
 
 
 class Forecast:
-    """Says once how long work takes that goes on like its first piece."""
+    """Says how long work takes that goes on like its first pieces, when so many are done."""
 
-    def __init__(self, total: int) -> None:
-        self._total, self._start, self._said = total, time.perf_counter(), False
+    def __init__(self, total: int, pieces: int) -> None:
+        self._total, self._left, self._start = total, pieces, time.perf_counter()
 
     def __call__(self, done: int) -> None:
-        """Take note that so many rows are done."""
-        if not self._said:
+        """Take note that a piece is done, and so many rows in all."""
+        self._left -= 1
+        if self._left == 0:
             spent = time.perf_counter() - self._start
             say_seconds(self._total, spent * self._total / max(done, 1))
-        self._said = True
 
 
 @contextmanager

@@ -50,10 +50,13 @@ def seen(policy: Policy, most: int) -> FloatArray:
 
 
 def read_context(policy: Policy, at: Any) -> FloatArray:
-    """Return a context as numbers; by default the one most like all others that were seen."""
+    """Return a context as numbers; by default the one nearest to all others that were seen."""
     if at is None:
         contexts = seen(policy, _SEEN)
-        return np.asarray(contexts[policy.kernel(contexts, contexts).mean(axis=0).argmax()])
+        # The kernel's own distance: |x − y|² = k(x, x) + k(y, y) − 2k(x, y).
+        kernel = policy.kernel
+        distance = kernel.diagonal(contexts) - 2 * kernel(contexts, contexts).mean(axis=0)
+        return np.asarray(contexts[distance.argmin()])
     intake = policy._schema.read(at, called="at")
     if not intake.single:
         raise ValueError("at must be one context; pass a 1-D context or one row")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -73,9 +72,9 @@ def learn_from(
     method: str | Method = "auto",
     width: Width | None = None,
     points: int = POINTS,
+    seed: int | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
-    seed: int | None = None,
     executor: Any = None,
     progress: Watch | None = None,
 ) -> Learnt:
@@ -157,7 +156,11 @@ def columns_for(table: Any, trials: Trials) -> dict[str, Any]:
     """Return what a learner is told about columns: nothing, unless the user said something."""
     if not trials.kinds and not trials.gaps:
         return {}
-    return {"columns": Columns.from_table(table, **trials.kinds).with_gaps(trials.gaps)}
+    return {"columns": _kinds(table, trials)}
+
+
+def _kinds(table: Any, trials: Trials) -> Columns:
+    return Columns.from_table(table, **trials.kinds).with_gaps(trials.gaps)
 
 
 def learn_trials(
@@ -187,8 +190,7 @@ def learn_trials(
     try:
         learner = Learner(log.labels, method=method, **settings(log.table))
         if not log.whole:
-            kinds = Columns.from_table(log.table, **trials.kinds)
-            set_columns(learner, summary.codings({**kinds, **_allowing(trials, kinds)}))
+            set_columns(learner, summary.codings(_kinds(log.table, trials)))
         learning = watch("learning scales")
         learning(0, len(log.sheet))
         learner.fit(log.table, log.arms, log.rewards, eligible=log.eligible)
@@ -241,10 +243,6 @@ def _safe_arm(
     if str(fallback) not in labels:
         raise ValueError(f"{prefix}fallback must be one of {list(labels)}, got {fallback!r}")
     return {"fallback": labels[str(fallback)], "tolerance": tolerance}
-
-
-def _allowing(trials: Trials, kinds: Columns) -> dict[str, Any]:
-    return {name: replace(kinds[name], gaps=True) for name in trials.gaps}
 
 
 def _summed(

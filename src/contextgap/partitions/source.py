@@ -6,17 +6,10 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from contextgap.problems.blocks import BLOCK, Part, count_rows, files_named, parts_of, sheet_of
 from contextgap.problems.sheet import Sheet
-
-
-class Rows(Protocol):
-    """Rows that are read in one place."""
-
-    def blocks(self) -> Iterator[Sheet]:
-        """Yield the rows as tables."""
 
 
 @dataclass(frozen=True)

@@ -90,16 +90,14 @@ class Summarise:
     most: int
     of_an_arm: int | None
 
-    def __call__(self, partition: Any) -> Summary:
-        """Return the summary of a partition, or of what can be read in the same way."""
+    def __call__(self, partition: Any) -> Summary | None:
+        """Return the summary of a partition; None if it has no rows."""
         total, first = None, partition.first
         for sheet in partition.blocks():
             found = self._of(sheet, partition.number, first)
             total = found if total is None else total + found
             first += len(sheet)
-        if total is None:
-            raise ValueError(f"partition {partition.number} has no rows")
-        return replace(total, sample=total.sample.thinned())
+        return None if total is None else replace(total, sample=total.sample.thinned())
 
     def _of(self, sheet: Sheet, number: int, first: int) -> Summary:
         trials = self.trials

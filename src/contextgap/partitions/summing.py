@@ -18,7 +18,7 @@ from contextgap.problems.extras import study_import
 from contextgap.problems.sheet import Sheet
 
 T = TypeVar("T")
-Work: TypeAlias = Callable[[Any], T]
+Work: TypeAlias = Callable[[Any], T | None]  # None where there is nothing to add
 Progress: TypeAlias = Callable[[int, int], None]
 
 _AT_ONCE = 8  # summands of a sum
@@ -38,12 +38,16 @@ def map_and_sum(
     """
     ticks = _Ticks(sum(each.size for each in partitions), progress)
     if executor is None:
-        return _summed(work(_Watched(each, ticks)) for each in partitions)
-    if hasattr(executor, "get_executor"):  # a Dask client
-        return _on_cluster(work, partitions, executor, ticks)
-    if not isinstance(executor, Executor):
+        total = _summed(work(_Watched(each, ticks)) for each in partitions)
+    elif hasattr(executor, "get_executor"):  # a Dask client
+        total = _on_cluster(work, partitions, executor, ticks)
+    elif isinstance(executor, Executor):
+        total = _summed(_in_order(work, partitions, executor, ticks))
+    else:
         raise TypeError(f"executor must be a Dask client or an Executor, got {executor!r}")
-    return _summed(_in_order(work, partitions, executor, ticks))
+    if total is None:
+        raise ValueError("the log has no rows")
+    return total
 
 
 class _Ticks:
@@ -79,7 +83,7 @@ def _computed(partition: Partition) -> Partition:
 
 def _in_order(
     work: Work[T], partitions: Sequence[Partition], executor: Executor, ticks: _Ticks
-) -> Iterator[T]:
+) -> Iterator[T | None]:
     for partition in partitions:
         if hasattr(partition.rows, "compute"):
             raise TypeError("a Dask DataFrame needs a Dask client as executor, or none")
@@ -89,25 +93,29 @@ def _in_order(
         yield result
 
 
-def _summed(results: Iterable[T]) -> T:
-    """Return the sum of results, as they come, keeping no more than eight of each level."""
-    levels: list[list[T]] = [[]]
-    for result in results:
-        levels[0].append(result)
-        for level, waiting in enumerate(levels):
-            if len(waiting) < _AT_ONCE:
+def _summed(results: Iterable[T | None]) -> T | None:
+    """Return the sum of results as they come, of which one for each level of sums is kept."""
+    levels: list[T | None] = []
+    for number, result in enumerate(results, start=1):
+        level, total = 0, result
+        while True:
+            if level == len(levels):
+                levels.append(None)
+            total = _sum([levels[level], total])
+            if number % _AT_ONCE ** (level + 1):
+                levels[level] = total
                 break
-            if level + 1 == len(levels):
-                levels.append([])
-            levels[level + 1].append(_sum(waiting))
-            waiting.clear()
-    left: list[T] = []
+            levels[level] = None  # eight are together, and one summand of the next level
+            level += 1
+    left: T | None = None
     for waiting in levels:
-        left = [_sum([*waiting, *left])] if waiting or left else []
-    return left[0]
+        left = _sum([waiting, left])
+    return left
 
 
-def _on_cluster(work: Work[T], partitions: Sequence[Partition], client: Any, ticks: _Ticks) -> T:
+def _on_cluster(
+    work: Work[T], partitions: Sequence[Partition], client: Any, ticks: _Ticks
+) -> T | None:
     # Submitted, not scattered: what a killed worker held can then be made again.
     shared = client.submit(_same, work, pure=False)
     leaves, sizes = [], {}
@@ -129,7 +137,7 @@ def _on_cluster(work: Work[T], partitions: Sequence[Partition], client: Any, tic
             each.result()  # raises what went wrong there
         ticks(sizes[each.key])
         del each
-    result: T = total.result()
+    result: T | None = total.result()
     return result
 
 
@@ -137,9 +145,10 @@ def _same(value: T) -> T:
     return value
 
 
-def _work_on(work: Work[T], partition: Partition, rows: Any) -> T:
+def _work_on(work: Work[T], partition: Partition, rows: Any) -> T | None:
     return work(replace(partition, rows=rows))
 
 
-def _sum(results: Sequence[T]) -> T:
-    return reduce(add, results)
+def _sum(results: Sequence[T | None]) -> T | None:
+    something = [result for result in results if result is not None]
+    return reduce(add, something) if something else None

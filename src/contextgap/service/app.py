@@ -17,6 +17,7 @@ from contextgap.service import access, problems
 from contextgap.service.around import Around
 from contextgap.service.guard import DirectRoute
 from contextgap.service.logs import logger
+from contextgap.service.page import routes as page
 from contextgap.service.routes import campaigns, documents, health, policies, trials
 from contextgap.service.settings import Settings
 from contextgap.service.state import Service
@@ -52,8 +53,8 @@ def create_app(
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _other)
     # Not by include_router, which would have every request look for its route twice. Those asked
-    # most come first; a page for people would be one more subject.
-    for subject in (policies, trials, campaigns, health, documents):
+    # most come first.
+    for subject in (policies, trials, campaigns, health, documents, page):
         app.router.routes.extend(subject.router.routes)
     direct = [route for route in app.router.routes if isinstance(route, DirectRoute)]
     return Around(app, service, direct)

@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import Request
 
 from contextgap.base.components import UnknownComponentError, build
+from contextgap.base.names import is_path
 from contextgap.campaign.wire import count_rows, read_contexts, read_label
 from contextgap.learner import Learner, StoppingRule
 from contextgap.service import bodies
@@ -74,6 +75,11 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     for name in found:
         if name not in _SETTINGS:
             raise ValueError(f"settings must be among {_SETTINGS}, got {name!r}")
+    if isinstance(found.get("method"), str) and is_path(found["method"]):
+        raise ValueError(
+            f"method must be a name from METHODS, got {found['method']!r}: what a request names is "
+            "not imported"
+        )
     for name in ("kernel", "width", "method"):
         if isinstance(found.get(name), Mapping):
             found[name] = _built(name, found[name])

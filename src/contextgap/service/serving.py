@@ -17,14 +17,17 @@ from contextgap.service.app import create_app
 from contextgap.service.logs import logger, start_logs
 from contextgap.service.one_write import OneWriteProtocol
 from contextgap.service.settings import Settings
+from contextgap.service.state import Service
 
 
 class _Server(uvicorn.Server):
     """A server that says where it listens."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, announce: Callable[[str], None]
+    ) -> None:
         super().__init__(config)
-        self._announce = announce
+        self._service, self._announce = service, announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -32,6 +35,10 @@ class _Server(uvicorn.Server):
         gc.freeze()  # what was imported stays; looking through it again and again takes time
         if not self.should_exit:
             self._announce(_address(self.servers[0].sockets[0].getsockname()))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.stopping = True  # streams end, or the server would wait for them
+        await super().shutdown(sockets)
 
 
 def serve(
@@ -49,8 +56,9 @@ def serve(
         Called with the address once it listens; the port is any free one if 0 was asked for.
     """
     start_logs(settings.log, sys.stderr)
+    app = create_app(database, settings, log=sys.stderr)
     config = uvicorn.Config(
-        create_app(database, settings, log=sys.stderr),
+        app,
         host=settings.host,
         port=settings.port,
         http=OneWriteProtocol,
@@ -62,7 +70,7 @@ def serve(
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the server has its own, and raises them afterwards
-    server = _Server(config, announce)
+    server = _Server(config, app.service, announce)
     with contextlib.suppress(SystemExit):  # of a server that cannot start
         server.run()
     if not server.started:

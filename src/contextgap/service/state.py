@@ -11,6 +11,7 @@ from contextgap.service.hosting import Hosting
 from contextgap.service.limits import Rates
 from contextgap.service.logs import RequestLog
 from contextgap.service.metrics import Metrics
+from contextgap.service.page.state import Pages
 from contextgap.service.settings import Settings
 
 
@@ -39,3 +40,4 @@ class Service:
         self.metrics = Metrics(self.hosting.waiting)
         self.requests = RequestLog(settings.log, log)
         self.stopping = False
+        self.pages = Pages(self.hosting, lambda: self.stopping)

@@ -48,7 +48,8 @@ def _doubts(column: Sequence[Any], rewards: FloatArray) -> Iterator[str]:
     if count == 1:
         yield "has the same value in every row"
         return
-    if count > _NEARLY * len(column) and isinstance(guess_kind("", column), Category):
+    many = count > _NEARLY * len(column)
+    if many and numbers is None and isinstance(guess_kind("", column), Category):
         yield "has another value in nearly every row, as an id has"
     elif numbers is not None and np.array_equal(np.diff(numbers), np.ones(len(numbers) - 1)):
         yield "numbers the rows"
