@@ -17,6 +17,8 @@ from contextgap.service.limits import limited
 from contextgap.service.logs import logger
 from contextgap.service.state import Service
 
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+
 
 class Around:
     """The service as an ASGI application.
@@ -74,7 +76,7 @@ class Around:
                 scope.update(app=self.inside, route=route, path_params=found.groupdict())
                 await route.handle(scope, inside, send)
                 return
-        await self.inside(scope, inside, send)
+        await self.inside(scope, inside, _with_headers(send))
 
     def _note(self, scope: Scope, caller: Caller, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
@@ -88,6 +90,17 @@ class Around:
             token=None if caller.token is None else caller.token.name,
             key=caller.headers.get("idempotency-key"),
         )
+
+
+def _with_headers(send: Send) -> Send:
+    """Return a way to send answers that browsers take for what they are, and do not keep."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *_HEADERS]
+        await send(message)
+
+    return send_with_headers
 
 
 def keep_slashes(scope: Scope) -> None:
