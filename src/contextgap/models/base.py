@@ -347,6 +347,16 @@ class Model(ABC):
         del arms
         return None
 
+    def means_of(
+        self, arms: Sequence[int]
+    ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None:
+        """Return what computes the means of some arms, and by how much these may be wrong.
+
+        It is good until the model changes; None where ``bounds`` are as fast.
+        """
+        del arms
+        return None
+
     def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds | None:
         """Return means and cheap bounds on standard deviations; None if the model has none."""
         found = self.bounds_of(arms)

@@ -14,7 +14,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import Belief
 from contextgap.models import Model, Posterior
 from contextgap.models.base import Bounds
-from contextgap.recommenders.rules import BoundedRule, HighestMean
+from contextgap.recommenders.rules import BoundedRule
 from contextgap.widths import Width
 
 # With fewer points than this per arm, bounds would not save time.
@@ -38,9 +38,6 @@ def decided(
 ) -> tuple[IntArray, IntArray]:
     """Return the arms chosen, and the rows where bounds do not decide."""
     bounds = bounds_of(contexts)
-    if isinstance(rule, HighestMean):  # no beliefs needed, which take longer than the means
-        arm, certain = rule.decided_by_means(bounds.mean, bounds.slack)
-        return arm, np.flatnonzero(~certain)
     gain = model.information_gain(arms)
     least, most = (
         Belief(Posterior(bounds.mean, std, gain, model.ridge, model.n_arms), width)

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from fastapi import FastAPI
-from starlette.routing import Match
 from starlette.types import Message, Receive, Scope, Send
 
 from contextgap.service import problems
@@ -17,8 +16,6 @@ from contextgap.service.guard import SLASH, DirectRoute
 from contextgap.service.limits import limited
 from contextgap.service.logs import logger
 from contextgap.service.state import Service
-
-_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 
 
 class Around:
@@ -50,7 +47,6 @@ class Around:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
         caller = scope["contextgap.caller"] = Caller.of(scope)
@@ -73,9 +69,9 @@ class Around:
         inside = limited(receive, caller.headers.get("content-length"), service.settings.body)
         keep_slashes(scope)
         for route in self._direct:
-            match, child = route.matches(scope)
-            if match == Match.FULL:
-                scope.update(child, app=self.inside)
+            found = route.path_regex.match(scope["path"])
+            if found is not None and caller.method in route.methods:
+                scope.update(app=self.inside, route=route, path_params=found.groupdict())
                 await route.handle(scope, inside, send)
                 return
         await self.inside(scope, inside, send)

@@ -69,6 +69,8 @@ class GuardedRoute(APIRoute):
 class DirectRoute(GuardedRoute):
     """A route whose endpoint is given the request and nothing else, to save time."""
 
+    methods: set[str]
+
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         response = await self.endpoint(await self._checked(scope, receive))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 logger = logging.getLogger("contextgap.service")
+_ENCODER = json.JSONEncoder(default=str)
 
 
 class Lines(logging.Formatter):
@@ -40,7 +41,7 @@ class Lines(logging.Formatter):
             "message": message,
         }
         if self._json:
-            return json.dumps(said | fields, default=str)
+            return _ENCODER.encode(said | fields)
         words = [f"{name}={value}" for name, value in fields.items() if value is not None]
         return " ".join([*said.values(), *words])
 

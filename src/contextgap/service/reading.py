@@ -19,11 +19,12 @@ from contextgap.service.problems import RefusedError
 _SETTINGS = [name for name in signature(Learner).parameters if name != "arms"]
 
 
-def check_rows(value: Any, most: int) -> None:
-    """Raise if a request has too many contexts."""
+def check_rows(value: Any, most: int) -> int:
+    """Return how many contexts a request has; raise if they are too many."""
     count = count_rows(value)
     if count > most:
         raise RefusedError(413, f"a request may have {most} contexts, got {count}; send several")
+    return count
 
 
 def read_key(request: Request, body: bodies.Keyed) -> str | None:

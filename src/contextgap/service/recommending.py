@@ -8,7 +8,7 @@ import json
 from fastapi import Request, Response
 
 from contextgap.base.labels import encode_label
-from contextgap.campaign.wire import count_rows, read_contexts
+from contextgap.campaign.wire import read_contexts
 from contextgap.policy.policy import Policy
 from contextgap.service.bodies import Recommend
 from contextgap.service.reading import check_rows, read_eligible_labels
@@ -23,8 +23,7 @@ async def recommend_by(request: Request) -> Response:
     policy = service.hosting.policy_in_memory(names["campaign"], names["policy"])
     if policy is None:
         policy = await service.hosting.policy(names["campaign"], names["policy"])
-    check_rows(body.contexts, service.settings.rows)
-    if count_rows(body.contexts) <= _FEW:
+    if check_rows(body.contexts, service.settings.rows) <= _FEW:
         content = _answer(policy, body)
     else:
         content = await asyncio.to_thread(_answer, policy, body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import uvicorn
 
 from contextgap.service.app import create_app
 from contextgap.service.logs import logger, start_logs
+from contextgap.service.one_write import OneWriteProtocol
 from contextgap.service.settings import Settings
 from contextgap.service.state import Service
 
@@ -29,6 +31,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        gc.collect()
+        gc.freeze()  # what was imported stays; looking through it again and again takes time
         if not self.should_exit:
             self._announce(_address(self.servers[0].sockets[0].getsockname()))
 
@@ -57,6 +61,7 @@ def serve(
         app,
         host=settings.host,
         port=settings.port,
+        http=OneWriteProtocol,
         log_config=None,  # ours
         access_log=False,
         proxy_headers=False,  # who is behind a proxy is not ours to believe

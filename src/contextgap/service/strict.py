@@ -49,7 +49,7 @@ class StrictRequest(Request):
 def strict_json(body: bytes) -> Any:
     """Return what JSON text says; raise if it is not JSON, or says a thing twice."""
     try:
-        return json.loads(body, parse_constant=_constant, object_pairs_hook=_object)
+        return _DECODER.decode(body.decode())
     except RecursionError:
         raise RefusedError(400, "the body is nested too deeply") from None
     except UnicodeDecodeError:
@@ -69,3 +69,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the name {twice!r} is there twice")
     return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_object)

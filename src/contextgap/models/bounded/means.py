@@ -41,14 +41,20 @@ class Means:
 
     def bounds(self, contexts: FloatArray) -> Bounds:
         """Return means, and standard deviations between 0 and the prior's."""
-        values = (
-            self.kernel(contexts, self.points) if len(self.points) else np.empty((len(contexts), 0))
-        )
+        mean, slack, most = self._means(contexts)
+        wide = (most * (1 + 1e-9))[:, None] * np.ones(mean.shape[1])
+        return Bounds(mean, np.zeros(mean.shape), wide, slack)
+
+    def means(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return means, and by how much they may be wrong."""
+        return self._means(contexts)[:2]
+
+    def _means(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return means, by how much they may be wrong, and the prior's standard deviation."""
+        if len(self.points):
+            mean = self.kernel(contexts, self.points) @ self.weights
+            mean += self.prior
+        else:
+            mean = np.full((len(contexts), self.weights.shape[1]), self.prior)
         most = np.sqrt(np.maximum(self.kernel.diagonal(contexts), 0.0))
-        shape = (len(contexts), self.weights.shape[1])
-        return Bounds(
-            self.prior + values @ self.weights,
-            np.zeros(shape),
-            (most * (1 + 1e-9))[:, None] * np.ones(shape[1]),
-            _MEAN_ROUNDING * (abs(self.prior) + self.largest * most),
-        )
+        return mean, _MEAN_ROUNDING * (abs(self.prior) + self.largest * most), most

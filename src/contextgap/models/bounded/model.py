@@ -269,9 +269,17 @@ class BoundedModel(Model):
 
         They serve rules that ask for means only.
         """
+        return self._means(arms).bounds
+
+    def means_of(
+        self, arms: Sequence[int]
+    ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        return self._means(arms).means
+
+    def _means(self, arms: Sequence[int]) -> Means:
         prior = self.prior()
         weights = np.stack([self._weights(arm, prior) for arm in arms], axis=1)
-        return Means.of(self.kernel, self.dictionary.points, weights, prior).bounds
+        return Means.of(self.kernel, self.dictionary.points, weights, prior)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         return left_out(self, places, visits, arms)
