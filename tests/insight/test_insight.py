@@ -142,6 +142,8 @@ def test_progress_is_that_of_learners_told_less(plain):
     model.observe_many(log.contexts[:37], log.arms[:37], log.rewards[:37])
     bounds = short._replaced(model=model).certificate(log.contexts).bound
     assert found.settled[1] == pytest.approx((bounds <= 0.2).mean())
+    some = cg.insight.progress(plain, tolerance=0.2, points=5, contexts=log.contexts[:7])
+    assert some.settled[1] == pytest.approx((bounds[:7] <= 0.2).mean())
 
 
 @pytest.mark.parametrize("settings", [{"sharing": 0.3}, {"points": 16}])

@@ -7,6 +7,7 @@ import pandas
 import pytest
 
 import contextgap as cg
+from contextgap.policy.explanation import differing, in_words
 
 ARMS = ["hull", "panel", "boom"]
 
@@ -114,6 +115,20 @@ def test_tables_are_explained_in_their_own_words():
     assert said.startswith("a over b at mode=eco hour=12 load=missing: +")
     assert all(len(line) <= 100 for line in said.splitlines())
     assert json.loads(json.dumps(found.describe()))["against"] == "b"
+
+
+def test_words_say_what_differs_and_dates_without_midnight():
+    here = {"mode": "eco", "when": "2026-01-02T00:00:00", "load": None}
+    there = {**here, "load": 1.5}
+    assert in_words(here) == "mode=eco when=2026-01-02 load=missing"
+    assert in_words(differing(there, here)) == "load=1.5"
+    assert in_words(differing(here, here)) == "the same"
+    assert differing([1.0, 2.0], [1.0, 3.0]) == [1.0, 2.0]
+
+
+def test_a_rule_for_costs_says_so():
+    costs, *_ = told(reward="minimize", method="uniform")
+    assert costs.freeze().decide([0.0, 0.0]).reason == "deployed by HighestMean of minus the cost"
 
 
 def test_what_cannot_be_explained():

@@ -87,7 +87,7 @@ def print_policy(title: str, policy: Policy) -> None:
     """Print what a policy holds."""
     scales = bandwidths_by_column(policy)
     rows: list[list[Any]] = [
-        ["deploys by", type(policy.method.recommender).__name__],
+        ["deploys by", policy._rules.deployment],
         ["method", policy.method.name],
         ["kernel", _short(policy.kernel)],
         *([] if scales is None else [["bandwidths", _in_words(scales)]]),

@@ -31,8 +31,7 @@ class Progress:
     picks
         Shape (times, arms): how many of them were of each arm.
     settled
-        The share of contexts at which regret bounds were within the tolerance. The contexts are
-        those seen until now.
+        The share of contexts at which regret bounds were within the tolerance.
     value
         What deploying would have earned, as a score card estimates it; NaN where it cannot tell.
     error
@@ -47,7 +46,9 @@ class Progress:
     error: FloatArray = field(repr=False)
 
 
-def progress(source: Any, tolerance: float = 0.0, points: int = 16) -> Progress:
+def progress(
+    source: Any, tolerance: float = 0.0, points: int = 16, contexts: Any = None
+) -> Progress:
     """Return how an exploration went; kernel, ridge and kind of model are those of now.
 
     Parameters
@@ -58,6 +59,9 @@ def progress(source: Any, tolerance: float = 0.0, points: int = 16) -> Progress:
         The largest regret bound at which a context counts as settled.
     points
         At how many times to look.
+    contexts
+        Contexts that are to be settled; by default some that were seen, which are those that were
+        chosen, where a pool was asked for.
     """
     policy = read_policy(source)
     tolerance = checks.real("tolerance", tolerance)
@@ -69,7 +73,8 @@ def progress(source: Any, tolerance: float = 0.0, points: int = 16) -> Progress:
         )
     count = checks.whole("points", points, least=1)
     times = np.unique(np.linspace(1, len(log), count + 1).round().astype(np.intp)[1:])
-    contexts = Encoded(seen(policy, _CONTEXTS), policy._schema)
+    if contexts is None:
+        contexts = Encoded(seen(policy, _CONTEXTS), policy._schema)
     settled, value, error = np.empty((3, len(times)))
     for place, earlier in enumerate(_earlier(policy, times)):
         settled[place] = (earlier.certificate(contexts).bound <= tolerance).mean()

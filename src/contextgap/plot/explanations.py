@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contextgap.plot.style import BLUE, GREY, ORANGE, new_axes
-from contextgap.policy.explanation import Explanation, in_words
+from contextgap.policy.explanation import Argument, Explanation, differing, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,6 +15,9 @@ _LONGEST = 44  # letters of a label
 
 def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     """Draw what trials and columns add to the difference of two arms, the largest on top.
+
+    Of contexts that trials were made at, the columns that are different from the context in
+    question are written.
 
     Parameters
     ----------
@@ -29,7 +32,7 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
         The axes drawn on.
     """
     trials = [
-        (f"{each.place}: {each.arm} at {in_words(each.context)}", each.part)
+        (f"{each.place}: {each.arm} at {_where(explanation, each)}", each.part)
         for each in explanation.trials
     ]
     if explanation.others:
@@ -58,6 +61,11 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def _where(explanation: Explanation, trial: Argument) -> str:
+    """Return what is different about the context of a trial, in words."""
+    return in_words(differing(trial.context, explanation.context))
 
 
 def _shortened(text: str, longest: int = _LONGEST) -> str:

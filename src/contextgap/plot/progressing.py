@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def progress(source: Any, tolerance: float = 0.0) -> tuple[Axes, Axes, Axes]:
+def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple[Axes, Axes, Axes]:
     """Draw picks, the share of contexts that are settled, and the estimated value over time.
 
     Parameters
@@ -20,13 +20,15 @@ def progress(source: Any, tolerance: float = 0.0) -> tuple[Axes, Axes, Axes]:
         A learner or a policy.
     tolerance
         The largest regret bound at which a context counts as settled.
+    contexts
+        Contexts that are to be settled; by default some that were seen.
 
     Returns
     -------
     axes
         The three axes drawn on, from above, of a new pyplot figure.
     """
-    found = insight.progress(source, tolerance)
+    found = insight.progress(source, tolerance, contexts=contexts)
     picks, settled, value = new_figure(6.4, 6.0).subplots(3, 1, sharex=True)
     hues, shares = colours(len(found.arms)), found.picks / found.rewards[:, None]
     picks.stackplot(found.rewards, 100 * shares.T, labels=found.arms, colors=hues, alpha=0.85)

@@ -112,12 +112,23 @@ class Explanation:
 
 def in_words(context: Any) -> str:
     """Return a context in a few words."""
+    if not context:
+        return "the same"
     if isinstance(context, Mapping):
         return " ".join(f"{name}={_cell(value)}" for name, value in context.items())
     return "(" + ", ".join(_cell(value) for value in context) + ")"
 
 
+def differing(context: Any, other: Any) -> Any:
+    """Return those cells of a context that another has not, by column if columns have names."""
+    if not isinstance(context, Mapping):
+        return context
+    return {name: value for name, value in context.items() if other.get(name) != value}
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "missing"
+    if isinstance(value, str):
+        return value.removesuffix("T00:00:00")  # a date
     return f"{value:.4g}" if isinstance(value, float) else str(value)

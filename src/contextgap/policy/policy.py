@@ -213,7 +213,7 @@ class Policy(Known):
         ((_, chooser),) = self._chooser.groups(eligible)
         ((_, choice, evidence),) = chooser.decisions(rows)
         found = answer(self._fallback, choice, evidence)
-        reason = f"deployed by {type(self._rules.method.recommender).__name__}"
+        reason = f"deployed by {self._rules.deployment}"
         if self._fallback is not None and found.status[0]:
             why = self._fallback.why(rows[0], float(choice.gap[0]), self._schema)
             if found.status[0] == Status.NO_FALLBACK:

@@ -31,6 +31,12 @@ class Rules:
     costs: bool = False
 
     @property
+    def deployment(self) -> str:
+        """The deployment rule in words; where costs are told, it sees minus the cost."""
+        name = type(self.method.recommender).__name__
+        return f"{name} of minus the cost" if self.costs else name
+
+    @property
     def sign(self) -> float:
         """What turns rewards as users tell them into rewards, and back."""
         return -1.0 if self.costs else 1.0
