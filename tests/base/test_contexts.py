@@ -340,3 +340,13 @@ def test_row_numbers_of_a_series_are_not_names():
     assert learner.freeze().columns is None
     learner.tell(pd.DataFrame({"x": [0.3], "y": [0.4]}), [1], [0.5])
     assert learner.freeze().columns == ("x", "y")
+
+
+def test_a_first_table_of_rows_by_name_has_the_same_columns_throughout():
+    rows = [{"a": 1.0, "c": "x"}, {"a": 2.0, "c": "y", "b": 3.0}]
+    with pytest.raises(ValueError, match="the column 'b' in row 1 but not in row 0"):
+        ContextSchema().read(rows, learning=True)
+    with pytest.raises(ValueError, match="lack the column 'b' in row 1"):
+        ContextSchema().read(rows[::-1], learning=True)
+    known = ContextSchema().read(rows[:1], learning=True).schema
+    assert len(known.read(rows).rows) == 2  # what is not wanted is passed over

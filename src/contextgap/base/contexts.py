@@ -227,10 +227,23 @@ def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | No
     if raw is None or raw.names is None or raw.doubtful:
         return None
     _check_distinct(raw.names)
+    if are_mappings(contexts) and wanted is None:
+        _check_alike(contexts, raw.names)
     names = raw.names if wanted is None else list(wanted)
     if not set(names) <= set(raw.names):
         return None  # what is missing is said later
     return TableSchema.inferred(names, [raw.by_column[raw.names.index(each)] for each in names])
+
+
+def _check_alike(rows: Iterable[Mapping[Any, Any]], names: Iterable[str]) -> None:
+    """Raise if a row of a first table has a column that the first row has not."""
+    for place, row in enumerate(rows):
+        for name in row:
+            if str(name) not in names:
+                raise ValueError(
+                    f"have the column {str(name)!r} in row {place} but not in row 0; write None "
+                    "for a gap"
+                )
 
 
 def read_table(contexts: Any, called: str) -> Intake | None:
