@@ -41,7 +41,7 @@ def test_compare_on_a_dask_cluster_gives_the_serial_table(tmp_path):
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")
     small = [*SMALL, "--methods", "kernel-ts,uniform", "--repetitions", "2", "--json"]
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, protocol="tcp://", dashboard_address=None
+        n_workers=2, threads_per_worker=1, protocol="tcp://", dashboard_address=":0"
     ) as cluster:
         address = cluster.scheduler_address
         call("compare", *small, "--dask", address, "--out", tmp_path / "dask")

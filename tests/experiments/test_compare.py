@@ -144,7 +144,7 @@ def test_a_dask_cluster_gives_the_serial_table(serial):
             threads_per_worker=1,
             processes=True,
             protocol="tcp://",
-            dashboard_address=None,
+            dashboard_address=":0",
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
