@@ -15,7 +15,6 @@ import uvicorn
 
 from contextgap.service.app import create_app
 from contextgap.service.logs import logger, start_logs
-from contextgap.service.one_write import OneWriteProtocol
 from contextgap.service.settings import Settings
 from contextgap.service.state import Service
 
@@ -61,7 +60,6 @@ def serve(
         app,
         host=settings.host,
         port=settings.port,
-        http=OneWriteProtocol,
         log_config=None,  # ours
         access_log=False,
         proxy_headers=False,  # who is behind a proxy is not ours to believe
