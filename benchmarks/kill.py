@@ -12,7 +12,6 @@ order.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import signal
 import socket
@@ -73,7 +72,6 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         )
         assert self._process.stdout is not None
         if not self._process.stdout.readline():
