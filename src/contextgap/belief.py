@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from contextgap.base import html
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
+from contextgap.base.lazy import lazy
 from contextgap.models import Posterior
 from contextgap.widths import Width
 
@@ -51,7 +51,7 @@ class Belief:
             return self.mean, self.std, self.lower, self.upper
         return -self.mean, self.std, -self.upper, -self.lower
 
-    @cached_property
+    @lazy
     def gap(self) -> FloatArray:
         """Highest upper bound of the other arms minus the own lower bound; 0 for a single arm.
 
@@ -63,12 +63,12 @@ class Belief:
             return np.zeros_like(self.mean)
         return np.asarray(self._leads(self.apart).max(axis=-1))
 
-    @cached_property
+    @lazy
     def leader(self) -> IntArray:
         """The arm with the smallest gap."""
         return np.asarray(self.gap.argmin(axis=-1))
 
-    @cached_property
+    @lazy
     def challenger(self) -> IntArray:
         """The arm other than the leader with the highest upper bound (a single arm is both).
 

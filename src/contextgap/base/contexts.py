@@ -68,7 +68,8 @@ class ContextSchema:
     def kinds(self) -> Columns | None:
         """What each column holds; None if columns have no names."""
         if self.table is not None:
-            return self.table.kinds
+            kinds: Columns = self.table.kinds
+            return kinds
         return None if self.columns is None else Columns(dict.fromkeys(self.columns, Number()))
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.contexts import ContextSchema
+from contextgap.base.lazy import lazy
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.belief import Belief
 from contextgap.explorers import Explorer, LookAhead, Moment, ReferenceReader, check_reference
@@ -87,7 +87,7 @@ class _TrackedEvidence:
         self.look_back: LookBack | None = None
         self._model, self._first, self._width = model, first, width
 
-    @cached_property
+    @lazy
     def belief(self) -> Belief:
         return Belief(self._model.posterior_from(self._first), self._width)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.components import Component
+from contextgap.base.lazy import lazy
 from contextgap.belief import Belief
 from contextgap.explorers.references import as_numbers
 from contextgap.models import LookAhead
@@ -58,7 +58,7 @@ class Moment:
     shares: bool = False
     read: Callable[[Any], FloatArray] = as_numbers
 
-    @cached_property
+    @lazy
     def belief(self) -> Belief:
         """What is believed about every arm at the context."""
         return self.believe()
@@ -102,7 +102,7 @@ class Pool:
     def __len__(self) -> int:
         return len(self.contexts)
 
-    @cached_property
+    @lazy
     def belief(self) -> Belief:
         """What is believed about every arm at every context."""
         return self.believe()

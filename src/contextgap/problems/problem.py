@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self, cast
 
@@ -13,6 +12,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.contexts import ContextSchema, Encoded
 from contextgap.base.labels import Label, read_labels
+from contextgap.base.lazy import lazy
 from contextgap.problems.extras import study_import
 from contextgap.problems.splits import part_ends
 
@@ -126,12 +126,12 @@ class Problem:
         """Numbers per context, d."""
         return int(self.contexts.shape[1])
 
-    @cached_property
+    @lazy
     def regret_table(self) -> FloatArray:
         """Simple regret of every arm at every row, shape (n, A): the row's best reward minus it."""
         return frozen(self.rewards.max(axis=1, keepdims=True) - self.rewards)
 
-    @cached_property
+    @lazy
     def ranks(self) -> IntArray:
         """Rank of every arm at every row, shape (n, A): 1 is best, equals share the better rank."""
         ranks = np.ones(self.rewards.shape, dtype=np.intp)

@@ -6,7 +6,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import cells
 from contextgap.base.columns.cells import Level
 from contextgap.base.columns.kinds import CYCLES, Category, Cyclic, Date, Kind, Number
+from contextgap.base.lazy import lazy
 
 MOST_LEVELS = 300
 """Levels of a category that are told apart; all others of its column are one level, "rare"."""
@@ -56,12 +56,12 @@ class Coding:
             return replace(found, levels=tuple(each for each, _ in counts.most_common(MOST_LEVELS)))
         return found.read(column, learning=True).coding
 
-    @cached_property
+    @lazy
     def width(self) -> int:
         """How many numbers a cell becomes."""
         return len(self.tied)
 
-    @cached_property
+    @lazy
     def tied(self) -> tuple[int, ...]:
         """Which of the numbers a cell becomes have a bandwidth in common, counted from 0."""
         if isinstance(self.kind, Category):
@@ -72,11 +72,11 @@ class Coding:
                 tied += [cycle, cycle]
         return (*tied, tied[-1] + 1) if self.kind.gaps else tuple(tied)
 
-    @cached_property
+    @lazy
     def _codes(self) -> dict[Level, int]:
         return {each: code for code, each in enumerate(self.levels)}
 
-    @cached_property
+    @lazy
     def _takes_numbers(self) -> bool:
         """Whether nothing is left to learn from a number."""
         return type(self.kind) is Number and (self.filling is not None or not self.kind.gaps)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from contextgap.base.columns.columns import Columns
 from contextgap.base.columns.decoding import decode
 from contextgap.base.columns.inference import all_numbers, guess_kind
 from contextgap.base.columns.kinds import Category, Cyclic, Date, Kind
+from contextgap.base.lazy import lazy
 
 
 class Layout(NamedTuple):
@@ -69,22 +69,22 @@ class TableSchema:
         pairs = zip(names, cells, strict=True)
         return cls(tuple(Coding.of(name, guess_kind(name, each), each) for name, each in pairs))
 
-    @cached_property
+    @lazy
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(coding.name for coding in self.codings)
 
-    @cached_property
+    @lazy
     def kinds(self) -> Columns:
         """What the columns hold."""
         return Columns({coding.name: coding.kind for coding in self.codings})
 
-    @cached_property
+    @lazy
     def dimension(self) -> int:
         """How many numbers a context becomes."""
         return sum(coding.width for coding in self.codings)
 
-    @cached_property
+    @lazy
     def layout(self) -> Layout:
         """How the numbers of a context belong together."""
         tied: list[int] = []
@@ -93,11 +93,11 @@ class TableSchema:
             tied += [first + each for each in self.codings[place].tied]
         return Layout(tuple(tied), sum(self._is_category))
 
-    @cached_property
+    @lazy
     def _is_category(self) -> tuple[bool, ...]:
         return tuple(isinstance(coding.kind, Category) for coding in self.codings)
 
-    @cached_property
+    @lazy
     def _in_order(self) -> tuple[int, ...]:
         """The places of the columns in the order in which their numbers come: categories last."""
         places = range(len(self.codings))
@@ -137,7 +137,7 @@ class TableSchema:
         """Return which numbers of a context come from a column."""
         return [place for place, name in enumerate(self._names) if name == column]
 
-    @cached_property
+    @lazy
     def _names(self) -> tuple[str, ...]:
         """The name of the column that each number of a context comes from."""
         return tuple(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
+from contextgap.base.lazy import lazy
 from contextgap.problems.cells import to_number
 from contextgap.problems.extras import study_import
 
@@ -33,7 +33,7 @@ class Relation:
     cells: tuple[tuple[Any, ...], ...]
     places: tuple[str, ...]
 
-    @cached_property
+    @lazy
     def instances(self) -> tuple[str, ...]:
         """Which instance each row is about."""
         return self.texts(INSTANCE)
