@@ -7,6 +7,7 @@ import pandas
 import pytest
 
 import contextgap as cg
+from contextgap.base.columns.doubts import warn_of_doubts
 
 RNG = np.random.default_rng(5)
 COUNT = 60
@@ -38,6 +39,7 @@ def told(**columns):
         (["DE"] * COUNT, "same value in every row"),
         (3 * REWARDS - 1, "predicts the reward perfectly"),
         (np.where(REWARDS == 1, "won", "lost"), "predicts the reward perfectly"),
+        (REWARDS + 0.01 * RNG.normal(size=COUNT), "orders 100 % of pairs of rows"),
     ],
 )
 def test_what_is_doubtful_is_named(column, text):
@@ -50,7 +52,138 @@ def test_what_is_doubtful_is_named(column, text):
 
 def test_what_is_usual_is_not():
     assert told() == ([], set())
-    assert told(noisy=REWARDS + 0.01 * RNG.normal(size=COUNT)) == ([], set())
+    assert told(noisy=REWARDS + RNG.normal(size=COUNT)) == ([], set())
+
+
+ARMS = RNG.integers(3, size=400)
+X = RNG.uniform(size=400)
+COSTS = X * np.array([1.0, 1.2, 1.5])[ARMS]
+
+
+def doubts(column, rewards, arms=ARMS):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_doubts(pandas.DataFrame({"odd": column}), ["odd"], rewards, arms)
+    return [str(each.message) for each in caught]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.where(COSTS > 0.5, "dear", "cheap"),
+        COSTS > 0.9,
+        np.array(list("abcde"))[np.digitize(COSTS, [0.2, 0.4, 0.6, 0.8])],
+        np.log(1 + COSTS),
+        -np.round(COSTS, 1),
+    ],
+)
+def test_what_was_computed_from_the_reward_is_named_with_what_was_measured(column):
+    (message,) = doubts(column, COSTS)
+    assert "orders 100 % of pairs of rows as the reward of all arms does" in message
+
+
+def test_a_verdict_with_few_mistakes_is_named():
+    verdict = COSTS > 0.5
+    near = np.argsort(abs(COSTS - 0.5))[:8]
+    verdict[near[::2]] ^= True
+    (message,) = doubts(verdict, COSTS)
+    assert 99.5 <= float(message.split("orders ")[1].split(" %")[0]) < 100
+    wrong = RNG.choice(400, 20)
+    verdict[wrong] ^= True
+    assert doubts(verdict, COSTS) == []
+
+
+def test_a_context_that_decides_much_is_not_doubted():
+    assert doubts(X, COSTS) == []  # without noise, but arms differ
+    assert doubts(X, X, np.zeros(400, dtype=int)) == [
+        "the column 'odd' predicts the reward "
+        "perfectly, as an outcome does that is not known beforehand; leave it out if it is not "
+        "context"
+    ]
+    assert doubts(X, np.sin(X), np.zeros(400, dtype=int)) == []  # one arm tells nothing
+    express = RNG.integers(2, size=400)
+    assert doubts(express, 10 * express + COSTS) == []
+    country = RNG.integers(4, size=400)
+    assert doubts(np.array(list("abcd"))[country], 10 * country + COSTS) == []
+    table = RNG.normal(size=(4, 3))
+    assert doubts(np.array(list("abcd"))[country], table[country, ARMS]) == []
+
+
+CLICKED = RNG.uniform(size=400) < np.array([0.1, 0.2, 0.3])[ARMS]
+DWELL = RNG.exponential(30, size=400)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.where(CLICKED, DWELL, np.nan),
+        np.where(CLICKED, np.nan, DWELL),
+        [f"thanks {place}" if clicked else None for place, clicked in enumerate(CLICKED)],
+    ],
+)
+def test_a_column_that_is_filled_by_the_outcome_is_named(column):
+    (message,) = doubts(column, CLICKED.astype(float))
+    assert "'odd' has gaps, and where they are predicts the reward perfectly, as an" in message
+
+
+def test_a_column_that_is_filled_above_a_threshold_is_named():
+    (message,) = doubts(np.where(COSTS > 0.5, DWELL, np.nan), COSTS)
+    assert "has gaps, and where they are orders 100 % of pairs of rows" in message
+
+
+def test_gaps_that_are_known_beforehand_are_not_doubted():
+    clicked = CLICKED.astype(float)
+    assert doubts(np.where(RNG.uniform(size=400) < 0.5, DWELL, np.nan), clicked) == []
+    new = RNG.uniform(size=400) < 0.4  # customers, who never click and have no history
+    assert doubts(np.where(new, np.nan, DWELL), np.where(new, 0.0, clicked)) == []
+    assert doubts(np.where(new, np.nan, DWELL), 10 * new + COSTS) == []
+    assert doubts(np.where(X > 0.5, DWELL, np.nan), COSTS) == []  # a sensor with a range
+    once = np.arange(400) == 7  # one gap and one success may meet by chance
+    assert doubts(np.where(once, np.nan, DWELL), once.astype(float)) == []
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ARMS,
+        np.array([0.5, 0.5, 7.0])[ARMS],
+        np.array(["red", "green", "blue"])[ARMS],
+        np.array([None, "green", "blue"])[ARMS],
+    ],
+)
+def test_a_copy_of_the_arm_is_named(column):
+    (message,) = doubts(column, COSTS)
+    assert "'odd' is the same wherever an arm was tried, as a copy of the arm is" in message
+    (message,) = doubts(column, np.array([1.0, 2.0, 3.0])[ARMS])  # rewards that are the arm's
+    assert "a copy of the arm" in message
+
+
+def test_a_context_by_which_arms_were_preferred_is_no_copy():
+    assert doubts(np.where(RNG.uniform(size=400) < 0.98, ARMS, 0), COSTS) == []
+    assert doubts(ARMS == 0, COSTS, np.zeros(400, dtype=int)) == []  # one arm has no copy
+    rare = np.repeat([0, 1], [396, 4])
+    assert doubts(rare, COSTS, rare) == []  # few rows may be alike by chance
+
+
+@pytest.mark.parametrize("name", ["digits", "wine", "breast_cancer", "iris"])
+def test_clean_classes_are_not_doubted(name):
+    problem = cg.problems.Classification(name).sample(140, seed=0)
+    arms = RNG.integers(len(problem.arms), size=140)
+    rewards = problem.rewards[np.arange(140), arms]
+    for column in problem.contexts.T:
+        assert not any("orders" in each for each in doubts(column, rewards, arms))
+
+
+def test_chance_is_not_doubted():
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        rewards, arms = rng.normal(size=30), rng.integers(2, size=30)
+        assert doubts(rng.uniform(size=30) < 0.2, rewards, arms) == []
+        assert doubts(rng.normal(size=30), rewards, arms) == []
+        gaps = np.where(rng.uniform(size=30) < rng.uniform(), np.nan, rng.normal(size=30))
+        if not np.isnan(gaps).all():
+            assert doubts(gaps, rewards, arms) == []
+            assert doubts(gaps, (rewards > 0).astype(float), arms) == []
 
 
 def test_nothing_changes_where_a_warning_is_an_error():

@@ -9,26 +9,32 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.columns.cells import is_gap
 from contextgap.base.columns.inference import all_numbers, guess_kind
 from contextgap.base.columns.kinds import Category
+from contextgap.base.columns.leaks import copies_arm, filling_reveals, reveals
 from contextgap.base.columns.raw import raw_cells
 from contextgap.base.contexts import Encoded
 
 _FEWEST = 30  # rows, below which nothing is concluded
 _NEARLY = 0.9  # of the rows
-_PERFECT = 1 - 1e-12
 
 
-def warn_of_doubts(contexts: Any, wanted: Sequence[str] | None, rewards: FloatArray) -> None:
-    """Warn of columns that look like ids, never change, or give the reward away."""
+def warn_of_doubts(
+    contexts: Any,
+    wanted: Sequence[str] | None,
+    rewards: FloatArray,
+    arms: Sequence[int] | IntArray,
+) -> None:
+    """Warn of columns that look like ids, never change, copy the arm, or give the reward away."""
     if wanted is None or len(rewards) < _FEWEST or isinstance(contexts, Encoded):
         return
     raw = raw_cells(contexts)
     if raw.single or raw.names is None:
         return
     for name, column in zip(wanted, raw.picked(wanted), strict=True):
-        for doubt in _doubts(column, rewards):
+        for doubt in _doubts(column, rewards, np.asarray(arms)):
             message = f"the column {name!r} {doubt}; leave it out if it is not context"
             warnings.warn(message, stacklevel=_level_of_user())
 
@@ -41,7 +47,7 @@ def _level_of_user() -> int:
     return level
 
 
-def _doubts(column: Sequence[Any], rewards: FloatArray) -> Iterator[str]:
+def _doubts(column: Sequence[Any], rewards: FloatArray, arms: IntArray) -> Iterator[str]:
     _, levels = np.unique([repr(each) for each in column], return_inverse=True)
     count = int(levels.max()) + 1
     numbers = np.asarray(column, dtype=np.float64) if all_numbers(column) else None
@@ -53,19 +59,13 @@ def _doubts(column: Sequence[Any], rewards: FloatArray) -> Iterator[str]:
         yield "has another value in nearly every row, as an id has"
     elif numbers is not None and np.array_equal(np.diff(numbers), np.ones(len(numbers) - 1)):
         yield "numbers the rows"
-    if _gives_away(levels, count, numbers, rewards):
-        yield "predicts the reward perfectly, as an outcome does that is not known beforehand"
-
-
-def _gives_away(levels: Any, count: int, numbers: FloatArray | None, rewards: FloatArray) -> bool:
-    """Whether rewards are a linear function of a column, or of few levels of it."""
-    if rewards.min() == rewards.max():
-        return False
-    if numbers is not None and abs(np.corrcoef(numbers, rewards)[0, 1]) > _PERFECT:
-        return True
-    if count > len(rewards) / 10:
-        return False
-    high, low = np.full(count, -np.inf), np.full(count, np.inf)
-    np.maximum.at(high, levels, rewards)
-    np.minimum.at(low, levels, rewards)
-    return bool((high == low).all())
+    if copies_arm(levels, arms):
+        yield "is the same wherever an arm was tried, as a copy of the arm is"
+        return
+    revealed = reveals(levels, count, numbers, rewards, arms)
+    if revealed is None and numbers is None:
+        missing = np.array([is_gap(each) for each in column], dtype=np.intp)
+        revealed = filling_reveals(missing, rewards, arms)
+        revealed = revealed and f"has gaps, and where they are {revealed}"
+    if revealed is not None:
+        yield f"{revealed}, as an outcome does that is not known beforehand"
