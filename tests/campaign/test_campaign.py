@@ -177,6 +177,40 @@ def test_bad_input_changes_nothing(local, wrong, message):
     check(campaign)
 
 
+@pytest.mark.parametrize("text", ["\ud800", "a\x00b", "caf\udce9"])
+def test_text_that_cannot_be_shown_again_is_refused(place, text):
+    with pytest.raises(ValueError, match="arms must be text without NUL") as refused:
+        place.create(["hull", ("boom", text)])
+    assert repr(text) in str(refused.value)
+    with pytest.raises(ValueError, match=r"reference must be text without NUL .* 'mode'"):
+        place.create(goal=cg.StoppingRule(0.1, reference=[{"mode": "eco"}, {"mode": text}]))
+    assert place.name not in cg.Campaign.names(place.database)
+    campaign = place.create(kernel=None)
+    campaign.tell(campaign.ask({"mode": "café"}), 0.5)
+    before = campaign.status().log, to_bytes(campaign.learner())
+    wrong = {"mode": text}
+    for call in (
+        lambda: campaign.ask(wrong),
+        lambda: campaign.ask([{"mode": "eco"}, wrong]),
+        lambda: campaign.ask(pool=[{"mode": "eco"}, wrong]),
+        lambda: campaign.tell(contexts=wrong, arms="hull", reward=1.0),
+    ):
+        with pytest.raises(ValueError, match="in the column 'mode'") as refused:
+            call()
+        assert repr(text) in str(refused.value)
+    for call, message in (
+        (lambda: campaign.ask({"mode": "eco", text: 1.0}), "without NUL"),
+        (lambda: campaign.add_arm(text), "arms must be text"),
+        (lambda: campaign.retract(1, f"typo {text}"), "why must say"),
+        (lambda: campaign.ask({"mode": "eco"}, key=text), "key must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert (campaign.status().log, to_bytes(campaign.learner())) == before
+    assert campaign.trials()["mode"].tolist() == ["café"]
+    check(campaign)
+
+
 @pytest.mark.parametrize(
     ("database", "message"),
     [
@@ -190,6 +224,20 @@ def test_bad_input_changes_nothing(local, wrong, message):
 def test_other_databases_are_refused(database, message):
     with pytest.raises((ValueError, TypeError), match=message):
         cg.Campaign.names(database)
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text("x,arm,reward\n1,hull,2\n")
+    for call in (
+        lambda: cg.Campaign.open(file, "s"),
+        lambda: cg.Campaign.create(file, "s", ARMS),
+        lambda: cg.Campaign.names(file),
+    ):
+        with pytest.raises(ValueError, match=r"database must be .*log\.csv is not a database"):
+            call()
+    assert file.read_text() == "x,arm,reward\n1,hull,2\n"
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_campaigns_of_a_database_do_not_mix(local, contexts):

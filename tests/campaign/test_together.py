@@ -1,5 +1,8 @@
 """Calls that are committed together: one wait for the disk, and the log of calls one by one."""
 
+import subprocess
+import sys
+
 import pytest
 
 import contextgap as cg
@@ -65,6 +68,42 @@ def test_a_block_that_fails_undoes_all(place):
         fail()
     assert kinds(campaign) == ["create", "ask"]
     campaign.tell(1, 1.0)
+    check(campaign)
+
+
+def test_a_kill_before_the_commit_undoes_all(place):
+    campaign = place.create()
+    campaign.ask([0.0, 0.0])
+    program = f"""
+import os, signal
+import contextgap as cg
+from contextgap.campaign.campaign import together
+
+campaign = cg.Campaign.open({place.database!r}, {place.name!r})
+with together(campaign):
+    campaign.tell(1, 1.0)
+    campaign.ask([1.0, 0.0], key="second")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
+    assert kinds(campaign) == ["create", "ask"]
+    assert campaign.ask([0.5, 0.0], key="second").id == 2
+    check(campaign)
+
+
+def test_a_key_stands_for_one_request_within_a_group(place):
+    campaign = place.create()
+    with together(campaign):
+        asked = [campaign.ask([0.0, 0.0], key="ask") for _ in range(3)]
+        with pytest.raises(cg.campaign.ConflictError, match="'ask' was used before"):
+            campaign.ask([1.0, 0.0], key="ask")
+        told = [campaign.tell(asked[0], 0.5, key="tell") for _ in range(3)]
+        with pytest.raises(cg.campaign.ConflictError, match="'tell' was used before"):
+            campaign.tell(asked[0], 0.75, key="tell")
+    assert asked == asked[:1] * 3
+    assert told == told[:1] * 3
+    assert kinds(campaign) == ["create", "ask", "tell"]
+    assert campaign.trial(1).reward == 0.5
     check(campaign)
 
 

@@ -95,13 +95,16 @@ def _fill(folder, rows):
         ({"trial": "2"}, "line 3: trial 2 was in line 2 already"),
         ({"trial": "9"}, "there is no trial 9"),
         ({"arm": "keel"}, "not of 'keel'"),
+        ({"temperature": "999"}, "line 2, column 'temperature': trial 1 was asked for at "),
+        ({"temperature": "999"}, "not at '999'; tell a reward at another context by"),
+        ({"mode": "Eco"}, "line 2, column 'mode': trial 1 was asked for at "),
     ],
 )
 def test_a_sheet_with_a_slip_tells_nothing(call, begun, tmp_path, change, message):
     rows = list(csv.DictReader(call("sheet", "-n", 2).splitlines()))
     rows = [row | {"reward": "0.5"} for row in rows]
     if change.get("trial") == "2":
-        change = change | {"arm": rows[1]["arm"]}
+        change = rows[1]
     rows[0] |= change
     _fill(tmp_path, rows)
     assert message in call("sheet", "--import", "today.csv", code=2)
@@ -113,6 +116,33 @@ def test_a_reward_changed_in_a_sheet_is_no_correction(call, begun, tmp_path):
     begun.tell(1, 0.25)
     _fill(tmp_path, [rows[0] | {"reward": "0.5"}])
     assert "0.25 was told for trial 1, not 0.5" in call("sheet", "--import", "today.csv", code=2)
+
+
+def test_a_sheet_with_decimal_commas_is_told_as_it_is_shown(call, begun, tmp_path):
+    rows = list(csv.DictReader(call("sheet", "-n", 2).splitlines()))
+    lines = [
+        f"{row['trial']};{row['arm']};{reward}"
+        for row, reward in zip(rows, ("0,6234567", "-2"), strict=True)
+    ]
+    (tmp_path / "today.csv").write_text("\n".join(["trial;arm;reward", *lines]))
+    shown = call("sheet", "--import", "today.csv")
+    assert "0.6234567" in shown
+    assert "-2.0" in shown
+    assert [trial.reward for trial in begun.find_trials()] == [0.6234567, -2.0]
+
+
+def test_contexts_in_a_sheet_may_be_written_otherwise_or_be_missing(call, tmp_path):
+    table = "temperature,mode\n21.123456789012,eco\n,eco\n3,sport\n"
+    (tmp_path / "reference.csv").write_text(table)
+    call("create", "gaps", "--arms", "hull,panel", "--reference", "reference.csv")
+    call("sheet", "-n", 3, "--contexts", "reference.csv")
+    begun = cg.Campaign.open(tmp_path / "contextgap.db", "gaps")
+    lines = ["trial;temperature;reward", "1; 21,12345679;1", "2;NA;2", "3;;3"]
+    (tmp_path / "today.csv").write_text("\n".join(lines))
+    call("sheet", "--import", "today.csv")
+    assert [trial.reward for trial in begun.find_trials()] == [1.0, 2.0, 3.0]
+    (tmp_path / "today.csv").write_text("trial,temperature,reward\n2,5,2\n")
+    assert "trial 2 was asked for at nan" in call("sheet", "--import", "today.csv", code=2)
 
 
 def test_contexts_from_files(call, tmp_path):

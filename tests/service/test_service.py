@@ -134,6 +134,28 @@ def test_natural_json(service):
     assert about["goal"]["tolerance"] == 0.1
 
 
+@pytest.mark.parametrize("text", [r"\ud800", r"\u0000"])
+def test_text_that_cannot_be_shown_again_is_refused(service, text):
+    campaign = service.create(f"text {text[2:]}", kernel=None)
+    path = f"/v1/campaigns/{quote(campaign.name)}"
+    told = {"contexts": {"mode": "eco"}, "arms": "hull", "reward": 1.0}
+    assert service.http.post(f"{path}/tell", json=told).status_code == 200
+    before = campaign.status().log
+    for call, body in {
+        f"{path}/ask": '{"contexts": {"mode": "TEXT"}}',
+        f"{path}/tell": '{"contexts": [{"mode": "TEXT"}], "arms": ["hull"], "reward": [1.0]}',
+        f"{path}/arms/add": '{"arm": "TEXT"}',
+        f"{path}/trials/1/retract": '{"why": "TEXT"}',
+        "/v1/campaigns": '{"name": "never", "arms": ["TEXT", "b"]}',
+    }.items():
+        headers = {"Content-Type": "application/json"}
+        answer = service.http.post(call, content=body.replace("TEXT", text), headers=headers)
+        assert answer.status_code == 422, (call, answer.text)
+    assert campaign.status().log == before
+    assert "never" not in cg.Campaign.names(service.database)
+    assert campaign.trials()["mode"].tolist() == ["eco"]
+
+
 def test_calls_that_wait_are_committed_together_and_each_fails_alone(service):
     """Many at once, some of them wrong: the log is as if they had come one by one."""
     campaign = service.create("crowd", kernel=cg.Gaussian(0.5))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection
 
 from contextgap.campaign import requests
 from contextgap.campaign.errors import ConflictError
+from contextgap.campaign.goal import progress, steps
 from contextgap.campaign.payloads import rows_of
 from contextgap.campaign.replay import Replay
 from contextgap.campaign.session import Session
 from contextgap.campaign.trial import Trial, read_trial
+from contextgap.learner import StoppingRule
+from contextgap.learner.recorded import observations
 
 
 def ask(
@@ -81,6 +85,18 @@ def _tell_one(
     told = {"state": "told", "reward": reward, "told": event.at, "told_by": event.number}
     session.store.change_trial(connection, number, **told)
     return read_trial({**row, **told})
+
+
+@contextmanager
+def noting_progress(
+    session: Session, connection: Connection, goal: StoppingRule | None
+) -> Iterator[None]:
+    """Record how far the exploration is after the block, if the rewards it told make that due."""
+    before = observations(session.replay.learner)
+    yield
+    learner = session.replay.learner
+    if steps(observations(learner)) > steps(before):
+        session.append(connection, "progress", {}, progress(learner, goal))
 
 
 def record(

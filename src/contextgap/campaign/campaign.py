@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from threading import RLock
 from typing import Any, Self
@@ -20,40 +17,16 @@ from contextgap.base.turns import in_turn
 from contextgap.campaign import actions, frozen, requests
 from contextgap.campaign.database import Database, opened
 from contextgap.campaign.frames import trials_frame
-from contextgap.campaign.goal import (
-    asks_left,
-    decode_goal,
-    encode_goal,
-    progress,
-    steps,
-    wanted_share,
-)
-from contextgap.campaign.payloads import decode_contexts, encode_contexts
+from contextgap.campaign.goal import decode_goal, encode_goal
+from contextgap.campaign.looks import Looks
+from contextgap.campaign.payloads import encode_given
 from contextgap.campaign.recalls import FrozenPolicy, Recall
-from contextgap.campaign.replay import Replay, to_bytes
+from contextgap.campaign.registry import campaign_names, created_before, find_store, new_store
 from contextgap.campaign.session import Session
 from contextgap.campaign.status import CampaignStatus
-from contextgap.campaign.store import campaign_names, created_before, find_store, new_store
 from contextgap.campaign.trial import STATES, Trial, read_trial
 from contextgap.learner import Learner, StoppingRule
-from contextgap.learner.recorded import learn_columns, observations
-from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-
-
-@dataclass(frozen=True)
-class _Look:
-    """How good the learner was after an event, when the log had some hash."""
-
-    log: str
-    after: int
-    progress: dict[str, Any]
-    score: Card | None
-
-    def is_old(self, replay: Replay) -> bool:
-        """Whether there are many more rewards now, or fewer."""
-        then, now = self.progress["rewards"], observations(replay.learner)
-        return now < then or steps(now) > steps(then)
 
 
 class Campaign:
@@ -69,7 +42,6 @@ class Campaign:
         self._session = session
         self._name = name
         self._lock = RLock()
-        self._looked: _Look | None = None
         if connection is None:
             with session.reading() as connection:
                 (first,) = session.store.events(connection, 0, 1)
@@ -77,6 +49,7 @@ class Campaign:
             (first,) = session.store.events(connection, 0, 1)
         self._goal = decode_goal(first.requested["goal"])
         self._lease: float | None = first.requested["lease"]
+        self._looks = Looks(session, self._goal)
 
     @classmethod
     def create(
@@ -116,16 +89,7 @@ class Campaign:
         requests.check_key(key)
         if goal is not None:
             checks.instance("goal", goal, StoppingRule, "StoppingRule(0.1, reference=contexts)")
-        learner = Learner(arms, **settings)
-        target = encode_goal(goal)
-        if target is not None:
-            learn_columns(learner, decode_contexts(target["reference"]))
-        request = {
-            "arms": [encode_label(label) for label in learner.arms],
-            "learner": base64.b64encode(to_bytes(learner)).decode(),
-            "goal": target,
-            "lease": requests.seconds("lease", lease),
-        }
+        request = requests.read_create(Learner(arms, **settings), encode_goal(goal), lease)
         where = opened(database)
         if key is not None and created_before(where, name, key, request):
             return cls.open(where, name)
@@ -272,17 +236,15 @@ class Campaign:
             with self._session.turn() as connection:
                 learner = self._session.replay.learner
                 request |= {"eligible": requests.encode_told_eligible(eligible, learner, request)}
-                before = observations(learner)
-                found = actions.record(self._session, connection, request, key)
-                self._note_progress(connection, before)
+                with actions.noting_progress(self._session, connection, self._goal):
+                    found = actions.record(self._session, connection, request, key)
             return found[0] if single else found
         if not (contexts is None and arms is None and eligible is None):
             raise TypeError("contexts, arms and eligible are for outside data, without a trial")
         numbers, rewards, single = requests.read_told(trial, reward)
-        with self._session.turn() as connection:
-            before = observations(self._session.replay.learner)
-            found = actions.tell(self._session, connection, numbers, rewards, key)
-            self._note_progress(connection, before)
+        session = self._session
+        with session.turn() as connection, actions.noting_progress(session, connection, self._goal):
+            found = actions.tell(session, connection, numbers, rewards, key)
         return found[0] if single else found
 
     @in_turn
@@ -442,23 +404,7 @@ class Campaign:
         requests.check_key(key)
         if tolerance is not None:
             tolerance = checks.real("tolerance", tolerance)
-        safe = None if fallback is None else {"arm": encode_label(fallback)}
-        request = {"name": name, "fallback": safe, "tolerance": tolerance}
-        with self._session.reading() as connection:
-            event = self._session.known(connection, key, "freeze", request)
-            if event is not None:
-                return frozen.load(self._session, connection, event)
-            frozen.check_unused(self._session, connection, name)
-        # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
-        replay = self._session.replay
-        upto, policy = replay.number, frozen.freeze(replay, fallback, tolerance)
-        content = to_bytes(policy)
-        result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
-        with self._session.turn() as connection:
-            frozen.check_unused(self._session, connection, name)
-            event = self._session.append(connection, "freeze", request, result, key)
-            self._session.store.write_file(connection, "policy", event.number, content)
-        return policy
+        return frozen.keep(self._session, name, fallback, tolerance, key)
 
     @in_turn
     def policies(self) -> tuple[FrozenPolicy, ...]:
@@ -518,8 +464,8 @@ class Campaign:
         key
             As for ``ask``.
         """
-        known = None if features is None else encode_contexts(features, called="features")
-        self._simple("add_arm", {"arm": encode_label(label), "features": known}, key)
+        known = None if features is None else encode_given(features, called="features")
+        self._simple("add_arm", {"arm": requests.encode_new_label(label), "features": known}, key)
 
     @in_turn
     def remove_arm(self, label: Label, *, key: str | None = None) -> None:
@@ -544,39 +490,7 @@ class Campaign:
             Whether to compute the settled share and the score now. Otherwise they are those of the
             last look, computed anew whenever there are 5 % more rewards; the status says of when.
         """
-        with self._session.reading() as connection:
-            store, replay = self._session.store, self._session.replay
-            counts = store.counts(connection)
-            before = [event.came_of_it for event in store.events_of(connection, "progress")]
-        look = self._look(fresh=fresh)
-        wanted = wanted_share(self._goal)
-        return CampaignStatus(
-            name=self._name,
-            trials={state: counts.get(state, 0) for state in STATES},
-            rewards=replay.learner.counts,
-            settled=look.progress["settled"],
-            wanted=wanted,
-            asks_left=asks_left(look.progress, before, wanted),
-            tuning=replay.learner.tuning,
-            score=look.score,
-            events=replay.number,
-            log=replay.hash,
-            looked_after=look.after,
-        )
-
-    def _look(self, *, fresh: bool) -> _Look:
-        """Return how good the learner is, as it was found last if that is good enough."""
-        replay, last = self._session.replay, self._looked
-        if last is not None and (last.log == replay.hash or not (fresh or last.is_old(replay))):
-            return last
-        enough = observations(replay.learner) > 1
-        self._looked = _Look(
-            replay.hash,
-            replay.number,
-            progress(replay.learner, self._goal),
-            replay.learner.score() if enough else None,
-        )
-        return self._looked
+        return self._looks.status(self._name, fresh=fresh)
 
     def _change(self, trial: Any, reward: float | None, why: str, key: str | None) -> Recall:
         number = requests.read_trial_number(trial)
@@ -592,12 +506,6 @@ class Campaign:
         with self._session.turn() as connection:
             if self._session.known(connection, key, kind, request) is None:
                 self._session.append(connection, kind, request, {}, key)
-
-    def _note_progress(self, connection: Connection, before: int) -> None:
-        """Record how far the exploration is, if that is due after so many rewards before."""
-        learner = self._session.replay.learner
-        if steps(observations(learner)) > steps(before):
-            self._session.append(connection, "progress", {}, progress(learner, self._goal))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -48,6 +48,10 @@ class Database:
                 raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
         make = _sqlite if self.is_file else _postgresql
         self._engine = make(self.url, max_overflow=connections - _KEPT)
+        self._writers = self._engine.execution_options(contextgap_writes=True)
+        # All that one transaction reads is as of one moment; on SQLite it is always.
+        as_of_one = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
+        self._readers = self._engine.execution_options(**as_of_one)
         weakref.finalize(self, _close, self._engine, self._process)
 
     @property
@@ -55,10 +59,16 @@ class Database:
         """Whether there is a file; a server is taken to be there."""
         return not self.is_file or Path(str(self.url.database)).is_file()
 
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL that it speaks."""
+        return self._engine.dialect
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield a connection for a transaction that only reads."""
-        with self._checked().connect() as connection:
+        """Yield a connection for a transaction that only reads, all as of one moment."""
+        self._leave_to_parent()
+        with self._readers.begin() as connection:
             yield connection
 
     @contextmanager
@@ -67,10 +77,9 @@ class Database:
 
         On SQLite no other process can write meanwhile.
         """
-        with self._checked().connect() as connection:
-            connection = connection.execution_options(contextgap_writes=True)
-            with connection.begin():
-                yield connection
+        self._leave_to_parent()
+        with self._writers.begin() as connection:
+            yield connection
 
     def make_tables(self, connection: Connection) -> None:
         """Make the tables that are missing; processes that do so at once take turns."""
@@ -82,12 +91,11 @@ class Database:
         """Close all connections."""
         self._engine.dispose()
 
-    def _checked(self) -> Engine:
-        """The engine; in a forked process its connections belong to the parent."""
+    def _leave_to_parent(self) -> None:
+        """In a forked process, forget the connections, which belong to the parent."""
         if self._process != os.getpid():
             self._engine.dispose(close=False)
             self._process = os.getpid()
-        return self._engine
 
 
 def opened(database: str | os.PathLike[str] | Database) -> Database:
@@ -141,7 +149,7 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions begin below, not when the driver likes
-        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        mode = _journal_mode(connection, url.database)
         if mode != "wal":
             mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
         if mode != "wal":
@@ -160,6 +168,19 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
             connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _journal_mode(connection: Any, path: str | None) -> str:
+    """Return how a file is written to, which is the first thing that is read from it."""
+    try:
+        return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        connection.close()
+        raise ValueError(
+            f"database must be a SQLite file, or a name for a new one; {path} is not a database"
+        ) from None
 
 
 def _begin_writing(connection: Any) -> None:

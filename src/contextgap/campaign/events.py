@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from contextgap.base.lazy import lazy
 from contextgap.campaign import clock
 from contextgap.campaign.payloads import as_json
 
@@ -40,12 +40,12 @@ class Event:
         parts = (self.number, self.at, self.kind, self.key, self.request, self.result)
         return self.hash == _hash(before, *parts)
 
-    @cached_property
+    @lazy
     def requested(self) -> dict[str, Any]:
         """What was requested, read from JSON."""
         return dict(json.loads(self.request))
 
-    @cached_property
+    @lazy
     def came_of_it(self) -> dict[str, Any]:
         """What came of the request, read from JSON."""
         return dict(json.loads(self.result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,15 +10,15 @@ import numpy as np
 from sqlalchemy import Connection
 
 from contextgap.base.contexts import Encoded
-from contextgap.base.labels import Label, decode_label
+from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.campaign.database import Database
 from contextgap.campaign.errors import ConflictError, NotFoundError
 from contextgap.campaign.events import Event
 from contextgap.campaign.goal import SAMPLE
 from contextgap.campaign.recalls import FrozenPolicy, Recall, Recalled
-from contextgap.campaign.replay import Changes, Replay
+from contextgap.campaign.registry import find_store
+from contextgap.campaign.replay import Changes, Replay, to_bytes
 from contextgap.campaign.session import Session
-from contextgap.campaign.store import find_store
 from contextgap.learner import StoppingRule
 from contextgap.learner.recorded import observations
 from contextgap.policy.policy import Policy
@@ -78,6 +79,33 @@ def freeze(replay: Replay, fallback: Label | None, tolerance: float | None) -> P
     card = replay.learner.score(fallback=fallback, tolerance=tolerance)
     card = replace(card, log=replay.hash)
     return replay.learner.freeze(card, fallback=fallback, tolerance=tolerance)
+
+
+def keep(
+    session: Session,
+    name: str,
+    fallback: Label | None,
+    tolerance: float | None,
+    key: str | None,
+) -> Policy:
+    """Freeze the learner's policy and keep it under a name; return it, or the key's if known."""
+    safe = None if fallback is None else {"arm": encode_label(fallback)}
+    request = {"name": name, "fallback": safe, "tolerance": tolerance}
+    with session.reading() as connection:
+        event = session.known(connection, key, "freeze", request)
+        if event is not None:
+            return load(session, connection, event)
+        check_unused(session, connection, name)
+    # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
+    replay = session.replay
+    upto, policy = replay.number, freeze(replay, fallback, tolerance)
+    content = to_bytes(policy)
+    result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
+    with session.turn() as connection:
+        check_unused(session, connection, name)
+        event = session.append(connection, "freeze", request, result, key)
+        session.store.write_file(connection, "policy", event.number, content)
+    return policy
 
 
 def rebuild(session: Session, connection: Connection, event: Event) -> Policy:

@@ -22,10 +22,12 @@ import numpy as np
 from contextgap.base.columns.cells import is_gap, level
 from contextgap.base.columns.raw import Levels, raw_cells
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
 
 def as_json(value: Any) -> str:
     """Return a value as JSON that reads back as the same; the order of columns is kept."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def encode_contexts(contexts: Any, called: str = "contexts") -> dict[str, Any]:
@@ -49,6 +51,36 @@ def encode_contexts(contexts: Any, called: str = "contexts") -> dict[str, Any]:
         levels = [n for n, cells in zip(names, raw.cells, strict=True) if isinstance(cells, Levels)]
         table |= {"levels": levels} if levels else {}
     return {"table": table}
+
+
+def encode_given(contexts: Any, called: str = "contexts") -> dict[str, Any]:
+    """Return contexts as ``encode_contexts`` does, if all their text can be kept and shown again.
+
+    Logs of earlier releases may have other text, so that it is refused only where it comes in.
+    """
+    encoded = encode_contexts(contexts, called)
+    check_cells(encoded, called)
+    return encoded
+
+
+def check_cells(encoded: Mapping[str, Any], called: str) -> None:
+    """Raise if a cell or the name of a column has text that ``is_plain_text`` is false of."""
+    for each in rows_of(encoded):
+        row = each["row"]
+        for name, cell in row.items() if isinstance(row, Mapping) else enumerate(row):
+            for text in (name, cell):
+                if isinstance(text, str) and not is_plain_text(text):
+                    raise ValueError(
+                        f"{called} must be text without NUL and lone surrogates in the column "
+                        f"{name!r}, got {text!r}; read the table again with its right encoding"
+                    )
+
+
+def is_plain_text(text: str) -> bool:
+    """Whether text can be written as UTF-8 and kept by any database."""
+    if "\x00" in text:
+        return False
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def decode_contexts(encoded: Mapping[str, Any]) -> Any:

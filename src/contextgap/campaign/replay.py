@@ -85,7 +85,7 @@ class Replay:
         """
         if event.number != self.number + 1:
             raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
-        if not event.follows(self.hash):
+        if not live and not event.follows(self.hash):
             raise ValueError(
                 f"event {event.number} of the campaign was altered, or one before it: its hash is "
                 "not that of the log"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
@@ -17,17 +18,21 @@ from contextgap.campaign import clock
 from contextgap.campaign.events import Event
 from contextgap.campaign.payloads import (
     as_json,
+    check_cells,
     decode_contexts,
     encode_contexts,
+    encode_given,
+    is_plain_text,
     is_table,
     rows_of,
 )
-from contextgap.campaign.replay import decode_eligible, picks_of
+from contextgap.campaign.replay import decode_eligible, picks_of, to_bytes
 from contextgap.campaign.trial import Trial
 from contextgap.learner import Learner
 from contextgap.learner.recorded import (
     forget_followed,
     knows_columns,
+    learn_columns,
     random_state,
     set_random_state,
 )
@@ -51,8 +56,18 @@ def check_key(key: Any) -> None:
 
 def check_why(why: Any) -> None:
     """Raise unless a reason is text."""
-    if not isinstance(why, str) or not why.strip() or "\x00" in why:
+    if not isinstance(why, str) or not why.strip() or not is_plain_text(why):
         raise ValueError(f"why must say the reason in words, got {why!r}")
+
+
+def encode_new_label(label: Label) -> Any:
+    """Return the label of a new arm as JSON; raise if its text could not be shown again."""
+    for part in label if isinstance(label, tuple) else (label,):
+        if isinstance(part, tuple):
+            encode_new_label(part)
+        elif isinstance(part, str) and not is_plain_text(part):
+            raise ValueError(f"arms must be text without NUL and lone surrogates, got {label!r}")
+    return encode_label(label)
 
 
 def read_trial_number(trial: Any) -> int:
@@ -75,6 +90,21 @@ def until(lease: float | str | None) -> str | None:
     return clock.after(lease)
 
 
+def read_create(
+    learner: Learner, goal: dict[str, Any] | None, lease: float | timedelta
+) -> dict[str, Any]:
+    """Return the request of a campaign's first event; the goal says what the columns are."""
+    if goal is not None:
+        check_cells(goal["reference"], "reference")
+        learn_columns(learner, decode_contexts(goal["reference"]))
+    return {
+        "arms": [encode_new_label(label) for label in learner.arms],
+        "learner": base64.b64encode(to_bytes(learner)).decode(),
+        "goal": goal,
+        "lease": seconds("lease", lease),
+    }
+
+
 def read_ask(contexts: Any, pool: Any, key: Any, lease: Any) -> dict[str, Any]:
     """Return the request of an ask, but for the eligible arms.
 
@@ -86,13 +116,13 @@ def read_ask(contexts: Any, pool: Any, key: Any, lease: Any) -> dict[str, Any]:
     if pool is None:
         if contexts is None:
             raise TypeError("contexts must be given, or pool= to choose one from, got None")
-        encoded = encode_contexts(contexts)
+        encoded = encode_given(contexts)
         if not rows_of(encoded):
             raise ValueError("contexts must have at least one row, got none")
         return {"contexts": encoded, "lease": kept}
     if contexts is not None:
         raise TypeError("contexts must be left out where pool= gives those to choose from")
-    text = as_json(encode_contexts(pool, called="pool"))
+    text = as_json(encode_given(pool, called="pool"))
     return {"pool": hashlib.sha256(text.encode()).hexdigest(), "lease": kept}
 
 
@@ -147,7 +177,7 @@ def read_record(contexts: Any, arms: Any, rewards: Any) -> tuple[dict[str, Any],
     """Return the request of outside data, but for the eligible arms, and whether it is one row."""
     if contexts is None or arms is None or rewards is None:
         raise TypeError("tell needs a trial, or contexts=, arms= and reward= for outside data")
-    encoded = encode_contexts(contexts)
+    encoded = encode_given(contexts)
     if not is_table(encoded):
         value = checks.reward("reward", rewards)
         return {"contexts": encoded, "arms": [encode_label(arms)], "rewards": [value]}, True

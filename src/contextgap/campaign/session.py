@@ -87,21 +87,22 @@ class Session:
                 yield
             finally:
                 self._shared = None
-            self._catch_up(connection)  # the last turn may have failed
+            if self._replay is None:  # the last turn failed
+                self._catch_up(connection)
 
     @contextmanager
     def _part_of(self, connection: Connection) -> Iterator[Connection]:
         """Yield the connection of calls that are committed together; undo this one if it raises."""
-        self._catch_up(connection)
+        if self._replay is None:  # else it knows all events: no other process can add any
+            self._catch_up(connection)
         before, finished = self.replay.number, False
         try:
-            with connection.begin_nested():
+            with self.store.part(connection):
                 yield connection
             finished = True
         finally:
-            replay = self._replay
-            if not finished and (replay is None or not replay.sound or replay.number != before):
-                self._replay = None
+            if not finished:
+                self._forget_unless(before)
 
     @contextmanager
     def _alone(self) -> Iterator[Connection]:
@@ -114,9 +115,14 @@ class Session:
                 yield connection
             finished = True
         finally:
-            replay = self._replay
-            if not finished and (replay is None or not replay.sound or replay.number != before):
-                self._replay = None  # it is ahead of the log; the next call reads it again
+            if not finished:
+                self._forget_unless(before)
+
+    def _forget_unless(self, number: int) -> None:
+        """Have the next call read the log again if the learner is ahead of event ``number``."""
+        replay = self._replay
+        if replay is None or not replay.sound or replay.number != number:
+            self._replay = None
 
     def _is_due(self) -> bool:
         due = self.replay.next_due

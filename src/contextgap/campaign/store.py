@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
+from sqlalchemy.sql import ClauseElement
 
 from contextgap.campaign.database import Database
-from contextgap.campaign.errors import ConflictError, NotFoundError
+from contextgap.campaign.errors import NotFoundError
 from contextgap.campaign.events import Event
 from contextgap.campaign.parts import joined
+from contextgap.campaign.prepared import Prepared
 from contextgap.campaign.tables import CAMPAIGNS, EVENTS, FILES, TRIALS
 from contextgap.campaign.trial import STATES
-
-FORMAT = 1
-"""The format of the log and the tables that this release writes."""
 
 _PART = 2**20  # bytes; from larger parts, reading is slower
 _NOT_TOLD = [state for state in STATES if state != "told"]
 _EVENT = (EVENTS.c.number, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.key, EVENTS.c.request)
 _EVENT_COLUMNS = (*_EVENT, EVENTS.c.result, EVENTS.c.hash)
+_TRIAL_COLUMNS = TRIALS.c.keys()
+_PAGE = 1000  # events read at once
 
 
 class Store:
@@ -31,33 +31,33 @@ class Store:
     def __init__(self, database: Database, campaign: int) -> None:
         self.database = database
         self.campaign = campaign
-        # Made once: building a statement takes longer than running it.
         mine = EVENTS.c.campaign == campaign
-        self._events_after = (
-            select(*_EVENT_COLUMNS)
-            .where(mine, EVENTS.c.number > bindparam("after"), EVENTS.c.number <= bindparam("upto"))
-            .order_by(EVENTS.c.number)
+        of_event, of_trial = select(*_EVENT_COLUMNS).where(mine), TRIALS.c.campaign == campaign
+        after, upto = EVENTS.c.number > bindparam("after"), EVENTS.c.number <= bindparam("upto")
+        wanted = TRIALS.c.id == bindparam("wanted")
+        due = (TRIALS.c.state == "open") & (TRIALS.c.until <= bindparam("now"))
+        self._events_after = self._prepared(
+            of_event.where(after, upto).order_by(EVENTS.c.number).limit(_PAGE)
         )
-        self._event_of_key = select(*_EVENT_COLUMNS).where(
-            mine, EVENTS.c.key == bindparam("wanted")
+        self._event_of_key = self._prepared(of_event.where(EVENTS.c.key == bindparam("wanted")))
+        self._append = self._prepared(insert(EVENTS), EVENTS.c.keys())
+        self._lock = self._prepared(
+            select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == campaign).with_for_update()
         )
-        self._lock = select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == campaign).with_for_update()
-        self._change = update(TRIALS).where(
-            TRIALS.c.campaign == campaign, TRIALS.c.id == bindparam("wanted")
+        self._trial = self._prepared(select(TRIALS).where(of_trial, wanted))
+        self._last_trial = self._prepared(select(func.max(TRIALS.c.id)).where(of_trial))
+        self._due = self._prepared(
+            select(TRIALS.c.id).where(of_trial, due).order_by(TRIALS.c.until, TRIALS.c.id)
         )
-        self._trial = select(TRIALS).where(
-            TRIALS.c.campaign == campaign, TRIALS.c.id == bindparam("wanted")
-        )
-        self._due = (
-            select(TRIALS.c.id)
-            .where(
-                TRIALS.c.campaign == campaign,
-                TRIALS.c.state == "open",
-                TRIALS.c.until <= bindparam("now"),
-            )
-            .order_by(TRIALS.c.until, TRIALS.c.id)
-        )
-        self._last_trial = select(func.max(TRIALS.c.id)).where(TRIALS.c.campaign == campaign)
+        self._add_trials = self._prepared(insert(TRIALS), TRIALS.c.keys())
+        self._change = update(TRIALS).where(of_trial, wanted)
+        self._changes: dict[tuple[str, ...], Prepared] = {}
+        self._begin_part = self._prepared(text("SAVEPOINT contextgap"))
+        self._undo_part = self._prepared(text("ROLLBACK TO SAVEPOINT contextgap"))
+        self._end_part = self._prepared(text("RELEASE SAVEPOINT contextgap"))
+
+    def _prepared(self, statement: ClauseElement, columns: Iterable[str] | None = None) -> Prepared:
+        return Prepared(statement, self.database.dialect, columns)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -70,15 +70,32 @@ class Store:
         """Yield a connection while no other process can change this campaign."""
         with self.database.writing() as connection:
             if not self.database.is_file:  # of a file, the transaction is the only one that writes
-                connection.execute(self._lock)
+                self._lock.run(connection)
             yield connection
+
+    @contextmanager
+    def part(self, connection: Connection) -> Iterator[None]:
+        """Undo what is done within the block, and nothing else, if the block raises."""
+        self._begin_part.run(connection)
+        try:
+            yield
+        except BaseException:
+            if not connection.invalidated:
+                self._undo_part.run(connection)
+                self._end_part.run(connection)
+            raise
+        self._end_part.run(connection)
 
     def events(
         self, connection: Connection, after: int = 0, upto: int = 2**31 - 1
     ) -> Iterator[Event]:
         """Yield the events with numbers above ``after`` and up to ``upto``, in order."""
-        rows = connection.execute(self._events_after, {"after": after, "upto": upto})
-        return (Event(*row) for row in rows)
+        while True:
+            page = self._events_after.rows(connection, after=after, upto=upto)
+            yield from (Event(*row) for row in page)
+            if len(page) < _PAGE:
+                return
+            after = page[-1][0]
 
     def events_of(self, connection: Connection, *kinds: str, after: int = 0) -> list[Event]:
         """Return all events of some kinds."""
@@ -92,23 +109,25 @@ class Store:
 
     def event_of_key(self, connection: Connection, key: str) -> Event | None:
         """Return the event that was asked for with a key."""
-        row = connection.execute(self._event_of_key, {"wanted": key}).first()
-        return None if row is None else Event(*row)
+        found = self._event_of_key.rows(connection, wanted=key)
+        return Event(*found[0]) if found else None
 
     def append(self, connection: Connection, event: Event) -> None:
         """Add an event to the log."""
-        connection.execute(insert(EVENTS), {"campaign": self.campaign, **_plain(event)})
+        values = {column.name: getattr(event, column.name) for column in _EVENT_COLUMNS}
+        self._append.run(connection, campaign=self.campaign, **values)
 
     def last_trial(self, connection: Connection) -> int:
         """Return the number of the last trial, 0 before the first."""
-        return int(connection.execute(self._last_trial).scalar() or 0)
+        ((last,),) = self._last_trial.rows(connection)
+        return int(last or 0)
 
     def trial(self, connection: Connection, number: int) -> dict[str, Any]:
         """Return the row of one trial."""
-        row = connection.execute(self._trial, {"wanted": number}).mappings().first()
-        if row is None:
+        found = self._trial.rows(connection, wanted=number)
+        if not found:
             raise NotFoundError(f"there is no trial {number}")
-        return dict(row)
+        return dict(zip(_TRIAL_COLUMNS, found[0], strict=True))
 
     def trials(
         self,
@@ -147,7 +166,7 @@ class Store:
 
     def due(self, connection: Connection, now: str) -> list[int]:
         """Return the open trials whose lease has run out."""
-        return list(connection.execute(self._due, {"now": now}).scalars())
+        return [number for (number,) in self._due.rows(connection, now=now)]
 
     def next_due(self, connection: Connection) -> str | None:
         """Return when the next lease of an open trial runs out; None if there is none."""
@@ -156,11 +175,14 @@ class Store:
 
     def add_trials(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add trials."""
-        connection.execute(insert(TRIALS), [{"campaign": self.campaign, **row} for row in rows])
+        self._add_trials.run_all(connection, [{"campaign": self.campaign, **row} for row in rows])
 
     def change_trial(self, connection: Connection, number: int, **values: Any) -> None:
         """Change what became of a trial."""
-        connection.execute(self._change, {"wanted": number, **values})
+        columns = tuple(values)
+        if columns not in self._changes:
+            self._changes[columns] = self._prepared(self._change, columns)
+        self._changes[columns].run(connection, wanted=number, **values)
 
     def files(self, connection: Connection, kind: str) -> list[int]:
         """Return the numbers of all files of a kind."""
@@ -193,65 +215,3 @@ class Store:
         if numbers:
             mine = (FILES.c.campaign == self.campaign) & (FILES.c.kind == kind)
             connection.execute(delete(FILES).where(mine, FILES.c.number.in_(numbers)))
-
-
-def new_store(database: Database, connection: Connection, name: str) -> Store:
-    """Add a campaign without events."""
-    database.make_tables(connection)
-    try:
-        made = connection.execute(insert(CAMPAIGNS), {"name": name, "format": FORMAT})
-    except IntegrityError:
-        raise ConflictError(
-            f"there is a campaign {name!r} already; open it, or choose another name"
-        ) from None
-    return Store(database, int((made.inserted_primary_key or [0])[0]))
-
-
-def find_store(database: Database, name: str) -> Store:
-    """Return the part of a campaign that exists."""
-    known = campaign_names(database)
-    if name not in known:
-        there = f"there are {list(known)}" if known else "there is none"
-        raise NotFoundError(f"there is no campaign {name!r} in {database.url!r}; {there}")
-    number, written = known[name]
-    if written > FORMAT:
-        raise ValueError(
-            f"the campaign {name!r} has format {written}, and this release reads {FORMAT}: use the "
-            "contextgap release that wrote it"
-        )
-    return Store(database, number)
-
-
-def created_before(database: Database, name: str, key: str, request: Mapping[str, Any]) -> bool:
-    """Return whether a campaign was created by this very request; raise if by another with its key.
-
-    Learners without a seed draw one, so that two requests with the same settings may differ there.
-    """
-    if name not in campaign_names(database):
-        return False
-    store = find_store(database, name)
-    with store.reading() as connection:
-        (first,) = store.events(connection, 0, 1)
-    if first.key != key:
-        return False
-    same = ("arms", "goal", "lease")
-    if [first.requested[part] for part in same] != [request[part] for part in same]:
-        raise ConflictError(f"key {key!r} was used before, for another campaign {name!r}")
-    return True
-
-
-def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
-    """Return the number and the format of every campaign, by name."""
-    if not database.exists:
-        return {}
-    statement = select(CAMPAIGNS.c.name, CAMPAIGNS.c.id, CAMPAIGNS.c.format).order_by(
-        CAMPAIGNS.c.id
-    )
-    with database.reading() as connection:
-        if not connection.dialect.has_table(connection, CAMPAIGNS.name):
-            return {}
-        return {name: (number, form) for name, number, form in connection.execute(statement)}
-
-
-def _plain(event: Event) -> dict[str, Any]:
-    return {column.name: getattr(event, column.name) for column in _EVENT_COLUMNS}

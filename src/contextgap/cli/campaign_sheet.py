@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ from contextgap.cli.campaign import FILE, Where, Which, described, opened
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
 from contextgap.problems.blocks import read_sheet
-from contextgap.problems.cells import to_number
+from contextgap.problems.cells import is_empty, is_gap, to_number
 from contextgap.problems.sheet import Sheet
 
 ContextsFile = Annotated[
@@ -104,7 +105,7 @@ def _import(campaign: Any, sheet: Sheet, dry_run: bool, yes: bool, json: bool) -
     """Show what would be told, and tell it."""
     told, known = _read(campaign, sheet)
     if not json:
-        rows = [[trial.id, trial.arm, trial.state, reward] for trial, reward in told]
+        rows = [[trial.id, trial.arm, trial.state, repr(reward)] for trial, reward in told]
         headers = ["trial", "arm", "state", "reward"]
         print_table(f"{len(told)} rewards to tell, {len(known)} told before", headers, rows)
     if told and not dry_run:
@@ -122,13 +123,12 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
     """Return the trials with new rewards, and those whose reward was told before."""
     told, known = [], []
     seen: dict[int, str] = {}
-    arms = sheet.cells_of("arm") if "arm" in sheet.columns else [None] * len(sheet.places)
-    cells = zip(sheet.places, sheet.cells_of("trial"), sheet.cells_of("reward"), arms, strict=True)
-    for place, number, cell, arm in cells:
-        if cell is None or not str(cell).strip():
+    cells = zip(sheet.cells_of("trial"), sheet.cells_of("reward"), strict=True)
+    for row, (number, cell) in enumerate(cells):
+        if is_empty(cell):
             continue
-        where = f"{sheet.path}, {place}"
-        reward = to_number(cell)
+        where = f"{sheet.path}, {sheet.places[row]}"
+        reward = to_number(cell, decimal_comma=sheet.decimal_comma)
         if reward is None:
             raise ValueError(f"{where}, column 'reward': must be a number, got {cell!r}")
         if not str(number).strip().isdecimal():
@@ -136,9 +136,8 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
         trial = campaign.trial(int(number))
         if trial.id in seen:
             raise ValueError(f"{where}: trial {trial.id} was in {seen[trial.id]} already")
-        seen[trial.id] = place
-        if arm is not None and str(arm).strip() != str(trial.arm):
-            raise ValueError(f"{where}: trial {trial.id} is of {trial.arm!r}, not of {arm!r}")
+        seen[trial.id] = sheet.places[row]
+        _check_asked(trial, sheet, row)
         if trial.state in ("told", "retracted"):
             if trial.reward != reward:
                 raise ValueError(
@@ -149,3 +148,35 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
         else:
             told.append((trial, reward))
     return told, known
+
+
+def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
+    """Raise if a row has another arm or context than the trial was asked for."""
+    from contextgap.campaign.frames import context_cells
+
+    where = f"{sheet.path}, {sheet.places[row]}"
+    if "arm" in sheet.columns:
+        arm = sheet.cells_of("arm")[row]
+        if arm is not None and str(arm).strip() != str(trial.arm):
+            raise ValueError(f"{where}: trial {trial.id} is of {trial.arm!r}, not of {arm!r}")
+    for name, asked in context_cells(trial).items():
+        cell = sheet.cells_of(name)[row] if name in sheet.columns else None
+        if not is_empty(cell) and not _same(asked, cell, sheet.decimal_comma):
+            raise ValueError(
+                f"{where}, column {name!r}: trial {trial.id} was asked for at {asked!r}, not at "
+                f"{cell!r}; tell a reward at another context by contextgap campaign tell --arm "
+                "--context, or leave the column out"
+            )
+
+
+def _same(asked: Any, cell: Any, decimal_comma: bool) -> bool:
+    """Whether a cell of a sheet says what a trial was asked for."""
+    if asked is None or asked != asked:
+        return is_gap(cell)
+    if isinstance(asked, bool):
+        return str(cell).strip().lower() == str(asked).lower()
+    if isinstance(asked, int | float):
+        number = to_number(cell, decimal_comma=decimal_comma)
+        # Spreadsheets save about nine digits.
+        return number is not None and math.isclose(number, asked, rel_tol=1e-9, abs_tol=1e-9)
+    return str(cell).strip() == str(asked).strip()

@@ -15,9 +15,10 @@ from contextgap.problems.cells import is_empty
 from contextgap.problems.extras import study_import
 from contextgap.problems.sheet import Sheet
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+PARQUET = (".parquet", ".pq")
+SUFFIXES = (".csv", ".tsv", *PARQUET)
 BLOCK = 65_536  # rows of a block
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = {".csv": ",", ".tsv": "\t"}  # of text files
 _OTHERS = ";\t|"  # that separate cells where the usual one is not in the header
 _BEGINNING = 2**24  # bytes
 _PART = 2**20  # rows of a part of a Parquet file, at least
@@ -85,7 +86,7 @@ class Part:
         """Yield the rows as tables of at most so many."""
         path, separator = self.path, self.separator
         check_file(path, SUFFIXES)
-        usual = _SEPARATORS.get(path.suffix.lower())
+        usual = SEPARATORS.get(path.suffix.lower())
         if usual is None and separator is not None:
             raise ValueError(f"{path}: a Parquet file has no separator, got {separator!r}")
         if separator is not None and (len(separator) != 1 or separator in '\r\n"'):
@@ -123,7 +124,7 @@ class Part:
 def parts_of(path: Path, separator: str | None = None) -> list[Part]:
     """Return a file in parts that can be read apart: a Parquet file may be several."""
     check_file(path, SUFFIXES)
-    if path.suffix.lower() in _SEPARATORS:
+    if path.suffix.lower() in SEPARATORS:
         return [Part(path, separator)]
     parts, groups, first, count = [], list[int](), 0, 0
     with _opened(path) as file:
@@ -139,7 +140,7 @@ def parts_of(path: Path, separator: str | None = None) -> list[Part]:
 def count_rows(path: Path) -> int:
     """Return how many rows a file has; of text, about how many, judging from its beginning."""
     check_file(path, SUFFIXES)
-    if path.suffix.lower() not in _SEPARATORS:
+    if path.suffix.lower() not in SEPARATORS:
         with _opened(path) as file:
             return int(file.metadata.num_rows)
     with path.open("rb") as text:
@@ -239,7 +240,7 @@ def _sheet(
     path: Path, header: Sequence[str], rows: list[list[str]], places: list[str], separator: str
 ) -> Sheet:
     cells = tuple([row[place] for row in rows] for place in range(len(header)))
-    return Sheet(path, tuple(header), cells, places, decimal_comma=separator == ";")
+    return Sheet(path, tuple(header), cells, places, separator)
 
 
 def _separator(file: IO[str], usual: str) -> tuple[int, str]:

@@ -33,18 +33,23 @@ class Sheet:
     """A table as it stands in a file, before its cells are read as numbers.
 
     There is one list of cells per column: text from a CSV file, values or None from a Parquet file.
-    ``places`` is what errors call each row: "line 2" or "row 1". ``decimal_comma`` says that 1,5 is
-    a number.
+    ``places`` is what errors call each row: "line 2" or "row 1". ``separator`` is what stands
+    between the cells of a text file; None for a Parquet file.
     """
 
     path: Path
     columns: tuple[str, ...]
     cells: tuple[list[Any], ...]
     places: Sequence[str]
-    decimal_comma: bool = False
+    separator: str | None = None
 
     def __len__(self) -> int:
         return len(self.places)
+
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether 1,5 is a number."""
+        return self.separator == ";"
 
     def take(self, rows: Iterable[int]) -> Sheet:
         """Return some of the rows, in the order given."""

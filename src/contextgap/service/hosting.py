@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from contextgap.campaign import Campaign, NotFoundError
 from contextgap.campaign.database import Database
 from contextgap.campaign.frozen import load_policy
-from contextgap.campaign.store import campaign_names
+from contextgap.campaign.registry import campaign_names
 from contextgap.policy.policy import Policy
 from contextgap.service.problems import busy
 from contextgap.service.settings import Settings
@@ -44,7 +44,7 @@ class Hosting:
         """Make a call on a campaign's thread; ``brief`` ones that wait are committed together."""
         if name not in self._workers and name not in await self.names():
             raise NotFoundError(f"there is no campaign {name!r}")  # before a thread is made for it
-        found: R = await asyncio.wrap_future(self._worker(name).submit(call, brief=brief))
+        found: R = await self._worker(name).submit(call, brief=brief)
         return found
 
     async def create(self, name: str, arms: Any, **settings: Any) -> None:

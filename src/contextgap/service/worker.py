@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from contextgap.campaign import Campaign
@@ -21,7 +21,7 @@ class Job(NamedTuple):
 
     call: Call
     brief: bool
-    future: Future[Any]
+    future: asyncio.Future[Any]
 
 
 class Worker:
@@ -57,17 +57,17 @@ class Worker:
         """How many requests wait."""
         return len(self._jobs)
 
-    def submit(self, call: Call, *, brief: bool = False) -> Future[Any]:
-        """Have a call made; raise if too many wait."""
+    def submit(self, call: Call, *, brief: bool = False) -> asyncio.Future[Any]:
+        """Have a call made for the loop that runs; raise if too many wait."""
+        future = asyncio.get_running_loop().create_future()
         with self._changed:
             if self._closing:
                 raise busy("the service is stopping")
             if len(self._jobs) >= self._most:
                 raise busy(f"{len(self._jobs)} requests wait for this campaign already")
-            job = Job(call, brief, Future())
-            self._jobs.append(job)
+            self._jobs.append(Job(call, brief, future))
             self._changed.notify()
-            return job.future
+        return future
 
     def close(self) -> None:
         """Finish what waits, leave a snapshot, and end."""
@@ -79,14 +79,13 @@ class Worker:
     def _work(self) -> None:
         while (jobs := self._next()) is not None:
             _run(self._opened, jobs)
-            with self._changed:
-                self._busy = False
         if self._campaign is not None:
             self._campaign.close()
 
     def _next(self) -> list[Job] | None:
         """Return the next request, with all that may share its commit; None at the end."""
         with self._changed:
+            self._busy = False
             while not self._jobs:
                 if self._closing:
                     return None
@@ -95,7 +94,7 @@ class Worker:
             jobs = [self._jobs.popleft()]
             while jobs[0].brief and self._jobs and self._jobs[0].brief and len(jobs) < _TOGETHER:
                 jobs.append(self._jobs.popleft())
-            return [job for job in jobs if job.future.set_running_or_notify_cancel()]
+            return [job for job in jobs if not job.future.cancelled()]
 
     def _opened(self) -> Campaign:
         if self._campaign is None:
@@ -105,27 +104,42 @@ class Worker:
 
 def _run(opened: Callable[[], Campaign], jobs: list[Job]) -> None:
     """Make calls; each is answered only after what it did was committed."""
-    found: list[Callable[[], None]] = []
-    try:
-        if len(jobs) == 1:
-            found.append(_outcome(jobs[0], opened()))
-        elif jobs:
-            campaign = opened()
-            with together(campaign):
-                found.extend(_outcome(job, campaign) for job in jobs)
-    except BaseException as error:
-        for job in jobs:
-            job.future.set_exception(error)
+    if not jobs:
         return
-    for tell in found:
-        tell()
-
-
-def _outcome(job: Job, campaign: Campaign) -> Callable[[], None]:
-    """Make one call; return what tells its outcome to whoever waits."""
     try:
-        result = job.call(campaign)
+        campaign = opened()
+        if len(jobs) == 1:
+            found = [_outcome(jobs[0], campaign)]
+        else:
+            with together(campaign):
+                found = [_outcome(job, campaign) for job in jobs]
+    except BaseException as error:
+        found = [_Outcome(job.future, error=error) for job in jobs]
+    # At once: waking the loop for each takes as long as what it does then.
+    jobs[0].future.get_loop().call_soon_threadsafe(_tell, found)
+
+
+class _Outcome(NamedTuple):
+    """What a call returned, or the error that it raised."""
+
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+
+def _outcome(job: Job, campaign: Campaign) -> _Outcome:
+    try:
+        return _Outcome(job.future, job.call(campaign))
     except Exception as error:
-        failed = error
-        return lambda: job.future.set_exception(failed)
-    return lambda: job.future.set_result(result)
+        return _Outcome(job.future, error=error)
+
+
+def _tell(outcomes: list[_Outcome]) -> None:
+    """Tell those who still wait; runs in their loop."""
+    for future, result, error in outcomes:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

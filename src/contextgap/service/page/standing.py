@@ -11,7 +11,8 @@ from sqlalchemy import Connection
 from contextgap.campaign import NotFoundError
 from contextgap.campaign.database import Database
 from contextgap.campaign.goal import asks_left, decode_goal, wanted_share
-from contextgap.campaign.store import Store, campaign_names, find_store
+from contextgap.campaign.registry import campaign_names, find_store
+from contextgap.campaign.store import Store
 from contextgap.service.page import aggregates
 from contextgap.service.page.tally import Counted, Tally, last_event, last_events
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from fastapi import Path, Request, Response
 
+from contextgap.campaign.payloads import as_json
 from contextgap.service.hosting import Hosting
 from contextgap.service.state import Service
 
@@ -50,8 +50,7 @@ def hosting_of(request: Request) -> Hosting:
 
 def json_answer(content: Any, status: int = 200) -> Response:
     """Return an answer; numbers read back as the same numbers."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    return Response(text, status, media_type="application/json")
+    return Response(as_json(content), status, media_type="application/json")
 
 
 def said(example: Any, *errors: int, status: int = 200) -> dict[int | str, dict[str, Any]]:

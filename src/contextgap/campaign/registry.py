@@ -1,0 +1,75 @@
+"""The campaigns in a database: beginning them, finding them, their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from contextgap.campaign.database import Database
+from contextgap.campaign.errors import ConflictError, NotFoundError
+from contextgap.campaign.store import Store
+from contextgap.campaign.tables import CAMPAIGNS
+
+FORMAT = 1
+"""The format of the log and the tables that this release writes."""
+
+
+def new_store(database: Database, connection: Connection, name: str) -> Store:
+    """Add a campaign without events."""
+    database.make_tables(connection)
+    try:
+        made = connection.execute(insert(CAMPAIGNS), {"name": name, "format": FORMAT})
+    except IntegrityError:
+        raise ConflictError(
+            f"there is a campaign {name!r} already; open it, or choose another name"
+        ) from None
+    return Store(database, int((made.inserted_primary_key or [0])[0]))
+
+
+def find_store(database: Database, name: str) -> Store:
+    """Return the part of a campaign that exists."""
+    known = campaign_names(database)
+    if name not in known:
+        there = f"there are {list(known)}" if known else "there is none"
+        raise NotFoundError(f"there is no campaign {name!r} in {database.url!r}; {there}")
+    number, written = known[name]
+    if written > FORMAT:
+        raise ValueError(
+            f"the campaign {name!r} has format {written}, and this release reads {FORMAT}: use the "
+            "contextgap release that wrote it"
+        )
+    return Store(database, number)
+
+
+def created_before(database: Database, name: str, key: str, request: Mapping[str, Any]) -> bool:
+    """Return whether a campaign was created by this very request; raise if by another with its key.
+
+    Learners without a seed draw one, so that two requests with the same settings may differ there.
+    """
+    if name not in campaign_names(database):
+        return False
+    store = find_store(database, name)
+    with store.reading() as connection:
+        (first,) = store.events(connection, 0, 1)
+    if first.key != key:
+        return False
+    same = ("arms", "goal", "lease")
+    if [first.requested[part] for part in same] != [request[part] for part in same]:
+        raise ConflictError(f"key {key!r} was used before, for another campaign {name!r}")
+    return True
+
+
+def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
+    """Return the number and the format of every campaign, by name."""
+    if not database.exists:
+        return {}
+    statement = select(CAMPAIGNS.c.name, CAMPAIGNS.c.id, CAMPAIGNS.c.format).order_by(
+        CAMPAIGNS.c.id
+    )
+    with database.reading() as connection:
+        if not connection.dialect.has_table(connection, CAMPAIGNS.name):
+            return {}
+        return {name: (number, form) for name, number, form in connection.execute(statement)}
