@@ -139,7 +139,7 @@ def test_the_evidence_is_scikit_learns():
 def test_leaving_one_out_is_leaving_one_out():
     contexts, rewards = data(sizes=(9, 7), dimension=2, units=(1.0, 1.0))
     matrices = [covariance(x, 1.3, 0.2) for x in contexts]
-    score = leave_one_out(matrices, rewards, 1.0, 0.0)
+    score = leave_one_out([each.copy() for each in matrices], rewards, 1.0, 0.0)
 
     def loss(prior_mean, scale):
         total = 0.0

@@ -18,6 +18,7 @@ from contextgap.tuning.criteria import CRITERIA
 from contextgap.tuning.report import Candidate, Tuning
 from contextgap.tuning.sample import MOST_OPERATIONS, Data, part_of
 from contextgap.tuning.search import Scales, Search
+from contextgap.tuning.tails import Limits, heavy_tails
 from contextgap.tuning.terms import Terms
 from contextgap.tuning.together import MOST_SHARED, shared
 
@@ -38,6 +39,10 @@ _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
 _PER_ARM, _IN_ALL = 10, 40
 
 _SMOOTH = ("gaussian", "matern")
+_BEYOND = (
+    "a few far rewards carry most of the variance, so bandwidths were learnt as if none were more "
+    "than {:.3g} away from the others' average"
+)
 
 
 def learn(
@@ -74,7 +79,9 @@ def learn(
     spread = Spread.of([contexts[arm] for arm in heard], layout)
     columns = [spread.columns(contexts[arm]) for arm in heard]
     everything = columns, [rewards[arm] for arm in heard]
-    fit = _Fit(part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH), criterion, spread)
+    limits = heavy_tails(everything[1])
+    parts = part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH)
+    fit = _Fit(*parts, criterion, spread, limits)
     found = {"constant": fit.best(Terms(Constant(), tied=spread.tied))}
     found |= (
         _contextual(fit)
@@ -94,7 +101,7 @@ def learn(
         own = None if features is None else features.of(heard)
         for base in _bases(candidates):
             search, theta, _ = found[base]
-            joint = shared(search.terms, theta, everything, criterion, own)
+            joint = shared(search.terms, theta, everything, criterion, own, limits)
             if joint is None:
                 continue
             candidate = Candidate(
@@ -108,6 +115,8 @@ def learn(
             scales["shared"] = _of_all_arms(joint.scales, features)
             if _clearly_shared(candidates, _SHARED_MARGIN if features is None else 0.0):
                 chosen, reason = "shared", _why_shared(base, scales["shared"], joint.gain)
+    if limits is not None:
+        reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
     found_best = replace(scales[chosen], kernel=spread.of_codes(scales[chosen].kernel))
     return found_best, Tuning(criterion, count, used, tuple(candidates.values()), chosen, reason)
 
@@ -148,22 +157,17 @@ class _Fit:
     rough: Data
     criterion: str
     spread: Spread
+    limits: Limits | None
 
     def best(self, terms: Terms) -> _Found:
         """Return a kernel's best scales, searched for from several starting points."""
-        search = self.search(terms)
+        search = Search(terms, *self.data, self.criterion, None, self.limits)
         starts = search.starts()
         if len(terms.bandwidths):
-            rough = Search(terms, *self.rough, self.criterion)
+            rough = Search(terms, *self.rough, self.criterion, None, self.limits)
             rough.shortest = search.shortest
             starts += [rough.descend(start, _ROUGH_STEPS)[1] for start in rough.starts()]
-        return self.follow(terms, min(starts, key=lambda start: search.loss_and_slope(start)[0]))
-
-    def follow(self, terms: Terms, start: FloatArray) -> _Found:
-        """Return the best scales found from one starting point."""
-        search = self.search(terms)
-        loss, theta = search.descend(start, _STEPS)
-        return _Found(search, theta, loss)
+        return _followed(search, min(starts, key=search.loss))
 
     @property
     def unit(self) -> tuple[float, ...]:
@@ -172,9 +176,11 @@ class _Fit:
         found = deviations(np.vstack(self.data[0]), tied)
         return tuple((found if tied is None else found[np.asarray(tied)]).tolist())
 
-    def search(self, terms: Terms) -> Search:
-        """Return the search for a kernel's scales."""
-        return Search(terms, *self.data, self.criterion)
+
+def _followed(search: Search, start: FloatArray) -> _Found:
+    """Return the best scales found from one starting point."""
+    loss, theta = search.descend(start, _STEPS)
+    return _Found(search, theta, loss)
 
 
 def _contextual(fit: _Fit) -> dict[str, _Found]:
@@ -184,12 +190,12 @@ def _contextual(fit: _Fit) -> dict[str, _Found]:
     trend = Linear(unit=unit, centre=tuple(fit.spread.centre(sample).tolist()))
     linear = fit.best(Terms(trend, offset=1.0, tied=tied))
     gaussian = fit.best(Terms(Gaussian(unit), trend, offset=1.0, tied=tied))
-    simpler = replace(gaussian.search.terms, trend=None)
+    simpler = gaussian.search.with_terms(replace(gaussian.search.terms, trend=None))
     start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last
-    if fit.search(simpler).loss_and_slope(start)[0] < gaussian.loss + _MARGIN:
-        gaussian = fit.follow(simpler, start)
+    if simpler.loss(start) < gaussian.loss + _MARGIN:
+        gaussian = _followed(simpler, start)
     rougher = replace(gaussian.search.terms, main=Matern(unit, 2.5))
-    matern = fit.follow(rougher, gaussian.theta)
+    matern = _followed(gaussian.search.with_terms(rougher), gaussian.theta)
     return {"linear": linear, "gaussian": gaussian, "matern": matern}
 
 
@@ -199,10 +205,15 @@ def _cautious(fit: _Fit) -> Scales:
     More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     as much as before; at the end of the scan hardly anything but the levels is left.
     """
-    search = fit.search(Terms(Gaussian(fit.unit), offset=1.0, tied=fit.spread.tied))
+    terms = Terms(Gaussian(fit.unit), offset=1.0, tied=fit.spread.tied)
+    search = Search(terms, *fit.data, fit.criterion)
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
     tried = [search.scales(theta) for theta in thetas]
-    return max(tried, key=lambda scales: explained(scales.errors, fit.data[1]))
+    shares = [explained(scales.errors, fit.data[1]) for scales in tried]
+    best = int(np.argmax(shares))
+    # Its loss is compared with those of models that were searched for within the limits.
+    within = Search(terms, *fit.data, fit.criterion, None, fit.limits)
+    return replace(tried[best], loss=within.loss(thetas[best]))
 
 
 def _bases(candidates: dict[str, Candidate]) -> list[str]:
@@ -280,8 +291,9 @@ def _chosen(candidates: dict[str, Candidate], enough: bool) -> tuple[str, str]:
     if best.advantage > _MARGIN and _predicts(candidates, candidates["cautious"]):
         return "cautious", (
             f"the {best.name} model is more probable, but predicts held-out rewards worse than the "
-            "arms' averages do; with bandwidths as believed beforehand and more noise it does not"
+            "arms' averages do; this one, with usual bandwidths and more noise, predicts better"
         )
     return "constant", (
-        "contexts do not help to predict held-out rewards, so the best single arm is deployed"
+        "no model of the contexts is probable and predicts held-out rewards better than averages "
+        "do, so the best single arm is deployed"
     )

@@ -19,25 +19,34 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.blas import dsyr
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from contextgap.base.arrays import FloatArray
+
+
+class Detail(NamedTuple):
+    """What takes longer than the loss itself.
+
+    ``slopes`` holds, for every arm, the matrix whose inner product with dC is the change of the
+    loss; ``errors`` holds every arm's leave-one-out residuals.
+    """
+
+    slopes: list[FloatArray]
+    errors: list[FloatArray]
 
 
 class Score(NamedTuple):
     """A criterion's verdict on settings, with the mean and reward scale s² that are best for them.
 
-    ``loss`` is to be minimised, in nats for all observations together. ``slopes`` holds, for every
-    arm, the matrix whose inner product with dC is the change of the loss; ``errors`` holds every
-    arm's leave-one-out residuals.
+    ``loss`` is to be minimised, in nats for all observations together. ``detail`` may be called
+    once.
     """
 
     loss: float
     prior_mean: float
     reward_scale: float
-    slopes: list[FloatArray]
-    errors: list[FloatArray]
+    detail: Callable[[], Detail]
 
 
 Criterion = Callable[[Sequence[FloatArray], Sequence[FloatArray], float, float], Score | None]
@@ -52,26 +61,32 @@ def evidence(
     """Return the negative log likelihood of the rewards but for a constant, from C and y per arm.
 
     ``guess`` is the reward scale before anything was seen, and ``trust`` how many observations that
-    is worth. The result is None if a covariance is not positive definite.
+    is worth. The covariances are overwritten. The result is None if one is not positive definite.
     """
-    inverses = _inverses(covariances)
-    if inverses is None:
+    factors = _factors(covariances)
+    if factors is None:
         return None
-    ones = [inverse.sum(axis=1) for inverse, _ in inverses]
-    weight = sum(one.sum() for one in ones)
-    prior_mean = sum(one @ y for one, y in zip(ones, rewards, strict=True)) / weight
-    residuals = [y - prior_mean for y in rewards]
-    solved = [inv @ r for (inv, _), r in zip(inverses, residuals, strict=True)]
-    total = sum(a @ r for a, r in zip(solved, residuals, strict=True))
+    arms = list(zip(factors, rewards, strict=True))
+    both = [dpotrs(factor, np.array([y, np.ones(len(y))]).T, lower=1)[0].T for factor, y in arms]
+    prior_mean = sum(one @ y for (_, one), y in zip(both, rewards, strict=True))
+    prior_mean /= sum(one.sum() for _, one in both)
+    solved = [plain - prior_mean * one for plain, one in both]
+    total = sum(a @ (y - prior_mean) for a, y in zip(solved, rewards, strict=True))
     count = sum(map(len, rewards)) + trust
     scale = (total + trust * guess) / count
-    loss = 0.5 * sum(log_det for _, log_det in inverses) + 0.5 * count * math.log(scale)
-    slopes = [
-        0.5 * (inverse - np.outer(a, a) / scale)
-        for (inverse, _), a in zip(inverses, solved, strict=True)
-    ]
-    errors = [a / inverse.diagonal() for (inverse, _), a in zip(inverses, solved, strict=True)]
-    return Score(loss, float(prior_mean), float(scale), slopes, errors)
+    log_det = sum(2.0 * float(np.log(factor.diagonal()).sum()) for factor in factors)
+    loss = 0.5 * log_det + 0.5 * count * math.log(scale)
+
+    def detail() -> Detail:
+        slopes, errors = [], []
+        for factor, a in zip(factors, solved, strict=True):
+            half, _ = dpotri(factor, lower=1, overwrite_c=1)
+            errors.append(a / half.diagonal())
+            half = dsyr(-1.0 / scale, a, lower=1, a=half, overwrite_a=1)
+            slopes.append(_mirrored(half, 0.5))
+        return Detail(slopes, errors)
+
+    return Score(loss, float(prior_mean), float(scale), detail)
 
 
 def leave_one_out(
@@ -81,10 +96,10 @@ def leave_one_out(
     trust: float,
 ) -> Score | None:
     """Return how badly every reward is predicted by the arm's other rewards; see ``evidence``."""
-    inverses = _inverses(covariances)
-    if inverses is None:
+    factors = _factors(covariances)
+    if factors is None:
         return None
-    matrices = [inverse for inverse, _ in inverses]
+    matrices = [_mirrored(dpotri(each, lower=1, overwrite_c=1)[0]) for each in factors]
     precisions = [inverse.diagonal() for inverse in matrices]
     plain = [inverse @ y for inverse, y in zip(matrices, rewards, strict=True)]
     ones = [inverse.sum(axis=1) for inverse in matrices]
@@ -96,28 +111,38 @@ def leave_one_out(
     count = sum(map(len, rewards)) + trust
     scale = (total + trust * guess) / count
     loss = -0.5 * sum(np.log(c).sum() for c in precisions) + 0.5 * count * math.log(scale)
-    errors = [a / c for a, c in zip(solved, precisions, strict=True)]
-    slopes = []
-    for inverse, a, c, error in zip(matrices, solved, precisions, errors, strict=True):
-        spread = 0.5 / c + 0.5 * error**2 / scale
-        crossed = np.outer(inverse @ error, a)
-        slopes.append((inverse * spread) @ inverse - (crossed + crossed.T) / (2 * scale))
-    return Score(loss, float(prior_mean), float(scale), slopes, errors)
+
+    def detail() -> Detail:
+        errors = [a / c for a, c in zip(solved, precisions, strict=True)]
+        slopes = []
+        for inverse, a, c, error in zip(matrices, solved, precisions, errors, strict=True):
+            spread = 0.5 / c + 0.5 * error**2 / scale
+            crossed = np.outer(inverse @ error, a)
+            slopes.append((inverse * spread) @ inverse - (crossed + crossed.T) / (2 * scale))
+        return Detail(slopes, errors)
+
+    return Score(loss, float(prior_mean), float(scale), detail)
 
 
 CRITERIA: dict[str, Criterion] = {"evidence": evidence, "loo": leave_one_out}
 
 
-def _inverses(covariances: Sequence[FloatArray]) -> list[tuple[FloatArray, float]] | None:
-    """Return each C⁻¹ and ln det C; None if one of them is not positive definite."""
-    found = []
+def _factors(covariances: Sequence[FloatArray]) -> list[FloatArray] | None:
+    """Return each C's Cholesky factor, zero above the diagonal; None if one has none."""
+    factors = []
     for covariance in covariances:
-        try:
-            factor = cholesky(covariance, lower=True, check_finite=False)
-        except LinAlgError:
+        # C is its own transpose, and that is in the order in which LAPACK works in place.
+        factor, failed = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
+        if failed:
             return None
-        log_det = 2.0 * float(np.log(factor.diagonal()).sum())
-        inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # zero above the diagonal, as factor is
-        inverse += np.tril(inverse, -1).T
-        found.append((inverse, log_det))
-    return found
+        factors.append(factor)
+    return factors
+
+
+def _mirrored(lower: FloatArray, times: float = 1.0) -> FloatArray:
+    """Return times the symmetric matrix whose lower half is given, with zeros above."""
+    whole = lower + lower.T
+    whole[np.diag_indices_from(whole)] *= 0.5
+    if times != 1.0:
+        whole *= times
+    return whole

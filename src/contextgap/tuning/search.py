@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from contextgap.tuning.beliefs import TRUST, WEIGHT, bandwidth_beliefs, weight_b
 from contextgap.tuning.criteria import CRITERIA, Score
 from contextgap.tuning.sample import nearest_distance
 from contextgap.tuning.sharing import Sharing
+from contextgap.tuning.tails import Limits
 from contextgap.tuning.terms import Terms
 
 _SHORTEST, _LONGEST = math.log(1e-3), math.log(1e2)  # of a bandwidth, in the search's units
@@ -28,6 +30,7 @@ _RATIO = 1e-2
 _STARTS = ((0.0, _RATIO), (0.0, 1.0), (1.0, 10.0), (-1.0, 1.0), (-1.5, _RATIO), (-3.0, _RATIO))
 _HOPELESS = 1e12
 _PRECISION = 1e-6  # of the loss, relative: thousandths of a nat
+_SETTLING = 20  # steps of the search for what is learnt from the rewards as they are
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ class Scales:
     prior_mean
         The mean reward.
     loss
-        The criterion's value and the prior, in nats for all observations used; only differences
-        mean anything.
+        The criterion's value and the prior, in nats for all observations used, rewards within the
+        limits if there are any; only differences mean anything.
     errors
         Each reward minus its prediction from the other rewards of its arm, one array per arm; or
         from all others, where arms share.
@@ -61,9 +64,12 @@ class Scales:
 
 
 class _Part(NamedTuple):
-    """A group's kernel values, their slopes, and how alike the arms of its observations are."""
+    """A group's kernel values and their slopes; how alike the arms of its observations are.
 
-    values: FloatArray
+    ``values`` and ``alike`` are None where arms have nothing in common.
+    """
+
+    values: FloatArray | None
     steepness: FloatArray | None
     alike: FloatArray | None
 
@@ -74,7 +80,8 @@ class Search:
     The search variable θ holds the logarithms of the bandwidths, in units of √d standard deviations
     of their column; of slope and offset, where the kernel has them; what ``Sharing`` says, where
     arms share what they learn; and of ratio, the ridge over the reward scale. No arm's arrays are
-    empty. Arms that share are one group of observations, others one group each.
+    empty. Arms that share are one group of observations, others one group each. Rewards beyond
+    ``limits`` are searched with as if they were there.
     """
 
     def __init__(
@@ -84,12 +91,13 @@ class Search:
         rewards: Sequence[FloatArray],
         criterion: str,
         sharing: Sharing | None = None,
+        limits: Limits | None = None,
     ) -> None:
         everything, heard = np.vstack(contexts), np.concatenate(rewards)
         self.sharing = sharing
         if sharing is not None:
             contexts, rewards = [everything], [heard]
-        self.terms, self.rewards = terms, list(rewards)
+        self.terms = terms
         self.criterion = CRITERIA[criterion]
         self.reference = _reference(everything, terms)
         self.bandwidth_of = terms.column_of(everything.shape[1])
@@ -115,7 +123,15 @@ class Search:
         numbers_alone = terms.tied is None
         distinct = len(np.unique(everything, axis=0)) if numbers_alone else len(everything)
         self.share = distinct / len(everything)
-        variance = float(heard.var())
+        self._hear(rewards)
+        self.as_they_are: Search | None = None
+        if limits is not None:
+            self.as_they_are = copy(self)
+            self._hear([np.clip(y, *limits) for y in rewards])
+
+    def _hear(self, rewards: Sequence[FloatArray]) -> None:
+        self.rewards = list(rewards)
+        variance = float(np.concatenate(self.rewards).var())
         self.guess = variance if variance > 0 else 1.0
 
     @property
@@ -132,28 +148,37 @@ class Search:
             starts.append(self.start(np.log(self.terms.bandwidths / self.reference), _RATIO))
         return list({start.tobytes(): start for start in starts}.values())  # some are the same
 
-    def descend(self, start: FloatArray, iterations: int) -> tuple[float, FloatArray]:
-        """Return the lowest loss found from a start, and where it is."""
+    def descend(
+        self, start: FloatArray, iterations: int, *, keep: int = 0
+    ) -> tuple[float, FloatArray]:
+        """Return the lowest loss found from a start, and where it is.
+
+        The first ``keep`` entries stay as they are.
+        """
         from scipy.optimize import minimize  # slow to load, and most learners do not need it
 
+        kept = [(value, value) for value in start[:keep].tolist()]
         found = minimize(
             self.loss_and_slope,
             start,
             jac=True,
             method="L-BFGS-B",
-            bounds=self._bounds(),
+            bounds=[*kept, *self._bounds()[keep:]],
             options={"maxiter": iterations, "ftol": _PRECISION},
         )
         return float(found.fun), found.x
 
     def scales(self, theta: FloatArray) -> Scales:
-        """Return the scales at a point."""
+        """Return the scales at a point; those for rewards as they are, if there are limits."""
+        if self.as_they_are is not None:
+            settled = self.as_they_are.settled(theta)
+            return replace(self.as_they_are.scales(settled), loss=self.loss(theta))
         score = self._score(theta)[0]
         if score is None:
             raise ValueError("no setting explains the observations")
         terms = self._terms(theta)
         terms = terms.with_bandwidths(terms.bandwidths * self.reference)
-        errors, alike = score.errors, None
+        errors, alike = score.detail().errors, None
         if self.sharing is not None:
             errors = np.split(errors[0], np.cumsum(self.sharing.counts)[:-1])
             alike = self.sharing.alike(theta[self._alike])
@@ -166,6 +191,26 @@ class Search:
             alike=alike,
         )
 
+    def settled(self, theta: FloatArray) -> FloatArray:
+        """Return the best point with the same bandwidths."""
+        return self.descend(theta, _SETTLING, keep=len(self.reference))[1]
+
+    def with_terms(self, terms: Terms) -> Search:
+        """Return the search for another kernel with as many bandwidths, prepared as this one is.
+
+        Only a kernel that has this one's trend, or none, can be searched for.
+        """
+        other = copy(self)
+        other.terms = terms
+        if self.as_they_are is not None:
+            other.as_they_are = self.as_they_are.with_terms(terms)
+        return other
+
+    def loss(self, theta: FloatArray) -> float:
+        """Return the loss including the prior on scales, for a third of the time of its slope."""
+        score, _ = self._score(theta)
+        return _HOPELESS if score is None else self.share * score.loss + self._beliefs(theta)[0]
+
     def loss_and_slope(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss including the prior on scales, and its gradient."""
         score, parts = self._score(theta)
@@ -173,7 +218,7 @@ class Search:
             return _HOPELESS, np.zeros(len(theta))
         slope = np.zeros(len(theta))
         count = len(self.reference)
-        for group, (matrix, part) in enumerate(zip(score.slopes, parts, strict=True)):
+        for group, (matrix, part) in enumerate(zip(score.detail().slopes, parts, strict=True)):
             inner = matrix if part.alike is None else matrix * part.alike
             place = count
             if part.steepness is not None:
@@ -184,7 +229,7 @@ class Search:
                 place += 1
             if self.terms.offset is not None:
                 slope[place] += math.exp(theta[place]) * inner.sum()
-            if self.sharing is not None:
+            if self.sharing is not None and part.values is not None:
                 slope[self._alike] += self.sharing.slopes(theta[self._alike], matrix * part.values)
             slope[-1] += math.exp(theta[-1]) * matrix.trace()
         loss, prior_slope = self._beliefs(theta)
@@ -205,10 +250,10 @@ class Search:
             values = values + (terms.offset or 0.0)
             if terms.trend is not None:
                 values += terms.slope * self.trends[group]
-            covariance = values.copy() if alike is None else values * alike
+            covariance = values if alike is None else values * alike
             covariance[np.diag_indices_from(covariance)] += ratio
             covariances.append(covariance)
-            parts.append(_Part(values, steepness, alike))
+            parts.append(_Part(None if alike is None else values, steepness, alike))
         return self.criterion(covariances, self.rewards, self.guess, TRUST), parts
 
     def _bandwidth_slopes(

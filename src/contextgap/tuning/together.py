@@ -11,6 +11,7 @@ from contextgap.models import Features
 from contextgap.tuning.sample import Data, part_of
 from contextgap.tuning.search import Scales, Search
 from contextgap.tuning.sharing import Sharing
+from contextgap.tuning.tails import Limits
 from contextgap.tuning.terms import Terms
 
 # Rewards up to which arms may share: the model keeps as many numbers as their square.
@@ -40,18 +41,19 @@ def shared(
     data: Data,
     criterion: str,
     features: Features | None,
+    limits: Limits | None = None,
 ) -> Shared | None:
     """Return the best scales of arms that share, or None where they are no better than alone.
 
     ``terms`` and ``theta`` are the kernel and the best scales of arms that have nothing in common;
-    ``features`` has a row for each arm.
+    ``features`` has a row for each arm; ``limits`` are those of ``Search``.
     """
     point = np.empty(0)
     for most in (_FEW, _MOST):
         part = part_of(data, most, power=1)
         sharing = Sharing(np.array([len(y) for y in part[1]]), features)
-        together = Search(terms, *part, criterion, sharing)
-        alone, own = Search(terms, *part, criterion).descend(theta, _STEPS)
+        together = Search(terms, *part, criterion, sharing, limits)
+        alone, own = Search(terms, *part, criterion, None, limits).descend(theta, _STEPS)
         start = point if len(point) else _joined(own, sharing.start(_START))
         loss, point = together.descend(start, _STEPS)
         if loss >= alone:
