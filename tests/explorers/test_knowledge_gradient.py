@@ -12,6 +12,7 @@ import contextgap as cg
 from contextgap.experiments import run
 from contextgap.explorers import KnowledgeGradient, LookAhead
 from contextgap.explorers.knowledge_gradient import (
+    _average_gains,
     distances,
     expected_gain,
     gain,
@@ -51,6 +52,16 @@ def test_gain_against_simulation(rng):
         gains = (after - mean.max(axis=1)[:, None]).mean(axis=0)
         error = 4 * gains.std() / np.sqrt(len(draws))
         assert expected_gain(LookAhead(mean, move))[arm] == pytest.approx(gains.mean(), abs=error)
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.1, 3.0])
+def test_gains_of_several_rewards_at_once_are_those_one_by_one(rng, size):
+    mean, move = rng.normal(size=(30, 4)), size * rng.normal(size=(30, 4)) ** 3
+    factors = np.sort(rng.uniform(1, 16, (5, 4)), axis=0)
+    want = [gain(distances(mean), move * factor).mean(axis=0) for factor in factors]
+    found = _average_gains(distances(mean), move, factors)
+    np.testing.assert_allclose(found, want, rtol=1e-14)
+    assert (found > 0).any()
 
 
 def test_nothing_to_gain_where_nothing_moves():

@@ -189,3 +189,21 @@ def test_retired_arms_and_single_arms():
 def test_every_recommender_has_a_card(method):
     card = logged(rows=60, method=method)[0].score()
     assert np.isfinite([card.value.value, card.value.error, card.certificate]).all()
+
+
+def test_a_single_reward_that_outweighs_all_others_is_named():
+    rng = np.random.default_rng(0)
+    contexts, arms = rng.uniform(size=(80, 1)), rng.integers(2, size=80)
+    rewards = contexts[:, 0] * np.where(arms == 0, 1, -1) + 0.1 * rng.normal(size=80)
+    assert not any("one reward" in each for each in _warned(contexts, arms, rewards))
+    rewards[41] = 60.0
+    for sign, kind in ((1, "maximize"), (-1, "minimize")):
+        said = _warned(contexts, arms, sign * rewards, reward=kind)
+        assert any("number 42 of those told, carries 9" in each for each in said)
+    once = np.zeros(80)
+    once[41] = 1.0  # the only click
+    assert not any("one reward" in each for each in _warned(contexts, arms, once))
+
+
+def _warned(contexts, arms, rewards, **settings):
+    return cg.Learner(2, seed=0, **settings).fit(contexts, arms, rewards).score().warnings

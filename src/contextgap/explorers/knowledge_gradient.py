@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,10 +30,14 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns.cells import plain
 from contextgap.base.columns.raw import raw_cells
 from contextgap.base.contexts import read_table
+from contextgap.base.lazy import lazy
 from contextgap.explorers.base import Explorer, Moment, Pool
 from contextgap.models import LookAhead
 
 _SCALE = 1 / np.sqrt(2 * np.pi)
+# Moves below the distance by this factor gain less than the smallest float: with many observations,
+# almost all moves.
+_FAR = 40.0
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,13 @@ class KnowledgeGradient(Explorer):
         here = ahead.move[-1] if moves.ndim == 2 else ahead.move[-1].diagonal()
         # ``here`` is variance / √(variance + ridge).
         variance = 0.5 * here * (here + np.sqrt(here**2 + 4 * moment.ridge))
+        if moves.ndim == 2:
+            times = _several(self.repeats)
+            factors = _factors(variance, moment.ridge, times[:, None])
+            gains = _average_gains(distances(mean), moves, factors)
+            return np.asarray((gains / times[:, None]).max(axis=0))
         return self._per_reward(
-            lambda factor: expected_gain(LookAhead(mean, _times(moves, factor))),
+            lambda factor: _average(highest_line(mean[:, None], _times(moves, factor))),
             variance,
             moment.ridge,
         )
@@ -149,14 +158,12 @@ class KnowledgeGradient(Explorer):
         ``gain_with`` takes the factor by which several rewards move means farther than one does;
         ``variance`` is that of the arms tried, where they are tried.
         """
-        gains, times = [], 1
-        while times <= self.repeats:
-            factor = np.sqrt((variance + ridge) / (variance + ridge / times))
-            gains.append(gain_with(factor) / times)
-            times *= 4
+        gains = [
+            gain_with(_factors(variance, ridge, times)) / times for times in _several(self.repeats)
+        ]
         return np.asarray(np.max(gains, axis=0))
 
-    @cached_property
+    @lazy
     def given_contexts(self) -> Any:
         """The references as learners read them, always the same object; None if there are none."""
         if self.references is None or self.columns is None:
@@ -173,6 +180,17 @@ def _read_references(references: Any) -> tuple[tuple[str, ...] | None, tuple[Any
     columns = [[plain(cell) for cell in column] for column in raw.cells]
     names = None if raw.names is None else tuple(raw.names)
     return names, tuple(zip(*columns, strict=True))
+
+
+@cache
+def _several(repeats: int) -> FloatArray:
+    """Return 1, 4, 16, ..., so many rewards at most."""
+    return np.array([4.0**power for power in range((repeats.bit_length() + 1) // 2)])
+
+
+def _factors(variance: FloatArray, ridge: float, times: Any) -> FloatArray:
+    """Return by how much farther several rewards move means than one does."""
+    return np.asarray(np.sqrt((variance + ridge) / (variance + ridge / times)))
 
 
 def _times(moves: FloatArray, factor: FloatArray) -> FloatArray:
@@ -195,8 +213,26 @@ def spread_over(seen: int, most: int) -> IntArray:
 def expected_gain(ahead: LookAhead) -> FloatArray:
     """Return every arm's gain, averaged over the reference contexts."""
     if ahead.move.ndim == 2:
-        return np.asarray(gain(distances(ahead.mean), ahead.move).mean(axis=0))
-    return np.asarray(highest_line(ahead.mean[:, None], ahead.move).mean(axis=0))
+        return _average(gain(distances(ahead.mean), ahead.move))
+    return _average(highest_line(ahead.mean[:, None], ahead.move))
+
+
+def _average(gains: FloatArray) -> FloatArray:
+    return np.asarray(np.add.reduce(gains, axis=0) / len(gains))
+
+
+def _average_gains(distance: FloatArray, move: FloatArray, factors: FloatArray) -> FloatArray:
+    """Return the averages over references of ``gain`` with moves times each row of factors.
+
+    Factors rise from row to row, and what is too far away for the last is so for all.
+    """
+    (references, arms), move = move.shape, np.abs(move)
+    near = np.flatnonzero(move * factors[-1] > distance / _FAR)
+    arm = near % arms
+    gains = _gain(distance.take(near), move.take(near) * factors[:, arm])
+    place = arm + arms * np.arange(len(factors))[:, None]
+    total = np.bincount(place.ravel(), gains.ravel(), minlength=arms * len(factors))
+    return np.asarray(total.reshape(factors.shape) / references)
 
 
 def gain_of(mean: FloatArray, arm: int, moves: FloatArray) -> FloatArray:
@@ -247,10 +283,16 @@ def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
 
 def gain(distance: FloatArray, move: FloatArray) -> FloatArray:
     """Return move·h(distance/move), elementwise."""
+    move = np.abs(move)
+    near = (move > distance / _FAR).nonzero()
+    gains = np.zeros_like(move)
+    gains[near] = _gain(np.broadcast_to(distance, move.shape)[near], move[near])
+    return gains
+
+
+def _gain(distance: FloatArray, move: FloatArray) -> FloatArray:
+    """Return the same for moves that are positive, and not by so much smaller than distances."""
     from scipy.special import ndtr  # slow to load, and other explorers do not need it
 
-    move = np.abs(move)
-    # Where a reward moves nothing the gain is 0, as it is for any distance this far out.
-    u = np.full_like(move, 40.0)
-    np.divide(distance, move, out=u, where=move > distance / 40.0)
+    u = distance / move
     return np.asarray(np.maximum(move * (_SCALE * np.exp(-0.5 * u**2) - u * ndtr(-u)), 0.0))

@@ -15,11 +15,12 @@ from contextgap.base import checks, html
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Columns
 from contextgap.base.columns.doubts import warn_of_doubts
+from contextgap.base.completed import completed
 from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.files import File
 from contextgap.base.labels import Label, check_label, label_array, read_labels
-from contextgap.base.seeds import random_sources, seed_after
+from contextgap.base.seeds import random_sources
 from contextgap.base.turns import in_turn
 from contextgap.belief import Decision
 from contextgap.explorers import (
@@ -32,6 +33,7 @@ from contextgap.explorers import (
 )
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
+from contextgap.learner.deploying import Deploying
 from contextgap.learner.features import read_features
 from contextgap.learner.pending import Pending
 from contextgap.learner.rewards import check_sizes, read_outcomes, read_told_eligible
@@ -45,17 +47,11 @@ from contextgap.models import (
     POINTS,
     Eligible,
     Follower,
-    Model,
     Observations,
     grown_model,
-    larger_model,
     new_model,
     refitted_model,
 )
-from contextgap.policy.card import Card
-from contextgap.policy.known import Known
-from contextgap.policy.policy import Policy
-from contextgap.policy.ranking import Ranked
 from contextgap.policy.state import Rules, read_costs
 from contextgap.recommenders.rules import check_history
 from contextgap.tuning import Tuning, learn
@@ -64,7 +60,7 @@ from contextgap.widths import Width
 _CHANGED_BY_TELL = ("_model", "_schema", "_rules", "_next_tune", "_tuning")
 
 
-class Learner(Known):
+class Learner(Deploying):
     """Learns which arm is best at each context.
 
     ``ask`` and ``tell`` may come in any order and with any delay, and ``recommend`` at any time
@@ -215,7 +211,7 @@ class Learner(Known):
         gains = self._model.information_gain(self._active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
 
-    @property
+    @completed
     def columns(self) -> Columns | None:
         """What each column of a context holds; None before the first, and for arrays."""
         return self._schema.kinds
@@ -305,7 +301,7 @@ class Learner(Known):
             return
         check_sizes(self.kernel, intake.rows, values)
         if not len(self._model) and not intake.single:
-            warn_of_doubts(contexts, intake.schema.columns, values)
+            warn_of_doubts(contexts, intake.schema.columns, values, places)
         state = self._state()
         try:
             self._take_in(intake, places, self._rules.sign * values, said)
@@ -405,136 +401,6 @@ class Learner(Known):
         pick, reason = self._pick(moment)
         labels = tuple(self._labels[i] for i in view.active)
         return Decision.of(moment.belief, labels, pick, reason, self._rules.sign)
-
-    @in_turn
-    def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return the arm to deploy, given what is known now; changes nothing.
-
-        Parameters
-        ----------
-        contexts
-            One context (1-D) or many (2-D or a DataFrame).
-        arms
-            The eligible arms, all by default, as for ``ask``.
-
-        Returns
-        -------
-        arm
-            A label for one context; an array of labels, one per row, for many.
-        """
-        return self._policy(self._model).recommend(contexts, arms=arms)
-
-    @in_turn
-    def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
-        """Return all eligible arms at one context, best to deploy first, as ``Policy.rank`` does.
-
-        Parameters
-        ----------
-        context
-            One context.
-        arms
-            The labels of the eligible arms, all by default.
-        """
-        return self._policy(self._model).rank(context, arms=arms)
-
-    @in_turn
-    def score(
-        self,
-        propensities: Any = None,
-        *,
-        fallback: Label | None = None,
-        tolerance: float | None = None,
-    ) -> Card:
-        """Return how good deploying now would be, estimated from the rewards told so far.
-
-        Every reward is left out, in turn, of what predicts it and decides at its context, among
-        the arms that were eligible there; ``Card`` says what is reported.
-
-        Parameters
-        ----------
-        propensities
-            The probability with which each logged arm was chosen, in the order in which
-            the rewards were told. With them the estimate of the policy's value does not depend on
-            the model being right.
-        fallback, tolerance
-            Those of the policy to be frozen, as for ``freeze``.
-        """
-        return self._policy(self._model, None, fallback, tolerance)._score(propensities)
-
-    @in_turn
-    def freeze(
-        self,
-        card: Card | None = None,
-        *,
-        fallback: Label | None = None,
-        tolerance: float | None = None,
-        points: int | None = None,
-    ) -> Policy:
-        """Return the current decision rule; the learner may continue to learn.
-
-        Parameters
-        ----------
-        card
-            A card that ``score`` returned, for the policy to carry; by default it makes its own.
-        fallback
-            A safe arm, which the policy answers where the certificate exceeds the tolerance, and at
-            contexts outside what was seen; ``Policy.with_fallback`` says what that means.
-        tolerance
-            The largest bound with which the recommended arm is answered; None for any.
-        points
-            Where observations are represented by support points, the policy may have so many of
-            them, such as 2048. All observations are then gone through once more, if that brings the
-            policy closer to exact beliefs.
-        """
-        if card is not None:
-            checks.instance("card", card, Card, "learner.score()")
-        if points is None:
-            model = self._model.snapshot()
-        else:
-            model = larger_model(self._model, checks.whole("points", points, least=1))
-        return self._policy(model, card, fallback, tolerance)
-
-    @in_turn
-    def settled(self, rule: StoppingRule) -> float:
-        """Return the share of a rule's reference contexts that is certified within its tolerance.
-
-        It may fall when scales are learnt anew: certificates that rested on the old ones are
-        replaced by others, which may be wider.
-
-        Parameters
-        ----------
-        rule
-            What is wanted. Asking after every ``tell`` costs one small update each time.
-        """
-        checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
-        reference, eligible = rule.contexts_for(self._schema), rule.eligible(self.arms)
-        watch = self._watches.get(rule)
-        # Levels of categories that were unknown when the rule was first asked for may be known now.
-        same = watch is not None and np.array_equal(watch.contexts, reference)
-        if watch is None or watch.model is not self._model or not same:
-            watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
-            self._watches[rule] = watch
-        seed = seed_after(self._policy_seed, len(self._model))
-        bound = watch.bound(self._active, self._rules.burn_in, seed, eligible)
-        return rule.settled(bound)
-
-    @in_turn
-    def done(self, rule: StoppingRule) -> bool:
-        """Return whether exploring may stop.
-
-        Every arm that is eligible at a reference context must have had its burn-in, and the rule's
-        share of reference contexts a certificate within its tolerance.
-        The answer may change back when scales are learnt anew, as ``settled`` may fall.
-
-        Parameters
-        ----------
-        rule
-            What is wanted.
-        """
-        enough = self.settled(rule) >= rule.share
-        eligible, used = rule.eligible(self.arms), np.array(self._active)
-        used = used if eligible is None else used[eligible.any(axis=0)]
-        return enough and min(map(self._model.observed.count, used)) >= self._rules.burn_in
 
     @in_turn
     def add_arm(self, label: Label, features: Any = None) -> None:
@@ -767,25 +633,3 @@ class Learner(Known):
 
     def _pick(self, moment: Moment) -> tuple[int, str]:
         return explore(moment, self._rules.method.explorer, self._rules.burn_in)
-
-    def _policy(
-        self,
-        model: Model,
-        card: Card | None = None,
-        fallback: Label | None = None,
-        tolerance: float | None = None,
-    ) -> Policy:
-        policy = Policy(
-            model=model,
-            labels=self._labels,
-            active=self._active,
-            rules=self._rules,
-            schema=self._schema.told_only(),
-            seed=seed_after(self._policy_seed, len(self._model)),
-            card=card,
-        )
-        if fallback is not None:
-            return policy.with_fallback(fallback, tolerance=tolerance)._replaced(card=card)
-        if tolerance is not None:
-            raise TypeError(f"tolerance needs a fallback to answer, got tolerance={tolerance!r}")
-        return policy

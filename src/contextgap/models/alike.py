@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.columns import Layout
+from contextgap.base.lazy import lazy
 from contextgap.kernels import Gaussian
 from contextgap.kernels.columns import Spread, deviations
 
@@ -77,7 +77,7 @@ class Alike:
             raise ValueError(f"features must have {len(widths)} numbers per arm, one per bandwidth")
         object.__setattr__(self, "features", rows)
 
-    @cached_property
+    @lazy
     def similar(self) -> FloatArray:
         """F, shape (arms, arms); a single 1 without features."""
         if self.features is None:

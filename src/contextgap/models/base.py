@@ -324,6 +324,14 @@ class Model(ABC):
     ) -> Posterior:
         """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
 
+    def posterior_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Posterior] | None:
+        """Return what computes ``posterior`` at very many contexts, good until the model changes.
+
+        None where ``posterior`` is as fast.
+        """
+        del arms
+        return None
+
     @abstractmethod
     def moves(
         self,

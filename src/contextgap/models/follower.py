@@ -147,14 +147,19 @@ class ExactFollower(Follower):
         here, solved, prior_variance = model.solved_at(context, arms, pending)
         self._move_to(reference)
         mean, move = np.empty((2, len(self._points) + 1, len(arms)))
-        mean[-1], move[-1] = here.mean, here.std**2
-        values, prior = self._values(context), model.prior()
-        for i, arm in enumerate(arms):
-            followed, v = self._arms[arm], solved[arm]
-            if len(values):
+        prior, ridge, variance = model.prior(), model.ridge, here.std**2
+        steps = [
+            pivot(left, ridge, prior_variance, len(solved[arm]))
+            for left, arm in zip(variance.tolist(), arms, strict=True)
+        ]
+        mean[-1], move[-1] = here.mean, variance
+        if len(self._points):
+            for i, arm in enumerate(arms):
+                followed = self._arms[arm]
                 mean[:-1, i] = followed.mean(prior)
-                move[:-1, i] = values - v @ followed.rows
-            move[:, i] /= pivot(float(move[-1, i]), model.ridge, prior_variance, len(v))
+                np.matmul(solved[arm], followed.rows, out=move[:-1, i])
+            np.subtract(self._values(context)[:, None], move[:-1], out=move[:-1])
+        move /= steps
         return LookAhead(mean, move)
 
     def _take_in_next(self) -> None:
@@ -196,8 +201,10 @@ class ExactFollower(Follower):
     def _catch_up(self, number: int, told: int | None = None) -> None:
         """Take in an arm's real observations up to ``told``, or all and the assumed ones."""
         arm, followed = self.model.arm(number), self._arms[number]
-        contexts, places = self.model.observed.contexts, self.model.observed.places(number)
         end = len(arm) if told is None else told
+        if followed.told == end and not followed.assumed and not arm.assumed:
+            return
+        contexts, places = self.model.observed.contexts, self.model.observed.places(number)
         if followed.told < end or not starts_with(arm.assumed, followed.assumed):
             followed.forget_assumed()
         for i in range(followed.told, end):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.eligible import Mask, groups
-from contextgap.models import Model
+from contextgap.base.lazy import lazy
+from contextgap.models import Model, Posterior
 from contextgap.models.base import Bounds
 from contextgap.policy import shortcut
 from contextgap.policy.state import Rules
@@ -23,6 +23,8 @@ from contextgap.recommenders.rules import BoundedRule, HighestMean, ModelEvidenc
 
 # Numbers in one block of kernel values; 2^22 of them are 32 MB.
 _BLOCK = 2**22
+# Contexts, for each number that one of them takes, from which on preparing to compute many pays.
+_MANY = 4
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class Chooser:
             active = tuple(self.active[column] for column in columns)
             yield places, replace(self, active=active, columns=tuple(columns.tolist()))
 
-    def evidence(self, rows: FloatArray) -> ModelEvidence:
-        """Return what the recommender sees."""
+    def evidence(self, rows: FloatArray, *, many: bool = False) -> ModelEvidence:
+        """Return what the recommender sees; ``many`` if these rows are some of very many."""
         return ModelEvidence(
             model=self.model,
             contexts=rows,
@@ -58,14 +60,20 @@ class Chooser:
             burn_in_end=self.rules.burn_in * len(self.active),
             seed=self.seed,
             columns=self.columns,
+            posterior=self.posterior_of if many else None,
         )
 
-    @cached_property
+    @lazy
+    def posterior_of(self) -> Callable[[FloatArray], Posterior] | None:
+        """What computes posteriors at very many contexts; preparing it takes a moment."""
+        return self.model.posterior_of(self.active)
+
+    @lazy
     def bounds_of(self) -> Callable[[FloatArray], Bounds] | None:
         """What computes bounds; a policy's model never changes, so it is made once."""
         return self.model.bounds_of(self.active)
 
-    @cached_property
+    @lazy
     def means_of(self) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None:
         """What computes means, where the rule asks for nothing else."""
         wanted = isinstance(self.rules.method.recommender, HighestMean)
@@ -116,8 +124,9 @@ class Chooser:
 
     def decisions(self, rows: FloatArray) -> Iterator[tuple[slice, Choice, ModelEvidence]]:
         """Yield blocks of rows, what is chosen there, and what it was chosen by."""
+        many = len(rows) >= _MANY * self.model.numbers_per_context
         for block in self.blocks(len(rows)):
-            evidence = self.evidence(rows[block])
+            evidence = self.evidence(rows[block], many=many)
             yield block, self.rules.method.recommender.choose(evidence), evidence
 
     def blocks(self, rows: int) -> Iterator[slice]:

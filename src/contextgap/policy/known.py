@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextgap.base.completed import completed
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
@@ -56,7 +57,7 @@ class Known:
         """The mean reward believed where nothing was observed, as a number."""
         return self._rules.sign * self._model.prior()
 
-    @property
+    @completed
     def counts(self) -> dict[Label, int]:
         """How many rewards of each arm were told."""
         return {self._labels[i]: self._model.observed.count(i) for i in self._active}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,9 +12,11 @@ import numpy as np
 from contextgap.base import checks, files, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.columns import Columns
+from contextgap.base.completed import completed
 from contextgap.base.contexts import ContextSchema
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, label_array
+from contextgap.base.lazy import lazy
 from contextgap.belief import Decision
 from contextgap.models import Model
 from contextgap.policy.card import Card
@@ -137,7 +138,7 @@ class Policy(Known):
             return None
         return self._rules.width.probability
 
-    @cached_property
+    @lazy
     def card(self) -> Card:
         """How good the policy is, estimated from the rewards it was learnt from.
 
@@ -151,7 +152,7 @@ class Policy(Known):
         """Names of the context's columns, if they came with names."""
         return self._schema.columns
 
-    @property
+    @completed
     def kinds(self) -> Columns | None:
         """What each column of a context holds; None if columns have no names."""
         return self._schema.kinds

@@ -130,7 +130,20 @@ def score(
         probability=probability,
         warnings=(),
     )
-    return replace(card, warnings=_warnings(card, len(active)))
+    return replace(card, warnings=(*_warnings(card, len(active)), *_outlier(rows.rewards, places)))
+
+
+def _outlier(rewards: FloatArray, places: IntArray) -> list[str]:
+    """Return a warning if one reward counts more than all others; of two values, it may."""
+    away = np.square(rewards - rewards.mean())
+    first = int(away.argmax())
+    if not away[first] > 0.5 * away.sum() or len(np.unique(rewards)) < 3:
+        return []
+    share = f"{100 * away[first] / away.sum():.0f} %"
+    return [
+        f"one reward, number {places[first] + 1} of those told, carries {share} of the variance: "
+        "if it is a mistake, leave it out, since it hides what all others show"
+    ]
 
 
 def _warnings(card: Card, n_arms: int) -> tuple[str, ...]:

@@ -145,6 +145,17 @@ def test_followers_keep_up_over_folds_and_choices():
             np.testing.assert_allclose(found.move[:, 1], moves, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.parametrize(("points", "late"), [(20, 1), (1, 5), (20, 5)])
+def test_looking_at_all_rows_folded_changes_nothing(points, late):
+    """One row, or rows of one number, are in LAPACK's order already and must be copied."""
+    model, other = (filled(100, points) for _ in range(2))
+    for each in (model, other):
+        tell(each, *data(late, seed=1))
+    model.supports(range(ARMS))
+    for name, values in other.arrays().items():
+        np.testing.assert_array_equal(model.arrays()[name], values, err_msg=name)
+
+
 def test_what_a_policy_keeps_decides_the_same():
     model = filled(9000, points=40)
     small = model.deployed()

@@ -200,7 +200,7 @@ class BoundedArm:
         folded, beside, count = self.folded, self.beside, len(self.beside)
         if not count or not folded.root.size:
             return folded._replace(unexplained=folded.unexplained + beside.unexplained)
-        scaled = np.asfortranarray(beside.scaled.view[:count])
+        scaled = np.array(beside.scaled.view[:count], order="F")  # a copy, which is overwritten
         upper, reflectors, triangles, _ = dtpqrt(
             0,
             min(_BLOCK, folded.root.size),

@@ -37,6 +37,8 @@ class _FollowedArm:
             self._start(arm, features)
             return
         beside, late = arm.beside, self.late
+        if late.size == len(beside.rows) and not late.assumed and not beside.assumed:
+            return
         if late.told < len(beside) or not starts_with(beside.assumed, late.assumed):
             late.forget_assumed()
         for i in range(late.size, len(beside.rows)):
@@ -123,14 +125,15 @@ class BoundedFollower(Follower):
         here, asked = model.posterior_and_solved(context, arms, pending)
         self._move_to(reference)
         mean, move = np.empty((2, len(self._points) + 1, len(arms)))
-        prior = model.prior()
+        prior, mean[-1] = model.prior(), here.mean
         for i, arm in enumerate(arms):
             followed, (q, v) = self._arms[arm], asked.solved[arm]
-            mean[-1, i], move[-1, i] = here.mean[i], q @ q - v @ v
+            move[-1, i] = q.dot(q) - v.dot(v)
             if len(self._points):
-                mean[:-1, i] = prior + followed.fit(prior)
+                mean[:-1, i] = followed.fit(prior)
                 move[:-1, i] = q @ followed.q - v @ followed.late.rows
-            move[:, i] /= np.sqrt(here.std[i] ** 2 + model.ridge)
+        mean[:-1] += prior
+        move /= np.sqrt(here.std**2 + model.ridge)
         return LookAhead(mean, move)
 
     def _catch_up(self) -> None:

@@ -29,6 +29,7 @@ from contextgap.models.base import (
 from contextgap.models.bounded.arm import BoundedArm, squares
 from contextgap.models.bounded.dictionary import Dictionary, Whitened
 from contextgap.models.bounded.follower import BoundedFollower
+from contextgap.models.bounded.many import ManyContexts
 from contextgap.models.bounded.means import Means
 from contextgap.models.bounded.scoring import left_out, sums
 from contextgap.models.bounded.statistics import Statistics, blocks, sums_by_arm
@@ -225,6 +226,14 @@ class BoundedModel(Model):
                 mean[block, column] = prior + state.mean(q, v, prior)
                 std[block, column] = root(residual + squares(q) - squares(v))
         return Posterior(mean, std, self.information_gain(arms), self.ridge, self.n_arms)
+
+    def posterior_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Posterior] | None:
+        """Return what computes posteriors by products that all arms share."""
+        if not len(self.dictionary):
+            return None
+        folded = [self._arms[arm].all_folded() for arm in arms]
+        like = self.posterior(self.dictionary.points[:0], arms)
+        return ManyContexts.of(self.kernel, self.dictionary, folded, self.prior(), like)
 
     def posterior_and_solved(
         self, context: FloatArray, arms: Sequence[int], pending: Pending

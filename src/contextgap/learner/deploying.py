@@ -1,0 +1,180 @@
+"""The side of a learner that deploys: what it would recommend, how good that is, when to stop."""
+
+from __future__ import annotations
+
+from threading import RLock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.labels import Label
+from contextgap.base.seeds import seed_after
+from contextgap.base.turns import in_turn
+from contextgap.learner.stopping import ReferenceWatch, StoppingRule
+from contextgap.models import Model, larger_model
+from contextgap.policy.card import Card
+from contextgap.policy.known import Known
+from contextgap.policy.policy import Policy
+from contextgap.policy.ranking import Ranked
+
+
+class Deploying(Known):
+    """What can be done with the model as it is now; nothing of it changes what was learnt."""
+
+    _policy_seed: int
+    _watches: WeakKeyDictionary[StoppingRule, ReferenceWatch]
+    _lock: RLock
+
+    @in_turn
+    def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
+        """Return the arm to deploy, given what is known now; changes nothing.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D) or many (2-D or a DataFrame).
+        arms
+            The eligible arms, all by default, as for ``ask``.
+
+        Returns
+        -------
+        arm
+            A label for one context; an array of labels, one per row, for many.
+        """
+        return self._policy(self._model).recommend(contexts, arms=arms)
+
+    @in_turn
+    def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
+        """Return all eligible arms at one context, best to deploy first, as ``Policy.rank`` does.
+
+        Parameters
+        ----------
+        context
+            One context.
+        arms
+            The labels of the eligible arms, all by default.
+        """
+        return self._policy(self._model).rank(context, arms=arms)
+
+    @in_turn
+    def score(
+        self,
+        propensities: Any = None,
+        *,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+    ) -> Card:
+        """Return how good deploying now would be, estimated from the rewards told so far.
+
+        Every reward is left out, in turn, of what predicts it and decides at its context, among
+        the arms that were eligible there; ``Card`` says what is reported.
+
+        Parameters
+        ----------
+        propensities
+            The probability with which each logged arm was chosen, in the order in which
+            the rewards were told. With them the estimate of the policy's value does not depend on
+            the model being right.
+        fallback, tolerance
+            Those of the policy to be frozen, as for ``freeze``.
+        """
+        return self._policy(self._model, None, fallback, tolerance)._score(propensities)
+
+    @in_turn
+    def freeze(
+        self,
+        card: Card | None = None,
+        *,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+        points: int | None = None,
+    ) -> Policy:
+        """Return the current decision rule; the learner may continue to learn.
+
+        Parameters
+        ----------
+        card
+            A card that ``score`` returned, for the policy to carry; by default it makes its own.
+        fallback
+            A safe arm, which the policy answers where the certificate exceeds the tolerance, and at
+            contexts outside what was seen; ``Policy.with_fallback`` says what that means.
+        tolerance
+            The largest bound with which the recommended arm is answered; None for any.
+        points
+            Where observations are represented by support points, the policy may have so many of
+            them, such as 2048. All observations are then gone through once more, if that brings the
+            policy closer to exact beliefs.
+        """
+        if card is not None:
+            checks.instance("card", card, Card, "learner.score()")
+        if points is None:
+            model = self._model.snapshot()
+        else:
+            model = larger_model(self._model, checks.whole("points", points, least=1))
+        return self._policy(model, card, fallback, tolerance)
+
+    @in_turn
+    def settled(self, rule: StoppingRule) -> float:
+        """Return the share of a rule's reference contexts that is certified within its tolerance.
+
+        It may fall when scales are learnt anew: certificates that rested on the old ones are
+        replaced by others, which may be wider.
+
+        Parameters
+        ----------
+        rule
+            What is wanted. Asking after every ``tell`` costs one small update each time.
+        """
+        checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
+        reference, eligible = rule.contexts_for(self._schema), rule.eligible(self.arms)
+        watch = self._watches.get(rule)
+        # Levels of categories that were unknown when the rule was first asked for may be known now.
+        same = watch is not None and np.array_equal(watch.contexts, reference)
+        if watch is None or watch.model is not self._model or not same:
+            watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
+            self._watches[rule] = watch
+        seed = seed_after(self._policy_seed, len(self._model))
+        bound = watch.bound(self._active, self._rules.burn_in, seed, eligible)
+        return rule.settled(bound)
+
+    @in_turn
+    def done(self, rule: StoppingRule) -> bool:
+        """Return whether exploring may stop.
+
+        Every arm that is eligible at a reference context must have had its burn-in, and the rule's
+        share of reference contexts a certificate within its tolerance.
+        The answer may change back when scales are learnt anew, as ``settled`` may fall.
+
+        Parameters
+        ----------
+        rule
+            What is wanted.
+        """
+        enough = self.settled(rule) >= rule.share
+        eligible, used = rule.eligible(self.arms), np.array(self._active)
+        used = used if eligible is None else used[eligible.any(axis=0)]
+        return enough and min(map(self._model.observed.count, used)) >= self._rules.burn_in
+
+    def _policy(
+        self,
+        model: Model,
+        card: Card | None = None,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+    ) -> Policy:
+        policy = Policy(
+            model=model,
+            labels=self._labels,
+            active=self._active,
+            rules=self._rules,
+            schema=self._schema.told_only(),
+            seed=seed_after(self._policy_seed, len(self._model)),
+            card=card,
+        )
+        if fallback is not None:
+            return policy.with_fallback(fallback, tolerance=tolerance)._replaced(card=card)
+        if tolerance is not None:
+            raise TypeError(f"tolerance needs a fallback to answer, got tolerance={tolerance!r}")
+        return policy
