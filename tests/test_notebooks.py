@@ -71,12 +71,26 @@ def test_everything_that_is_shown_is_a_table_of_what_it_says(learner):
     assert shown(unknown) == [["arm", "rewards"], ["0", "0"], ["1", "0"]]
 
 
+def completions(shell, typed):
+    with provisionalcompleter():
+        found = shell.Completer.completions(typed, len(typed))
+        return {each.text.strip("\"'.") for each in found}
+
+
 def test_labels_and_columns_are_completed(learner):
     shell = InteractiveShell.instance()
     columns = cg.Columns(country="category", hour=cg.Cyclic(24))
-    shell.user_ns.update(columns=columns, counts=learner.counts)
-    with provisionalcompleter():
-        found = {each.text for each in shell.Completer.completions('columns["', 9)}
-        assert {"country", "hour"} <= {text.strip("\"'") for text in found}
-        found = {each.text for each in shell.Completer.completions('counts["', 8)}
-        assert "hull" in {text.strip("\"'") for text in found}
+    other = cg.Learner(["hull", "boom"], columns=columns)
+    other.tell({"country": "at", "hour": 3}, "hull", 0.2)
+    shell.user_ns.update(columns=columns, learner=other, policy=learner.freeze(), cg=cg)
+    assert {"country", "hour"} <= completions(shell, 'columns["')
+    assert {"country", "hour"} <= completions(shell, 'learner.columns["')
+    assert {"hull", "boom"} <= completions(shell, 'learner.counts["')
+    assert "hull" in completions(shell, 'policy.counts["')
+    assert "problems" in completions(shell, "cg.pro")
+
+
+def test_what_is_completed_is_read_only(learner):
+    with pytest.raises(AttributeError, match="'counts' of a Learner is told by it"):
+        learner.counts = {}
+    assert "rewards of each arm" in type(learner).counts.__doc__

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import inspect
+import os
 import pkgutil
 import re
 import subprocess
@@ -74,6 +75,43 @@ def test_rooms_load_when_first_used():
     assert cg.experiments.run
     assert cg.plot.decision
     assert cg.testing.check_explorer
+
+
+def test_rooms_are_listed_before_they_are_loaded():
+    code = """
+import sys
+for extra in ("sqlalchemy", "httpx", "matplotlib"):
+    sys.modules[extra] = None
+import contextgap, inspect
+names = [name for name, _ in inspect.getmembers(contextgap)]  # as help() does
+print(" ".join(names))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"problems", "plot", "learn_from"} <= set(done.stdout.split())
+    assert not {"Campaign", "client", "report"} & set(done.stdout.split())
+    assert {"Campaign", "client", "report"} <= set(dir(cg))
+
+
+def test_only_what_is_public_is_listed():
+    listed = {name for name in dir(cg) if not name.startswith("__")}
+    assert listed == {*cg.__all__, *cg._LAZY, "Campaign", "learn_from"}
+    assert {"__version__", "__doc__", "__all__", "__path__"} <= set(dir(cg))
+    assert all(getattr(cg, name) is not None for name in listed)
+
+
+def test_type_checkers_know_every_room(tmp_path):
+    script = tmp_path / "script.py"
+    rooms = "\n".join(f"cg.{name}.__name__" for name in cg._LAZY)
+    script.write_text(
+        f"import contextgap as cg\n{rooms}\ncg.Campaign\ncg.learn_from\ncg.nonsense\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(script)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | {"MYPYPATH": str(ROOT / "src")}
+    )
+    complaints = [line for line in done.stdout.splitlines() if "error:" in line]
+    assert len(complaints) == 1, done.stdout
+    assert 'Module has no attribute "nonsense"' in complaints[0]
 
 
 def test_the_version_is_said_in_one_place():

@@ -1,9 +1,11 @@
 """recommend on tables of several blocks and files."""
 
+import io
 import json
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import contextgap as cg
@@ -74,16 +76,120 @@ def test_answers_are_the_policys(policy, table, tmp_path):
     assert [answer["arm"] for answer in listed] == arms.tolist()
 
 
+@pytest.mark.parametrize("name", ["out.parquet", "out.pq", "out.tsv"])
+def test_other_formats_hold_the_same_as_csv(policy, table, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
+    call("recommend", policy, table, "-o", tmp_path / "out.csv")
+    call("recommend", policy, table, "-o", tmp_path / name)
+    want = pd.read_csv(tmp_path / "out.csv")
+    if name == "out.tsv":
+        found = pd.read_csv(tmp_path / name, sep="\t")
+    else:
+        found = pd.read_parquet(tmp_path / name)
+        types = {field.name: str(field.type) for field in pq.read_schema(tmp_path / name)}
+        assert (types["x"], types["kind"]) == ("double", "string")
+    pd.testing.assert_frame_equal(found, want, check_dtype=False)
+
+
+def test_gaps_in_columns_of_numbers_are_nulls_and_other_columns_stay_text(tmp_path):
+    columns = cg.Columns({"x": cg.Number(gaps=True), "code": cg.Category()})
+    learner = cg.Learner(["a", "b"], columns=columns, seed=0)
+    rows = [{"x": place / 7, "code": f"00{place % 2}"} for place in range(20)]
+    learner.fit(pd.DataFrame(rows), ["a", "b"] * 10, np.arange(20) / 7)
+    learner.freeze().save(tmp_path / "policy.cgap")
+    (tmp_path / "new.csv").write_text("x;code;note\n1,5;001;7\n;000;\n-2;001;07\nNA;000;x\n")
+    out = tmp_path / "out.parquet"
+    call("recommend", tmp_path / "policy.cgap", tmp_path / "new.csv", "-o", out)
+    found = pq.read_table(out).to_pydict()
+    assert found["x"] == [1.5, None, -2.0, None]
+    assert found["code"] == ["001", "000", "001", "000"]
+    assert found["note"] == ["7", "", "07", "x"]
+
+
+def test_columns_of_parquet_files_keep_their_types(policy, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
+    frame = pd.read_csv(table)
+    frame["arm"] = pd.array([None, *range(1, 100)], dtype="Int32")
+    frame["day"] = pd.date_range("2026-01-01", periods=100, tz="UTC")
+    frame["empty"] = pd.array([None] * 99 + [2**40], dtype="Int64")
+    frame["kind"] = frame["kind"].astype("category")
+    frame.iloc[:50].to_parquet(tmp_path / "one.parquet")
+    frame.iloc[50:].astype({"arm": "Int64"}).to_parquet(tmp_path / "two.parquet")
+    out = tmp_path / "out.parquet"
+    call("recommend", policy, tmp_path / "one.parquet", tmp_path / "two.parquet", "-o", out)
+    types = {field.name: str(field.type) for field in pq.read_schema(out)}
+    assert types["x"] == types["recommended_regret_bound"] == "double"
+    assert types["arm"] == types["empty"] == "int64"
+    assert types["day"].startswith("timestamp")
+    found = pd.read_parquet(out, dtype_backend="numpy_nullable")
+    for name in frame.columns:
+        assert found[name].dropna().tolist() == frame[name].dropna().tolist()
+    assert found["recommended_arm"].tolist() == cg.Policy.load(policy).recommend(frame).tolist()
+    assert pq.ParquetFile(out).num_row_groups > 10
+
+
+@pytest.mark.parametrize(("arms", "kind"), [([1, 2], "int64"), ([1, "two"], "string")])
+def test_arms_are_numbers_if_all_of_them_are(tmp_path, arms, kind):
+    learner = cg.Learner(arms, kernel=cg.Gaussian(1.0), ridge=0.1, seed=0)
+    for x, arm in ((0.0, arms[0]), (1.0, arms[1])):
+        learner.tell([x], arm, 1.0)
+    learner.freeze().save(tmp_path / "policy.cgap")
+    (tmp_path / "new.csv").write_text("x\n0\n1\n")
+    out = tmp_path / "out.parquet"
+    call("recommend", tmp_path / "policy.cgap", tmp_path / "new.csv", "-o", out)
+    assert str(pq.read_schema(out).field("arm").type) == kind
+    found = pd.read_parquet(out)["arm"].tolist()
+    assert found == (arms if kind == "int64" else [str(arm) for arm in arms])
+
+
+def test_types_that_do_not_go_together_are_named(policy, table, tmp_path):
+    frame = pd.read_csv(table)
+    frame.to_parquet(tmp_path / "one.parquet")
+    frame.assign(may=1).to_parquet(tmp_path / "two.parquet")
+    files = tmp_path / "one.parquet", tmp_path / "two.parquet"
+    failed = call("recommend", policy, *files, "-o", tmp_path / "out.parquet", code=2)
+    assert "hold different things" in failed.stderr
+    assert ".csv" in failed.stderr
+    call("recommend", policy, *files, "-o", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out"])
+def test_files_with_other_endings_are_csv(policy, table, tmp_path, name):
+    call("recommend", policy, table, "-o", tmp_path / name)
+    call("recommend", policy, table, "-o", tmp_path / "out.csv")
+    assert (tmp_path / name).read_bytes() == (tmp_path / "out.csv").read_bytes()
+
+
+@pytest.mark.parametrize("separator", [";", "|", "\t"])
+def test_answers_keep_the_separator_and_can_be_answered_again(policy, table, tmp_path, separator):
+    frame = pd.read_csv(table, dtype=str).drop(columns="may")
+    want = answered(policy, table)[0]
+    if separator == ";":
+        frame["x"] = frame["x"].str.replace(".", ",")
+    frame.to_csv(tmp_path / "other.csv", sep=separator, index=False)
+    out = tmp_path / "out.csv"
+    call("recommend", policy, tmp_path / "other.csv", "-o", out)
+    found = pd.read_csv(out, sep=separator, dtype=str)
+    pd.testing.assert_frame_equal(found[["x", "kind"]], frame)
+    assert found["arm"].tolist() == [row["arm"] for row in want]
+    again = pd.read_csv(io.StringIO(call("recommend", policy, out).stdout), sep=separator)
+    assert again["recommended_arm"].tolist() == found["arm"].tolist()
+    call("recommend", policy, out, "-o", tmp_path / "out.tsv")
+    tabs = pd.read_csv(tmp_path / "out.tsv", sep="\t", dtype=str)
+    pd.testing.assert_frame_equal(tabs[["x", "kind"]], frame)
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 def test_a_later_block_that_is_wrong_is_named_and_nothing_is_written(
-    policy, table, tmp_path, monkeypatch
+    policy, table, tmp_path, monkeypatch, output
 ):
     monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
     lines = table.read_text().splitlines()
     lines[60] = "much,a,left"
     table.write_text("\n".join(lines))
-    failed = call("recommend", policy, table, "-o", tmp_path / "out.csv", code=2)
+    failed = call("recommend", policy, table, "-o", tmp_path / output, code=2)
     assert "new.csv, line 61, column 'x': a number is needed, got 'much'" in failed.stderr
-    assert not (tmp_path / "out.csv").exists()
+    assert not (tmp_path / output).exists()
 
 
 def test_files_with_other_columns_are_both_named(policy, table, tmp_path):

@@ -38,6 +38,9 @@ def test_learns_in_known_windows_only_and_recommends_in_the_others():
             arm = learner.recommend(problem.contexts[row])
         assert trace.arms[row] == arm
     np.testing.assert_array_equal(trace.deployed, ~problem.known)
+    places = learner.freeze().recommend(problem.contexts)
+    names = [problem.arms[place] for place in places]
+    assert trace.policy.recommend(problem.contexts).tolist() == names
 
 
 def test_regret_counts_only_where_deployed():

@@ -19,7 +19,7 @@ from contextgap.cli.options import (
     Json,
     Separator,
 )
-from contextgap.cli.policies import EligibleColumn, described, print_policy
+from contextgap.cli.policies import EligibleColumn, described, print_card, print_settings
 from contextgap.cli.problems import given_kinds, split
 from contextgap.cli.terminal import (
     complaints,
@@ -124,9 +124,10 @@ def learn_command(
         print_json({**described(policy), "tuning": described_tuning, "policy": str(output)})
         return
     names = Path(log[0]).name if len(log) == 1 else f"{len(log)} files"
-    print_policy(f"learnt from {learnt.rows} trials in {names}", policy)
+    print_settings(f"learnt from {learnt.rows} trials in {names}", policy)
     if tuning is not None:
         _print_tuning(tuning)
+    print_card(policy)
     out.print(f"policy: {output}", soft_wrap=True)
 
 

@@ -19,7 +19,7 @@ from contextgap.cli.terminal import (
     say_warning,
 )
 from contextgap.insight.bandwidths import bandwidths_by_column
-from contextgap.policy import Card, Policy
+from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
 
 PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run wrote.")]
@@ -84,7 +84,13 @@ def _short(part: Component) -> str:
 
 
 def print_policy(title: str, policy: Policy) -> None:
-    """Print what a policy holds."""
+    """Print what a policy holds, and last how good it is."""
+    print_settings(title, policy)
+    print_card(policy)
+
+
+def print_settings(title: str, policy: Policy) -> None:
+    """Print what a policy holds, but for its score card."""
     scales = bandwidths_by_column(policy)
     rows: list[list[Any]] = [
         ["deploys by", policy._rules.deployment],
@@ -105,8 +111,6 @@ def print_policy(title: str, policy: Policy) -> None:
     print_table(title, ["", "value"], shown)
     counts = policy.counts
     print_table("arms", ["arm", "observations"], [[str(arm), n] for arm, n in counts.items()])
-    if has_card(policy):
-        print_card(policy.card)
 
 
 def _in_words(bandwidths: dict[str, list[float]]) -> str:
@@ -135,8 +139,11 @@ def has_card(policy: Policy) -> bool:
     return sum(policy.counts.values()) > 1
 
 
-def print_card(card: Card) -> None:
-    """Print a score card and its warnings."""
+def print_card(policy: Policy) -> None:
+    """Print the score card and its warnings, if there are rewards enough for one."""
+    if not has_card(policy):
+        return
+    card = policy.card
     print_table("score card", ["", "value"], card.rows())
     out.print(f"from {card.looked_at} of {card.rewards} rewards, each left out in turn")
     for warning in card.warnings:

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import csv
-import json as js
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated
 
+import numpy as np
 import typer
 
-from contextgap.base.saving import whole_file
+from contextgap.base.columns import Category, Date
+from contextgap.base.labels import label_array
+from contextgap.cli.answers import Answers, written
 from contextgap.cli.options import CORES, Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
 from contextgap.cli.tables import encoded_in
-from contextgap.cli.terminal import Forecast, complaints, out, phases, plain, print_table
+from contextgap.cli.terminal import Forecast, complaints, out, phases, print_table
 from contextgap.experiments.tasks import one_thread
 from contextgap.policy import Policy, Status
 from contextgap.problems.blocks import BLOCK, check_alike, count_rows, files_named, read_blocks
 from contextgap.problems.sheet import Sheet
 from contextgap.problems.trials import eligible_arms
-
-Answers = dict[str, list[Any]]  # columns of what is answered
 
 
 def recommend_command(
@@ -36,7 +34,10 @@ def recommend_command(
         typer.Argument(help='.csv, .tsv or .parquet files, or "logs/*.csv"; a context per row.'),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file to write; stdout if left out.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="A .csv, .tsv or .parquet file; CSV to stdout if left out."
+        ),
     ] = None,
     bounds: Annotated[
         bool, typer.Option(help="Whether to bound each arm's regret, which takes longer.")
@@ -53,7 +54,11 @@ def recommend_command(
         rows = sum(map(count_rows, files))
         # A bar would stand among the answers, or be gone at once.
         quiet = (output is None and sys.stdout.isatty()) or rows <= BLOCK
-        with _written(None if json else output, json) as write, phases(quiet) as watch:
+        numbered = label_array(rule.arms, np.arange(0)).dtype != np.object_
+        kinds = (rule.kinds or {}).items()
+        numbers = [name for name, kind in kinds if not isinstance(kind, Category | Date)]
+        answers_to = written(output, files, json=json, numbers=numbers, numbered=numbered)
+        with answers_to as write, phases(quiet) as watch:
             update, forecast = watch("recommending"), Forecast(rows, CORES)
             sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
             answer = partial(_answered, rule, eligible=eligible, bounds=bounds)
@@ -110,47 +115,3 @@ def _answered(rule: Policy, sheet: Sheet, *, eligible: str | None, bounds: bool)
         columns["regret_bound"] = answered.certificate.bound.tolist()
         columns["bound"] = [kind_of_bounds(answered.certificate.probability)] * len(sheet)
     return columns
-
-
-@contextmanager
-def _written(path: Path | None, json: bool) -> Iterator[Callable[[Sheet, Answers], None]]:
-    """Give what writes a block and its answers: to a file, or to the standard output."""
-    if json:
-        yield from _json(sys.stdout)
-    elif path is None:
-        yield _csv(sys.stdout)
-    else:
-        with whole_file(path, text=True) as file:
-            yield _csv(file)
-
-
-def _csv(file: IO[str]) -> Callable[[Sheet, Answers], None]:
-    """Return what writes the original table with the answers as further columns."""
-    writer, header = csv.writer(file), list[str]()
-
-    def write(sheet: Sheet, answers: Answers) -> None:
-        if not header:
-            header.extend(sheet.columns)
-            added = list(answers)
-            while set(added) & set(header):  # a log has the arm that was tried
-                added = [f"recommended_{name}" for name in added]
-            writer.writerow([*header, *added])
-        cells = map(sheet.cells_of, header)  # another file may have them in another order
-        writer.writerows(zip(*cells, *answers.values(), strict=True))
-
-    return write
-
-
-def _json(file: IO[str]) -> Iterator[Callable[[Sheet, Answers], None]]:
-    """Give what writes answers as an array of objects, as ``print_json`` would write it whole."""
-    before = "["
-
-    def write(_: Sheet, answers: Answers) -> None:
-        nonlocal before
-        for row in zip(*answers.values(), strict=True):
-            text = js.dumps(plain(dict(zip(answers, row, strict=True))), indent=1, allow_nan=False)
-            file.write(before + "\n " + text.replace("\n", "\n "))
-            before = ","
-
-    yield write
-    file.write("\n]\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,6 +136,10 @@ def run_command(
         contestants = _read(methods)
         settings = _settings(rounds[0][0].inputs, kernel, bandwidth, ridge, scale)
         steps = len(rounds[0][0])
+        first = next(iter(contestants.values()))
+        rule = None if until is None else StoppingRule(until, share, reference)
+        learn = partial(_policy, rounds[0][0], first, seed, settings, rule)
+        waiting = None if executor is None else executor.submit(learn)  # while others explore
         results = conduct_untouched(
             rounds,
             methods=contestants,
@@ -146,11 +151,8 @@ def run_command(
             progress=watch("exploring"),
         )
         watch("learning the policy")
-        first = next(iter(contestants.values()))
-        rule = None if until is None else StoppingRule(until, share, reference)
-        with one_thread():  # as the comparison, so that the policy is the one compared
-            policy = _policy(rounds[0][0], first, seed, settings, rule)
-            card = policy.card if has_card(policy) else None
+        policy = learn() if waiting is None else waiting.result()
+        card = policy.card if has_card(policy) else None
         watch("drawing")
         folder.mkdir(parents=True, exist_ok=True)
         policy.save(folder / "policy.cgap")
@@ -164,8 +166,7 @@ def run_command(
         print_json({"results": summary, **paths, "stopping": saving})
         return
     _print_summary(rounds, ranked(results.records))
-    if card is not None:
-        print_card(card)
+    print_card(policy)
     if saving is not None:
         out.print(_saved(next(iter(contestants)), saving), soft_wrap=True)
     out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
@@ -241,10 +242,11 @@ def _policy(
     contexts: Any = explore.inputs
     if explore.columns is not None and explore.schema is None:
         contexts = [dict(zip(explore.columns, row, strict=True)) for row in contexts.tolist()]
-    for _ in explored(learner, contexts, explore.observations):
-        if rule is not None and learner.done(rule):
-            break
-    return learner.freeze()
+    with one_thread():  # as the comparison, so that the policy is the one compared
+        for _ in explored(learner, contexts, explore.observations):
+            if rule is not None and learner.done(rule):
+                break
+        return learner.freeze()
 
 
 def _saving(policy: Policy, pair: Pair, until: float) -> dict[str, Any]:

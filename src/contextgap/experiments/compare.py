@@ -134,13 +134,15 @@ def compare(
     bandwidths, ridges
         The grid; see ``tune``.
     checkpoints
-        Number of steps between evaluations.
+        Steps from one evaluation to the next, not how many there are: 50 is after 50, 100, ...
+        steps, and 1 after every step, which is slow.
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     folder
         Keeps results as they finish; a call with the same folder continues from there.
     progress
-        Called with the numbers of finished and of all tasks.
+        Called with the numbers of finished and of all tasks, such as
+        ``cg.ProgressBar("comparing")``.
 
     Returns
     -------
@@ -189,7 +191,8 @@ def tune_and_compare(
     tuning_scale
         The scale to tune at.
     checkpoints
-        Number of steps between evaluations.
+        Steps from one evaluation to the next, not how many there are: 50 is after 50, 100, ...
+        steps, and 1 after every step, which is slow.
     seed
         For the methods while they are tuned; when compared, they use the repetition's number.
     begin

@@ -15,6 +15,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.explorers import Explorer
 from contextgap.learner import Learner
 from contextgap.methods import Method
+from contextgap.policy import Policy
 
 
 class PhasedProblem(Protocol):
@@ -52,6 +53,8 @@ class FlightTrace:
         The same for always using the one arm that is best over all deployed steps.
     random
         The same for a random arm at every step.
+    policy
+        What the learner would deploy after the flight.
     """
 
     arms: IntArray
@@ -61,6 +64,7 @@ class FlightTrace:
     average_regret: FloatArray
     best_single: FloatArray
     random: FloatArray
+    policy: Policy
 
 
 def fly(
@@ -83,18 +87,21 @@ def fly(
     settings
         For the ``Learner``, such as ``kernel`` and ``ridge``; without any it learns its scales.
     """
-    learner = Learner(len(problem.arms), method=method, seed=seed, **settings)
+    learner = Learner(problem.arms, method=method, seed=seed, **settings)
+    place = {arm: i for i, arm in enumerate(problem.arms)}
     known = np.asarray(problem.known, dtype=bool)
     arms = np.empty(len(known), dtype=np.intp)
     for first, end in _windows(known):
         if known[first]:
             for row in range(first, end):
-                arms[row] = learner.ask(problem.contexts[row])
+                arm = learner.ask(problem.contexts[row])
+                arms[row] = place[arm]
                 heard = problem.observations[row, arms[row]]
-                learner.tell(problem.contexts[row], int(arms[row]), float(heard))
+                learner.tell(problem.contexts[row], arm, float(heard))
         else:  # nothing is learnt on the way, so a window can be decided at once
-            arms[first:end] = learner.recommend(problem.contexts[first:end])
-    return _trace(problem, arms, ~known)
+            deployed = learner.recommend(problem.contexts[first:end])
+            arms[first:end] = [place[arm] for arm in deployed]
+    return _trace(problem, arms, ~known, learner.freeze())
 
 
 def _windows(known: Any) -> Iterator[tuple[int, int]]:
@@ -104,7 +111,7 @@ def _windows(known: Any) -> Iterator[tuple[int, int]]:
     yield from zip([0, *ends[:-1]], ends, strict=True)
 
 
-def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any) -> FlightTrace:
+def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any, policy: Policy) -> FlightTrace:
     table = problem.regret_table
     regret = table[np.arange(len(arms)), arms]
     if not deployed.any():
@@ -124,4 +131,5 @@ def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any) -> FlightTrace
         average_regret=by_orbit(regret),
         best_single=by_orbit(single),
         random=by_orbit(table.mean(axis=1)),
+        policy=policy,
     )

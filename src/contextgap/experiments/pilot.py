@@ -65,7 +65,8 @@ def pilot(
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     progress
-        Called with the numbers of finished and of all repetitions.
+        Called with the numbers of finished and of all repetitions, such as
+        ``cg.ProgressBar("simulating")``.
 
     Returns
     -------

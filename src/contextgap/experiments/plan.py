@@ -113,7 +113,8 @@ def plan(
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     progress
-        Called with the numbers of finished and of all repetitions.
+        Called with the numbers of finished and of all repetitions, such as
+        ``cg.ProgressBar("planning")``.
     """
     tolerance = checks.positive("tolerance", tolerance, "a simple regret")
     noise = checks.positive("noise", noise, "a standard deviation")

@@ -77,7 +77,8 @@ def select_algorithms(
     store
         Where results are kept as they finish.
     progress
-        Called with the numbers of finished and of all pieces of work.
+        Called with the numbers of finished and of all pieces of work, such as
+        ``cg.ProgressBar("selecting")``.
 
     Returns
     -------

@@ -173,7 +173,8 @@ def learn_selector(
     choose
         Whether the learner chooses which instance comes next.
     progress
-        Called with the numbers of finished and of all visits.
+        Called with the numbers of finished and of all visits, such as
+        ``cg.ProgressBar("learning")``.
     """
     preparation = known_preparation(scenario)
     visits = checks.positive("budget", budget, BUDGET_HINT)

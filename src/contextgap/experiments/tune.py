@@ -163,7 +163,8 @@ def tune(
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     progress
-        Called with the numbers of finished and of all tasks.
+        Called with the numbers of finished and of all tasks, such as
+        ``cg.ProgressBar("tuning")``.
     """
     grid = Grid.of(explore.inputs, bandwidths, ridges)
     chosen = {"method": read_method(method)}

@@ -115,7 +115,7 @@ def learn_from(
         ``concurrent.futures.Executor``. Files must have the same path for all workers.
     progress
         Called with the name of every stage; what it returns is called with the numbers of rows that
-        are done and of all.
+        are done and of all. ``cg.ProgressBar`` shows a bar for each.
 
     Returns
     -------

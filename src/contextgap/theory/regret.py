@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 from contextgap.base import checks
+from contextgap.base.lazy import lazy
 from contextgap.theory.arguments import RIDGE_HINT, eigenvalue_failure
 from contextgap.theory.constants import information_gain_bound, scale_offset, scale_slope
 from contextgap.theory.envelope import burn_in
@@ -60,7 +60,7 @@ class RegretBound:
         for name, value in canonical.items():
             object.__setattr__(self, name, value)
 
-    @cached_property
+    @lazy
     def burn_in(self) -> int:
         """Pulls of every arm at the start."""
         return burn_in(self.spectrum, self.ridge, self.failure_probability)

@@ -1,0 +1,147 @@
+"""Writes tables with the answers to their rows, block by block: as text, Parquet or JSON."""
+
+from __future__ import annotations
+
+import csv
+import json as js
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+from contextgap.base.saving import whole_file
+from contextgap.cli.terminal import plain
+from contextgap.problems.blocks import PARQUET, SEPARATORS
+from contextgap.problems.cells import is_gap, to_number
+from contextgap.problems.extras import study_import
+from contextgap.problems.sheet import Sheet
+
+Answers: TypeAlias = dict[str, list[Any]]  # columns of what is answered
+Write: TypeAlias = Callable[[Sheet, Answers], None]
+
+
+@contextmanager
+def written(
+    path: Path | None,
+    files: Sequence[Path],
+    *,
+    json: bool,
+    numbers: Sequence[str],
+    numbered: bool,
+) -> Iterator[Write]:
+    """Give what writes a block and its answers: to a file, or to the standard output.
+
+    The name of the file says in which format; it is CSV unless it ends otherwise, with the
+    separator of the first file that is read.
+    ``files`` are those that blocks are read from, ``numbers`` the columns in them that are known
+    to be numbers; ``numbered`` says that all arms are whole numbers.
+    """
+    if json:
+        yield from _json(sys.stdout)
+    elif path is None:
+        yield _text(sys.stdout)
+    elif path.suffix.lower() in PARQUET:
+        with whole_file(path) as file:
+            yield from _parquet(file, _kept_types(files, numbers), numbered)
+    else:
+        with whole_file(path, text=True) as file:
+            yield _text(file, "\t" if path.suffix.lower() == ".tsv" else None)
+
+
+def _names(columns: Sequence[str], answers: Answers) -> list[str]:
+    """Return names for the answers that no column has: a log has the arm that was tried."""
+    added = list(answers)
+    while set(added) & set(columns):
+        added = [f"recommended_{name}" for name in added]
+    return added
+
+
+def _text(file: IO[str], separator: str | None = None) -> Write:
+    """Return what writes the original table with the answers as further columns.
+
+    Its own separator is kept unless one is given: with another, 1,5 would be no number any more.
+    """
+    writer, header = None, list[str]()
+
+    def write(sheet: Sheet, answers: Answers) -> None:
+        nonlocal writer
+        if writer is None:
+            writer = csv.writer(file, delimiter=separator or sheet.separator or ",")
+            header.extend(sheet.columns)
+            writer.writerow([*header, *_names(header, answers)])
+        cells = map(sheet.cells_of, header)  # another file may have them in another order
+        writer.writerows(zip(*cells, *answers.values(), strict=True))
+
+    return write
+
+
+def _parquet(file: IO[bytes], kept: Mapping[str, Any], numbered: bool) -> Iterator[Write]:
+    """Give what writes the same columns as row groups; all that has no type is text."""
+    arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
+    types = {"arm": arrow.int64() if numbered else arrow.string(), "regret_bound": arrow.float64()}
+    writer = None
+
+    def write(sheet: Sheet, answers: Answers) -> None:
+        nonlocal writer
+        if writer is None:
+            added = zip(_names(sheet.columns, answers), answers, strict=True)
+            fields = [(name, kept.get(name, arrow.string())) for name in sheet.columns]
+            fields += [(name, types.get(each, arrow.string())) for name, each in added]
+            writer = parquet.ParquetWriter(file, arrow.schema(fields))
+        schema = writer.schema
+        cells = [*map(sheet.cells_of, schema.names[: len(sheet.columns)]), *answers.values()]
+        arrays = [
+            _array(arrow, column, field.type, sheet.decimal_comma)
+            for column, field in zip(cells, schema, strict=True)
+        ]
+        writer.write_batch(arrow.record_batch(arrays, schema=schema))
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _kept_types(files: Sequence[Path], numbers: Sequence[str]) -> dict[str, Any]:
+    """Return the types of the columns of Parquet files; of ``numbers`` if some files are text.
+
+    Other columns of text files are text, as they stand there: 007 is not 7.
+    """
+    arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
+    if any(path.suffix.lower() in SEPARATORS for path in files):
+        return dict.fromkeys(numbers, arrow.float64())
+    schemas = [parquet.read_schema(path).remove_metadata() for path in files]
+    try:
+        schema = arrow.unify_schemas(schemas, promote_options="permissive")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the files have columns of the same name that hold different things ({error}); "
+            "output that ends in .csv takes both"
+        ) from error
+    return {field.name: field.type for field in schema}
+
+
+def _array(arrow: Any, cells: list[Any], kind: Any, decimal_comma: bool) -> Any:
+    if arrow.types.is_floating(kind) and not set(map(type, cells)) <= {float, type(None)}:
+        numbers = [to_number(cell, decimal_comma=decimal_comma) for cell in cells]
+        cells = [None if is_gap(cell) else n for cell, n in zip(cells, numbers, strict=True)]
+    if arrow.types.is_string(kind):
+        cells = [cell if cell is None or isinstance(cell, str) else str(cell) for cell in cells]
+    return arrow.array(cells, kind)
+
+
+def _json(file: IO[str]) -> Iterator[Write]:
+    """Give what writes answers as an array of objects, as ``print_json`` would write it whole."""
+    before = "["
+
+    def write(_: Sheet, answers: Answers) -> None:
+        nonlocal before
+        for row in zip(*answers.values(), strict=True):
+            text = js.dumps(plain(dict(zip(answers, row, strict=True))), indent=1, allow_nan=False)
+            file.write(before + "\n " + text.replace("\n", "\n "))
+            before = ","
+
+    yield write
+    file.write("\n]\n")
