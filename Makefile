@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 .PHONY: demo test check bench docs linkcheck dist clean
 
 demo: $(DEMO)
-	$(VENV)/bin/contextgap run spacecraft --out out/demo
+	$(VENV)/bin/contextgap run spacecraft --explore 2000 --out out/demo
 
 # One BLAS thread per test process: two processes with two threads each get in each other's way.
 test: export OPENBLAS_NUM_THREADS = 1
@@ -39,7 +39,7 @@ clean:
 # The demo needs little; what everything else needs is added to the same environment.
 $(DEMO): EXTRAS := spacecraft
 $(READY): EXTRAS := dev
-$(DEMO) $(READY): pyproject.toml
+$(DEMO) $(READY): pyproject.toml src/contextgap/__init__.py
 	test -x $(PYTHON) || python3 -m venv $(VENV)
 	$(PYTHON) -m pip install --quiet --editable '.[$(EXTRAS)]'
 	touch $(DEMO) $@

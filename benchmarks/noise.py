@@ -132,6 +132,8 @@ def report(tasks: list[tuple[Cell, int]], found: list[Measured]) -> None:
     print("the learner without settings")
     judge(tasks, ratios)
     known = np.isfinite(told)
+    if not known.any():
+        return
     print(f"(c), told what nobody knows, where there is such a thing: {known.sum()} logs")
     judge([task for task, one in zip(tasks, known, strict=True) if one], told[known])
 

@@ -134,7 +134,9 @@ def time_problem(problem: Problem, rounds: int) -> None:
         )
         one = {name: seconds / len(some) for name, seconds in few.items()}
         print(f"{problem.name}, {ARMS} arms x {POINTS} points, {type(rule).__name__}")
-        _, left = shortcut.decided(rule, policy._model, range(ARMS), policy.width, batch)
+        _, left = shortcut.decided(
+            rule, policy._model, range(ARMS), policy.width, policy._chooser.bounds_of, batch
+        )
         print(f"  undecided by bounds on widths: {len(left)}")
         report(f"  {BATCH} contexts", times, with_targets=True)
         report(f"  1 context, {len(some)} times", one, with_targets=False)

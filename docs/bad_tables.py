@@ -98,6 +98,13 @@ DOUBTS: dict[str, Callable[[], Any]] = {
     "a column that numbers the rows": first(row=np.arange(40)),
     "a constant": first(unit="kg"),
     "the outcome": first(outcome=2 * np.sin(np.arange(40.0))),
+    "a verdict on the outcome": first(
+        verdict=np.where(np.sin(np.arange(40.0)) > 0.3, "good", "bad")
+    ),
+    "filled where the outcome was good": first(
+        dwell=np.where(np.sin(np.arange(40.0)) > 0.3, np.arange(40.0) % 7, np.nan)
+    ),
+    "a copy of the arm": first(advert=ARMS * 20),
 }
 LEARN = ["--arm", "ad", "--reward", "clicked"]
 # The file, and what to say besides.

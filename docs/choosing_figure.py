@@ -15,9 +15,9 @@ DECISIONS = [
         "Which method?",
         [
             ("usually", 'leave it: "auto"'),
-            ("a promise, or microseconds count", '"contextual-gap"'),
+            ("a promise, or hundreds of arms", '"contextual-gap"'),
             ("contexts are yours to choose", "ask(pool=...)"),
-            ("reward counts while learning", "another library"),
+            ("reward is earned while learning", "another library"),
         ],
     ),
     (
@@ -35,7 +35,7 @@ DECISIONS = [
             ("Python decides", "policy.save"),
             ("another language decides", "policy.to_onnx"),
             ("a microcontroller decides", "compress, then to_c"),
-            ("nobody may be wrong there", "freeze(fallback=...) first"),
+            ("too little is known in places", "freeze(fallback=...) first"),
         ],
     ),
 ]
