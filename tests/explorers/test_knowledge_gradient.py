@@ -258,3 +258,39 @@ def test_the_highest_line_is_the_gain_where_one_arm_moves(rng):
         slope = move * (np.arange(4) == arm)
         expected = gain(distances(mean)[:, [arm]], move)[:, 0]
         np.testing.assert_allclose(highest_line(mean, slope), expected, atol=1e-12)
+
+
+def burnt_in_on_equal_rewards(pool=None):
+    """Three arms whose first rewards never vary, so that the learner believes to know them."""
+    rng, learner = np.random.default_rng(1), cg.Learner(["a", "b", "c"], seed=0)
+
+    def reward(x, arm):
+        return {"a": 0.0, "b": 0.5, "c": 1.0 if x[0] < 0.85 else 0.0}[arm]
+
+    for step in range(120):
+        wanted = rng.uniform(0, 0.8 if step < 12 else 1.0, (1 if pool is None else pool, 2))
+        x, arm = (wanted[0], learner.ask(wanted[0])) if pool is None else learner.ask(pool=wanted)
+        learner.tell(x, arm, reward(x, arm))
+    tested = rng.uniform(0, 1, (300, 2))
+    missed = [max(reward(x, b) for b in "abc") - reward(x, learner.recommend(x)) for x in tested]
+    return learner, float(np.mean(missed))
+
+
+@pytest.mark.parametrize("pool", [None, 20])
+def test_who_believes_that_nothing_is_to_be_gained_goes_on_exploring(pool):
+    learner, missed = burnt_in_on_equal_rewards(pool)
+    assert max(learner.counts.values()) < 90  # of 120; all but 8 went to the first arm
+    assert missed < 0.03  # the best single arm misses 0.08
+
+
+def test_without_gain_the_pick_is_that_of_contextual_gap(rng):
+    contexts, arms = rng.uniform(size=(40, 2)), np.arange(40) % 3
+    settings = {"kernel": cg.Gaussian(50.0), "ridge": 1e-9, "seed": 0}
+    asked, picks = rng.uniform(size=(20, 2)), []
+    for explorer in (KnowledgeGradient(repeats=16), cg.METHODS["contextual-gap"].explorer):
+        learner = cg.Learner(3, method=method(explorer), **settings)
+        learner.fit(contexts, arms, 1e3 * arms.astype(float))
+        picks.append([learner.ask(x) for x in asked])
+        learner.drop_pending()
+    assert picks[0] == picks[1]
+    assert 0 not in picks[0]  # the worst arm, and the first

@@ -9,6 +9,7 @@ import pytest
 import contextgap as cg
 from contextgap.base.components import build
 from contextgap.kernels import Gaussian, Linear, Matern
+from contextgap.kernels.columns import deviations, far_beyond
 
 RNG = np.random.default_rng(7)
 LEVELS = (3, 5)
@@ -106,3 +107,18 @@ def test_levels_and_gaps_are_as_far_apart_however_rare_they_are(rare):
     assert bandwidth[0] == pytest.approx(np.sqrt(3) * filled.std(ddof=0))
     same = cg.Gaussian.from_contexts(table.assign(level="a")).bandwidth
     assert same[2] == pytest.approx(np.sqrt(3))  # constant
+
+
+def test_values_far_beyond_all_others_do_not_count_in_deviations(rng):
+    columns = rng.normal(size=(400, 3)) * [1.0, 10.0, 0.1] + [0.0, 50.0, 7.0]
+    usual = deviations(columns, None)
+    assert far_beyond(columns) is None
+    spoilt = columns.copy()
+    spoilt[:20, 1] = -99999.0
+    low, high = far_beyond(spoilt)
+    assert np.isinf(low[[0, 2]]).all()
+    assert -99999 < low[1] < columns[:, 1].min() < columns[:, 1].max() < high[1]
+    np.testing.assert_allclose(deviations(spoilt, None), usual, rtol=0.05)
+    np.testing.assert_allclose(deviations(spoilt, None, far=True), np.sqrt(3) * spoilt.std(axis=0))
+    assert far_beyond(np.exp(2 * rng.normal(size=(1000, 4)))) is None  # heavy tails are usual
+    assert far_beyond(np.eye(100)) is None  # most values the same, as in a rare flag

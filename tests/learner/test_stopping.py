@@ -195,3 +195,15 @@ def test_a_look_back_does_not_depend_on_how_often_it_was_asked():
     bound = once.freeze().certificate(REFERENCE).bound
     assert 0 < last < 1
     assert once.settled(rules[1]) == last == pytest.approx((bound <= 1.5).mean(), abs=1e-9)
+
+
+def test_few_rewards_that_happen_to_be_alike_are_not_enough(rng):
+    found, rule = cg.Learner(["a", "b", "c"], seed=0), cg.StoppingRule(0.1, reference=REFERENCE)
+    for step in range(40):
+        assert not found.done(rule)
+        if step == 30:
+            assert found.settled(rule) == 1.0  # beliefs alone would stop
+        context = rng.uniform(-2, 2, 2)
+        arm = found.ask(context)
+        found.tell(context, arm, {"a": 0.0, "b": 0.5, "c": 1.0}[arm])
+    assert found.done(rule)

@@ -207,3 +207,14 @@ def test_a_single_reward_that_outweighs_all_others_is_named():
 
 def _warned(contexts, arms, rewards, **settings):
     return cg.Learner(2, seed=0, **settings).fit(contexts, arms, rewards).score().warnings
+
+
+def test_an_arm_that_is_chosen_without_ever_being_tried_is_named(rng):
+    contexts, arms = rng.uniform(size=(200, 2)), rng.integers(2, size=200)
+    rewards = np.where(arms == 0, np.sin(9 * contexts[:, 0]), np.cos(9 * contexts[:, 1]))
+    labels = ["hull", "panel", "boom"]
+    learner = cg.Learner(labels, seed=0).fit(contexts, [labels[arm] for arm in arms], rewards)
+    (warning,) = [each for each in learner.freeze().card.warnings if "never tried" in each]
+    assert warning.startswith("'boom' was never tried, and is chosen at ")
+    learner.remove_arm("boom")
+    assert not any("never tried" in each for each in learner.freeze().card.warnings)

@@ -479,3 +479,31 @@ def test_terms_of_a_kernel(kernel, terms):
     x = np.linspace(0, 1, 4)[:, None]
     whole, part = kernel(x, x), terms.scaled(1.0)(x, x)
     np.testing.assert_allclose(whole, part * (whole[1, 1] / part[1, 1]))
+
+
+@pytest.mark.parametrize("reward", [0.7, 0.1, 3.3, -2.2, 1 / 3, 1e6])
+def test_equal_rewards_are_equal_whatever_their_average_is_rounded_to(reward, rng):
+    for count in (24, 48, 60, 96):
+        arms = (["a", "b", "c"] * count)[:count]
+        learner = cg.Learner(["a", "b", "c"], seed=0)
+        learner.fit(rng.uniform(size=(count, 2)), arms, np.full(count, reward))
+        assert learner.tuning.chosen in ("constant", "gaussian")
+        assert learner.decide(rng.uniform(size=2)).mean == pytest.approx(reward)
+    card = learner.freeze().card
+    assert card.explained == 0
+    assert "cannot be told apart" in card.warnings[0]
+
+
+@pytest.mark.parametrize("placeholder", [-9999.0, 1e6, -1e9])
+@pytest.mark.parametrize("share", [0.002, 0.1])
+def test_placeholders_far_beyond_all_values_hide_nothing(placeholder, share, rng):
+    contexts, arms = rng.uniform(size=(300, 2)), rng.integers(2, size=300)
+    rewards = np.where(arms == 0, contexts[:, 0], 1 - contexts[:, 0]) + 0.05 * rng.normal(size=300)
+    gone = rng.random(300) < share
+    gone[0] = True
+    contexts[gone, 0] = placeholder
+    tested = rng.uniform(size=(500, 2))
+    right = (tested[:, 0] > 0.5) == (
+        cg.Learner(2).fit(contexts, arms, rewards).recommend(tested) == 0
+    )
+    assert right.mean() > 0.95

@@ -32,6 +32,7 @@ from contextgap.base.columns.raw import raw_cells
 from contextgap.base.contexts import read_table
 from contextgap.base.lazy import lazy
 from contextgap.explorers.base import Explorer, Moment, Pool
+from contextgap.explorers.contextual_gap import ContextualGap
 from contextgap.models import LookAhead
 
 _SCALE = 1 / np.sqrt(2 * np.pi)
@@ -91,8 +92,14 @@ class KnowledgeGradient(Explorer):
         return described
 
     def pick(self, moment: Moment) -> int:
-        """Return argmax of the expected gain."""
-        return int(self.gain(moment).argmax())
+        """Return argmax of the expected gain, or what Contextual-Gap picks where none has any.
+
+        A learner that believes to know everything may be wrong: the first rewards of every arm
+        happened to be the same, say. Where beliefs are so narrow that no gain is left, which arm
+        comes first must not decide.
+        """
+        gains = self.gain(moment)
+        return int(gains.argmax()) if gains.max() > 0 else ContextualGap().pick(moment)
 
     def gain(self, moment: Moment) -> FloatArray:
         """Return by how much trying each arm now is expected to raise the reward of deployment."""
@@ -119,9 +126,11 @@ class KnowledgeGradient(Explorer):
     def choose(self, pool: Pool) -> int:
         """Return the context at which the best arm to try has the highest expected gain.
 
-        References are the given ones, or up to ``most`` contexts of the pool.
+        References are the given ones, or up to ``most`` contexts of the pool. Where nothing is to
+        be gained at any context, it is the one that Contextual-Gap chooses.
         """
-        return int(self.pool_gain(pool).max(axis=1).argmax())
+        gains = self.pool_gain(pool).max(axis=1)
+        return int(gains.argmax()) if gains.max() > 0 else ContextualGap().choose(pool)
 
     def pool_gain(self, pool: Pool) -> FloatArray:
         """Return the expected gain of trying each arm at each context of the pool."""

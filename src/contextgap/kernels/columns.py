@@ -21,6 +21,10 @@ from contextgap.kernels.categories import Categorical
 
 K = TypeVar("K", bound=Kernel)
 
+# Interquartile ranges beyond which a value is no usual one. So far out are placeholders and lost
+# decimal points; tails of log-normal columns with deviation 2 are not.
+_REACH = 50.0
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -95,15 +99,22 @@ def _picked(value: Any, places: IntArray) -> Any:
     return value if isinstance(value, float) else tuple(np.asarray(value)[places].tolist())
 
 
-def deviations(columns: FloatArray, tied: tuple[int, ...] | None) -> FloatArray:
+def deviations(
+    columns: FloatArray, tied: tuple[int, ...] | None, *, far: bool = False
+) -> FloatArray:
     """Return, for every bandwidth, √(number of bandwidths) standard deviations of its columns.
 
-    Constant columns count as having standard deviation 1. In tables, two levels are as far apart
+    Constant columns count as having standard deviation 1. Placeholders such as -9999, which are far
+    beyond all other values, count only if ``far`` is true. In tables, two levels are as far apart
     however rare they are, so that the deviation of a category, and of what says where gaps are, is
     what it would be if two contexts always differed: √½ of the distance. (By its own deviation, a
     gap in every tenth row would be more than three deviations away from all that is no gap.)
     """
     largest, deviation = np.abs(columns).max(axis=0), columns.std(axis=0)
+    limits = None if far else far_beyond(columns)
+    if limits is not None:
+        usual = (columns >= limits[0]) & (columns <= limits[1])
+        deviation = columns.std(axis=0, where=usual)
     if tied is not None:
         deviation = np.sqrt(np.bincount(tied, deviation**2))
         by_column, largest = largest, np.zeros(len(deviation))
@@ -112,6 +123,25 @@ def deviations(columns: FloatArray, tied: tuple[int, ...] | None) -> FloatArray:
     # Rounding leaves a constant column with a deviation of some ulps of its value.
     deviation[deviation <= 1e-12 * largest] = 1.0
     return np.asarray(math.sqrt(len(deviation)) * deviation)
+
+
+def far_beyond(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return the limits of usual values, if a column has others that are far beyond them.
+
+    Usual are the middle half of a column's different values, and what is not too far from them.
+    Columns without other values have no limits.
+    """
+    limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
+    for place, (column, deviation) in enumerate(zip(columns.T, columns.std(axis=0), strict=True)):
+        low, high = np.quantile(column, (0.25, 0.75))
+        if deviation <= _REACH * (high - low):
+            continue
+        # Where a gap was filled, or a flag is rare, one value may be most of the column.
+        low, high = np.quantile(np.unique(column), (0.25, 0.75))
+        reach = _REACH * (high - low)
+        if deviation > reach > 0:
+            limits[:, place] = low - reach, high + reach
+    return (limits[0], limits[1]) if np.isfinite(limits).any() else None
 
 
 def _are_levels(columns: FloatArray, tied: IntArray) -> Any:

@@ -19,11 +19,14 @@ from contextgap.policy.known import Known
 from contextgap.policy.policy import Policy
 from contextgap.policy.ranking import Ranked
 
+_FEWEST = 40  # rewards before exploring may stop, where scales are learnt from them
+
 
 class Deploying(Known):
     """What can be done with the model as it is now; nothing of it changes what was learnt."""
 
     _policy_seed: int
+    _next_tune: int | None
     _watches: WeakKeyDictionary[StoppingRule, ReferenceWatch]
     _lock: RLock
 
@@ -144,7 +147,8 @@ class Deploying(Known):
         """Return whether exploring may stop.
 
         Every arm that is eligible at a reference context must have had its burn-in, and the rule's
-        share of reference contexts a certificate within its tolerance.
+        share of reference contexts a certificate within its tolerance. Where scales are learnt, 40
+        rewards are needed too: fewer may happen to be alike, and make certificates far too narrow.
         The answer may change back when scales are learnt anew, as ``settled`` may fall.
 
         Parameters
@@ -155,6 +159,7 @@ class Deploying(Known):
         enough = self.settled(rule) >= rule.share
         eligible, used = rule.eligible(self.arms), np.array(self._active)
         used = used if eligible is None else used[eligible.any(axis=0)]
+        enough = enough and (self._next_tune is None or len(self._model) >= _FEWEST)
         return enough and min(map(self._model.observed.count, used)) >= self._rules.burn_in
 
     def _policy(

@@ -31,6 +31,7 @@ from contextgap.tuning.choose import errors_of_averages
 from contextgap.tuning.sample import evenly, repetitions
 
 _MOST = 2000  # rows looked at
+_ROUNDING = 1e-12  # relative to the largest reward; smaller differences mean nothing
 
 
 @dataclass(frozen=True)
@@ -115,11 +116,12 @@ def score(
     logged = Estimate(
         float(rows.rewards.mean()), math.sqrt(rows.rewards.var(ddof=1) / rows.independent)
     )
+    least = _ROUNDING * float(np.abs(rows.rewards).max())
     card = Card(
         rewards=len(model),
         looked_at=len(places),
-        error=_root_mean_square(rows.error),
-        error_of_averages=_root_mean_square(_errors_of_averages(model)[places]),
+        error=_root_mean_square(rows.error, least),
+        error_of_averages=_root_mean_square(_errors_of_averages(model)[places], least),
         value=value,
         best_single_arm=labels[order[0]],
         best_single=best_single,
@@ -130,7 +132,25 @@ def score(
         probability=probability,
         warnings=(),
     )
-    return replace(card, warnings=(*_warnings(card, len(active)), *_outlier(rows.rewards, places)))
+    warnings = [
+        *_warnings(card, len(active), least),
+        *_untried(model, active, labels, choice),
+        *_outlier(rows.rewards, places),
+    ]
+    return replace(card, warnings=tuple(warnings))
+
+
+def _untried(
+    model: Model, active: Sequence[int], labels: Sequence[Label], choice: Choice
+) -> list[str]:
+    """Return a warning for each arm that is chosen though it has no rewards."""
+    shares = np.bincount(choice.arm, minlength=len(active)) / len(choice.arm)
+    return [
+        f"{labels[place]!r} was never tried, and is chosen at {100 * share:.2g} % of the contexts: "
+        "try it, or remove it before deploying"
+        for place, (arm, share) in enumerate(zip(active, shares.tolist(), strict=True))
+        if share > 0 and not model.observed.count(arm)
+    ]
 
 
 def _outlier(rewards: FloatArray, places: IntArray) -> list[str]:
@@ -146,16 +166,19 @@ def _outlier(rewards: FloatArray, places: IntArray) -> list[str]:
     ]
 
 
-def _warnings(card: Card, n_arms: int) -> tuple[str, ...]:
+def _warnings(card: Card, n_arms: int, least: float) -> list[str]:
+    """Return what the estimates warn of; gains up to ``least`` are rounding."""
     warnings = []
-    if n_arms > 1 and card.gain.value <= 1.96 * card.gain.error:
-        warnings.append(
-            "the policy cannot be told apart from always choosing "
-            f"{card.best_single_arm!r}: collect more rewards, or better contexts"
-        )
+    if n_arms > 1 and card.gain.value <= max(1.96 * card.gain.error, least):
+        told = f"the policy cannot be told apart from always choosing {card.best_single_arm!r}"
+        if card.looked_at < card.rewards:
+            told += f" by the {card.looked_at} rewards looked at; try both on contexts of their own"
+        else:
+            told += ": collect more rewards, or better contexts"
+        warnings.append(told)
     if card.explained <= 0:
         warnings.append("rewards are predicted no better than by the arms' averages")
-    return tuple(warnings)
+    return warnings
 
 
 def _left_out(model: Model, active: Sequence[int], places: IntArray) -> _Rows:
@@ -313,5 +336,7 @@ def _read_propensities(propensities: Any, count: int) -> FloatArray | None:
     return chances
 
 
-def _root_mean_square(values: FloatArray) -> float:
-    return math.sqrt(float(np.square(values).mean()))
+def _root_mean_square(values: FloatArray, least: float) -> float:
+    """Return the root mean square; 0 up to ``least``, which is rounding."""
+    found = math.sqrt(float(np.square(values).mean()))
+    return found if found > least else 0.0

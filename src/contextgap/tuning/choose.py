@@ -169,11 +169,13 @@ class _Fit:
             starts += [rough.descend(start, _ROUGH_STEPS)[1] for start in rough.starts()]
         return _followed(search, min(starts, key=search.loss))
 
-    @property
-    def unit(self) -> tuple[float, ...]:
-        """What each column is usually divided by: the bandwidths of the prior."""
+    def unit(self, *, far: bool = False) -> tuple[float, ...]:
+        """Return what each column is divided by: the bandwidths of the prior.
+
+        A linear trend goes on through values far beyond all others, which then count.
+        """
         tied = self.spread.tied
-        found = deviations(np.vstack(self.data[0]), tied)
+        found = deviations(np.vstack(self.data[0]), tied, far=far)
         return tuple((found if tied is None else found[np.asarray(tied)]).tolist())
 
 
@@ -186,8 +188,8 @@ def _followed(search: Search, start: FloatArray) -> _Found:
 def _contextual(fit: _Fit) -> dict[str, _Found]:
     """Return the best linear, Gaussian and Matérn models, the last two with a trend if it helps."""
     sample = np.vstack(fit.data[0])
-    unit, tied = fit.unit, fit.spread.tied
-    trend = Linear(unit=unit, centre=tuple(fit.spread.centre(sample).tolist()))
+    unit, tied = fit.unit(), fit.spread.tied
+    trend = Linear(unit=fit.unit(far=True), centre=tuple(fit.spread.centre(sample).tolist()))
     linear = fit.best(Terms(trend, offset=1.0, tied=tied))
     gaussian = fit.best(Terms(Gaussian(unit), trend, offset=1.0, tied=tied))
     simpler = gaussian.search.with_terms(replace(gaussian.search.terms, trend=None))
@@ -205,7 +207,7 @@ def _cautious(fit: _Fit) -> Scales:
     More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     as much as before; at the end of the scan hardly anything but the levels is left.
     """
-    terms = Terms(Gaussian(fit.unit), offset=1.0, tied=fit.spread.tied)
+    terms = Terms(Gaussian(fit.unit()), offset=1.0, tied=fit.spread.tied)
     search = Search(terms, *fit.data, fit.criterion)
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
     tried = [search.scales(theta) for theta in thetas]

@@ -131,8 +131,11 @@ class Search:
 
     def _hear(self, rewards: Sequence[FloatArray]) -> None:
         self.rewards = list(rewards)
-        variance = float(np.concatenate(self.rewards).var())
-        self.guess = variance if variance > 0 else 1.0
+        everything = np.concatenate(self.rewards)
+        deviation = float(everything.std())
+        # Rounding leaves rewards that are all the same with a deviation of some ulps.
+        constant = deviation <= 1e-12 * float(np.abs(everything).max())
+        self.guess = 1.0 if constant else deviation**2
 
     @property
     def _alike(self) -> slice:
