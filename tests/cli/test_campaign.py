@@ -47,6 +47,7 @@ def test_a_campaign_from_create_to_freeze(call, begun, tmp_path):
     only = call.json("ask", "temperature=1", "mode=eco", "--among", "panel")
     assert (only["arm"], only["eligible"]) == ("panel", ["panel"])
     assert "cancelled" in call("cancel", only["trial"])
+    assert "there is no folder" in call("freeze", "first", "-o", "nowhere/first.cgap", code=2)
     call("freeze", "first", "-o", "first.cgap", "--fallback", "hull")
     assert cg.Policy.load(tmp_path / "first.cgap").card.log == begun.policies()[0].log
     recall = call.json("retract", 2, "typo")

@@ -205,3 +205,19 @@ def test_long_work_is_announced(policy, table, monkeypatch):
     assert "about" not in call("recommend", policy, table).stderr
     monkeypatch.setattr("contextgap.cli.terminal._LONG", 0.0)
     assert "100 rows: about 0 s" in call("recommend", policy, table).stderr
+
+
+def test_nothing_that_is_read_is_written_over(tmp_path):
+    log, policy = tmp_path / "log.csv", tmp_path / "p.cgap"
+    log.write_text(
+        "x,arm,reward\n" + "".join(f"{i / 40},{'ab'[i % 2]},{i % 3}\n" for i in range(40))
+    )
+    before = log.read_bytes()
+    shown = call("learn", log, "--arm", "arm", "--reward", "reward", "-o", log, code=2)
+    assert "log.csv is read here and would be replaced" in shown.stderr
+    assert log.read_bytes() == before
+    call("learn", log, "--arm", "arm", "--reward", "reward", "-o", policy)
+    kept = policy.read_bytes()
+    shown = call("recommend", policy, log, "-o", policy, code=2)
+    assert "p.cgap is read here and would be replaced" in shown.stderr
+    assert policy.read_bytes() == kept

@@ -423,6 +423,22 @@ class Changed(cg.Gaussian):
     pass
 
 
+@pytest.mark.parametrize("recommender", ["mean", "gap"])
+def test_costs_are_put_out_as_they_were_told(recommender, tmp_path):
+    policy = explored(RECOMMENDERS[recommender], reward="minimize").freeze()
+    write_onnx(policy, tmp_path / "p.onnx", explain=True)
+    rows = contexts_for(policy, 40)
+    found = GraphPolicy(tmp_path / "p.onnx").explain(rows)
+    for place, decision in enumerate(map(policy.decide, rows)):
+        assert policy.arms[found["arm"][place]] == decision.arm
+        for name in ("mean", "std", "lower", "upper", "gap"):
+            np.testing.assert_allclose(found[name][place], getattr(decision, name), atol=1e-9)
+    header = policy.to_c(tmp_path / "c").header.read_text()
+    assert (
+        "/* Expected rewards: costs were told, and these are minus the expected costs. */" in header
+    )
+
+
 def test_what_has_no_graph_is_refused_by_name(tmp_path):
     from sklearn.gaussian_process.kernels import RBF
 

@@ -7,7 +7,7 @@ import re
 import socket
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -44,6 +44,19 @@ def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[
     except BaseException:
         _remove(temporary)
         raise
+
+
+def check_output(
+    path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
+) -> None:
+    """Raise, before any work, if nothing can be written at ``path`` or if it is one of the inputs.
+
+    ``inputs`` are files that are read and would be lost.
+    """
+    target = Path(os.path.realpath(path))
+    _mode(path, target)
+    if any(Path(os.path.realpath(each)) == target for each in inputs):
+        raise ValueError(f"{path} is read here and would be replaced; name another file to write")
 
 
 def _mode(path: str | os.PathLike[str], target: Path) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contextgap.base.saving import check_output
 from contextgap.cli.options import Json
 from contextgap.cli.policies import print_policy
 from contextgap.cli.problems import split
@@ -297,6 +298,8 @@ def freeze_command(
     """Freeze a policy, and keep it in the campaign."""
     with opened(database, campaign) as current:
         safe = None if fallback is None else read_arm(fallback, current)
+        if output is not None:
+            check_output(output)  # first: what is frozen stays frozen
         policy = current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
         known = next(each for each in current.policies() if each.name == name)
         if output is not None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contextgap.base.saving import check_output
 from contextgap.cli.duration import say_duration
 from contextgap.cli.options import (
     CategoryColumns,
@@ -36,6 +37,7 @@ from contextgap.models import POINTS
 from contextgap.partitions.learning import columns_for, learn_trials
 from contextgap.partitions.sample import SAMPLE
 from contextgap.partitions.source import partitions_of
+from contextgap.problems.blocks import files_named
 from contextgap.problems.trials import Trials
 from contextgap.tuning import Tuning
 from contextgap.widths import PosteriorWidth
@@ -89,6 +91,7 @@ def learn_command(
 ) -> None:
     """Make a policy from logged trials."""
     with complaints():
+        check_output(output, files_named(log))
         trials = Trials(
             arm=arm,
             reward=reward,

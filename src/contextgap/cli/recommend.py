@@ -15,6 +15,7 @@ import typer
 
 from contextgap.base.columns import Category, Date
 from contextgap.base.labels import label_array
+from contextgap.base.saving import check_output
 from contextgap.cli.answers import Answers, written
 from contextgap.cli.options import CORES, Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
@@ -49,6 +50,8 @@ def recommend_command(
     """Recommend an arm for every row; the file's own columns are kept."""
     times: Counter[str] = Counter()
     with complaints():
+        if output is not None:
+            check_output(output, [policy])
         rule = Policy.load(policy)
         files = files_named(contexts)
         rows = sum(map(count_rows, files))

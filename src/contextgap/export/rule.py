@@ -142,6 +142,8 @@ class DecisionRule:
         The look-back compares the states after ``first_step`` steps, one more, ..., all.
     fallback
         The safe arm, and when it is answered; None if there is none.
+    costs
+        Whether costs were told: all numbers here are about rewards, which are minus the costs.
     """
 
     kernel: Kernel
@@ -158,6 +160,7 @@ class DecisionRule:
     pulls: IntArray
     first_step: int
     fallback: Fallback | None
+    costs: bool = False
 
     @property
     def inputs(self) -> int:
@@ -203,6 +206,7 @@ def decision_rule(policy: Policy) -> DecisionRule:
         pulls=index[model.observed.arms],
         first_step=_first_step(recommender, policy._rules.burn_in * len(active), len(model)),
         fallback=policy.fallback,
+        costs=policy._rules.sign < 0,
     )
 
 

@@ -16,14 +16,11 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import Layout
+from contextgap.base.columns.far import far_beyond
 from contextgap.kernels.base import Kernel, Scaled, _Pair
 from contextgap.kernels.categories import Categorical
 
 K = TypeVar("K", bound=Kernel)
-
-# Interquartile ranges beyond which a value is no usual one. So far out are placeholders and lost
-# decimal points; tails of log-normal columns with deviation 2 are not.
-_REACH = 50.0
 
 
 @dataclass(frozen=True)
@@ -123,25 +120,6 @@ def deviations(
     # Rounding leaves a constant column with a deviation of some ulps of its value.
     deviation[deviation <= 1e-12 * largest] = 1.0
     return np.asarray(math.sqrt(len(deviation)) * deviation)
-
-
-def far_beyond(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Return the limits of usual values, if a column has others that are far beyond them.
-
-    Usual are the middle half of a column's different values, and what is not too far from them.
-    Columns without other values have no limits.
-    """
-    limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
-    for place, (column, deviation) in enumerate(zip(columns.T, columns.std(axis=0), strict=True)):
-        low, high = np.quantile(column, (0.25, 0.75))
-        if deviation <= _REACH * (high - low):
-            continue
-        # Where a gap was filled, or a flag is rare, one value may be most of the column.
-        low, high = np.quantile(np.unique(column), (0.25, 0.75))
-        reach = _REACH * (high - low)
-        if deviation > reach > 0:
-            limits[:, place] = low - reach, high + reach
-    return (limits[0], limits[1]) if np.isfinite(limits).any() else None
 
 
 def _are_levels(columns: FloatArray, tied: IntArray) -> Any:

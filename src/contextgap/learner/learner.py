@@ -301,7 +301,8 @@ class Learner(Deploying):
             return
         check_sizes(self.kernel, intake.rows, values)
         if not len(self._model) and not intake.single:
-            warn_of_doubts(contexts, intake.schema.columns, values, places)
+            guessed = self._schema.kinds is None
+            warn_of_doubts(contexts, intake.schema.columns, values, places, guessed=guessed)
         state = self._state()
         try:
             self._take_in(intake, places, self._rules.sign * values, said)

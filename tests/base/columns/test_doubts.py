@@ -193,3 +193,25 @@ def test_nothing_changes_where_a_warning_is_an_error():
         learner.fit(table, np.arange(COUNT) % 2, REWARDS)
     assert learner.columns is None
     assert "0 observations" in repr(learner)
+
+
+def test_numbers_as_text_are_named_unless_they_were_called_a_category():
+    numbers = [f"{x:.2f}".replace(".", ",") for x in RNG.uniform(size=COUNT)]
+    messages, _ = told(odd=numbers)
+    assert "the column 'odd' holds numbers as text" in messages[-1]
+    assert told(dose=RNG.choice(["5 mg", "10 mg"], size=COUNT)) == ([], set())
+    table = pandas.DataFrame({"dose": RNG.choice(["5", "10", "20"], size=COUNT)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner = cg.Learner(2, columns={"dose": cg.Category()}, retune="never")
+        learner.fit(table, np.arange(COUNT) % 2, REWARDS)
+
+
+def test_placeholders_far_beyond_all_values_are_named():
+    load = RNG.normal(size=COUNT)
+    load[[3, 8]] = -9999
+    messages, _ = told(load=load)
+    assert messages == [
+        "the column 'load' has values far beyond all others, 2 of them, such as -9999; make them "
+        "gaps (NaN) if they stand for missing ones"
+    ]

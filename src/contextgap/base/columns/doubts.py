@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns.cells import is_gap
+from contextgap.base.columns.far import far_beyond
 from contextgap.base.columns.inference import all_numbers, guess_kind
 from contextgap.base.columns.kinds import Category
 from contextgap.base.columns.leaks import copies_arm, filling_reveals, reveals
@@ -19,6 +21,8 @@ from contextgap.base.contexts import Encoded
 
 _FEWEST = 30  # rows, below which nothing is concluded
 _NEARLY = 0.9  # of the rows
+_NUMBER = re.compile(r"[-+]?\d*[.,]?\d+")
+_LEAVE = "leave it out if it is not context"
 
 
 def warn_of_doubts(
@@ -26,17 +30,45 @@ def warn_of_doubts(
     wanted: Sequence[str] | None,
     rewards: FloatArray,
     arms: Sequence[int] | IntArray,
+    *,
+    guessed: bool = True,
 ) -> None:
-    """Warn of columns that look like ids, never change, copy the arm, or give the reward away."""
+    """Warn of columns that look like ids, never change, copy the arm, or give the reward away.
+
+    And, if it was ``guessed`` what they hold, of numbers that are text; and of placeholders.
+    """
     if wanted is None or len(rewards) < _FEWEST or isinstance(contexts, Encoded):
         return
     raw = raw_cells(contexts)
     if raw.single or raw.names is None:
         return
     for name, column in zip(wanted, raw.picked(wanted), strict=True):
-        for doubt in _doubts(column, rewards, np.asarray(arms)):
-            message = f"the column {name!r} {doubt}; leave it out if it is not context"
-            warnings.warn(message, stacklevel=_level_of_user())
+        doubts = (f"{doubt}; {_LEAVE}" for doubt in _doubts(column, rewards, np.asarray(arms)))
+        for doubt in (*doubts, *_misread(column, guessed)):
+            warnings.warn(f"the column {name!r} {doubt}", stacklevel=_level_of_user())
+
+
+def _misread(column: Sequence[Any], guessed: bool) -> Iterator[str]:
+    """Say what a column probably holds that it is not taken for, and what to do."""
+    if all(isinstance(each, str) for each in column):
+        if guessed and sum(map(_reads_as_number, column)) > _NEARLY * len(column):
+            yield (
+                "holds numbers as text, and every one counts as a level of its own; "
+                "make them numbers, or categories by columns=Columns(...)"
+            )
+    elif all_numbers(column):
+        numbers = np.asarray(column, dtype=np.float64)
+        limits = far_beyond(numbers[:, None])
+        if limits is not None:
+            far = numbers[(numbers < limits[0]) | (numbers > limits[1])]
+            yield (
+                f"has values far beyond all others, {len(far)} of them, such as {far[0]:g}; "
+                "make them gaps (NaN) if they stand for missing ones"
+            )
+
+
+def _reads_as_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text.strip()) is not None
 
 
 def _level_of_user() -> int:

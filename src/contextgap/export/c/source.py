@@ -46,6 +46,7 @@ _FIELDS = """\
      * {promise} */
     contextgap_real certificate;
 """
+_OF_COSTS = "Expected rewards: costs were told, and these are minus the expected costs."
 _EXPLAINED = """\
  * contextgap_decide also solves with the arms' factors, {entries} numbers, for widths and gaps.
 """
@@ -241,6 +242,7 @@ def header(
         precision=_wrapped(precision),
         real=layout.real.name,
         has_widths=int(layout.form.has_widths),
+        means_are=_OF_COSTS if rule.costs else "Expected rewards.",
         fallback=fallback,
         decision_fields=named(_fields(rule, layout.form) if layout.form.has_widths else "", prefix),
         failed_fields=", all else is HUGE_VAL" if layout.form.has_widths else "",

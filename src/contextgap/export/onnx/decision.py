@@ -39,7 +39,7 @@ def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool, masked: bool = 
         answered = graph.node("Where", bad_row, graph.whole(-1), status)
         graph.output("status", answered, np.int64, "batch")
     if explain:
-        for name, table in decided.believed.items():
+        for name, table in _told(graph, decided.believed, rule.costs).items():
             known = graph.node("Where", bad, graph.real(np.nan), table)
             by_row = graph.node("Transpose", known, perm=[1, 0])
             graph.output(name, by_row, graph.dtype, "batch", len(rule.labels))
@@ -47,6 +47,14 @@ def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool, masked: bool = 
         bound = graph.node("Where", bad_row, graph.real(np.inf), decided.certificate)
         graph.output("certificate", bound, graph.dtype, "batch")
     graph.prune()
+
+
+def _told(graph: GraphBuilder, believed: dict[str, str], costs: bool) -> dict[str, str]:
+    """Return beliefs in the sign that the user tells: minus the rewards are the costs."""
+    if not costs:
+        return believed
+    mean, lower, upper = (graph.node("Neg", believed[name]) for name in ("mean", "lower", "upper"))
+    return {**believed, "mean": mean, "lower": upper, "upper": lower}
 
 
 def _decide(

@@ -1,0 +1,30 @@
+"""Values far beyond all others of their column, as placeholders for missing ones are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+
+# Interquartile ranges beyond which a value is no usual one. So far out are placeholders and lost
+# decimal points; tails of log-normal columns with deviation 2 are not.
+_REACH = 50.0
+
+
+def far_beyond(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return the limits of usual values, if a column has others that are far beyond them.
+
+    Usual are the middle half of a column's different values, and what is not too far from them.
+    Columns without other values have no limits.
+    """
+    limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
+    for place, (column, deviation) in enumerate(zip(columns.T, columns.std(axis=0), strict=True)):
+        low, high = np.quantile(column, (0.25, 0.75))
+        if deviation <= _REACH * (high - low):
+            continue
+        # Where a gap was filled, or a flag is rare, one value may be most of the column.
+        low, high = np.quantile(np.unique(column), (0.25, 0.75))
+        reach = _REACH * (high - low)
+        if deviation > reach > 0:
+            limits[:, place] = low - reach, high + reach
+    return (limits[0], limits[1]) if np.isfinite(limits).any() else None
