@@ -1,4 +1,4 @@
-"""Does a spacecraft's policy fit in 64 kB? Sizes, decisions kept and regret added, by seed.
+"""Does a spacecraft's policy fit in 32 kB? Sizes, decisions kept and regret added, by seed.
 
 Run with ``python benchmarks/compression.py [number of seeds] [--figure folder]``. A policy learnt
 from the first 3000 frames is compressed with these as reference contexts; the 950 frames that
@@ -24,7 +24,7 @@ from contextgap.export.c.build import CompiledPolicy, CompilerError
 from contextgap.problems import Problem, Spacecraft
 
 EXPLORED, UNSEEN = 3000, 950
-ROM, KEPT = 65536, 0.97
+ROM, KEPT = 32768, 0.97
 
 
 def learnt(explore: Problem) -> cg.Policy:

@@ -243,6 +243,6 @@ def _print_code(policy: Policy, code: CExport, float32: bool) -> None:
 def _rule_rows(policy: Policy, numbers: str) -> list[list[Any]]:
     return [
         ["deploys by", type(policy.method.recommender).__name__],
-        ["points per arm", ", ".join(map(str, policy.counts.values()))],
+        ["points per arm", ", ".join(map(str, policy._model.support_sizes(policy._active)))],
         ["numbers", numbers],
     ]
