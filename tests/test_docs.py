@@ -18,7 +18,13 @@ ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 # Sizes, and nothing else, are replaced by smaller ones.
 SMALLER = {
-    "docs/deployment.md": {"6000": "180", "5000": "150", "3000": "90", "32768": "16384", "65536": "16384"},
+    "docs/deployment.md": {
+        "6000": "180",
+        "5000": "150",
+        "3000": "90",
+        "32768": "16384",
+        "65536": "16384",
+    },
     "docs/spacecraft.md": {"6000": "800", "[:1000]": "[:100]"},
     "docs/studies.md": {"6000": "120", "2000": "40", "1000": "20"},
 }

@@ -49,6 +49,9 @@ def test_a_campaign_from_create_to_freeze(call, begun, tmp_path):
     assert "cancelled" in call("cancel", only["trial"])
     assert "there is no folder" in call("freeze", "first", "-o", "nowhere/first.cgap", code=2)
     call("freeze", "first", "-o", "first.cgap", "--fallback", "hull")
+    assert "policy first" in call("policy", "first", "-o", "again.cgap")
+    assert (tmp_path / "again.cgap").read_bytes() == (tmp_path / "first.cgap").read_bytes()
+    assert "there is no policy 'second'" in call("policy", "second", code=2)
     assert cg.Policy.load(tmp_path / "first.cgap").card.log == begun.policies()[0].log
     recall = call.json("retract", 2, "typo")
     (rests,) = recall["policies"]

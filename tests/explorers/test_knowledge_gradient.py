@@ -122,10 +122,11 @@ def test_repeated_rewards_are_compared_by_their_gain_per_reward(name):
     settings = {"kernel": cg.Gaussian(0.4), "ridge": 0.5, "prior_mean": 0.3}
     learner = cg.Learner(4, method=method(REPEATED[name]), seed=11, **settings)
     model, single = DenseModel(cg.Gaussian(0.4), 0.5, 4, 0.3), 0
+    explored = EXPLORE.take(np.arange(60))
     every_arm = (
-        np.repeat(EXPLORE.contexts, 4, axis=0),
-        np.tile(np.arange(4), len(EXPLORE)),
-        EXPLORE.observations.ravel(),
+        np.repeat(explored.contexts, 4, axis=0),
+        np.tile(np.arange(4), len(explored)),
+        explored.observations.ravel(),
     )
     learner.fit(*every_arm)
     model.observe_many(*every_arm)

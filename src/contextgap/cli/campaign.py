@@ -9,9 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.base.saving import check_output
 from contextgap.cli.options import Json
-from contextgap.cli.policies import print_policy
 from contextgap.cli.problems import split
 from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
 from contextgap.kernels import Gaussian
@@ -276,38 +274,6 @@ def correct_command(
     with opened(database, campaign) as current:
         recall = current.correct(trial, read_reward(reward), why, key=key)
     show_recall(recall, "corrected", json)
-
-
-@app.command("freeze")
-def freeze_command(
-    name: Annotated[str, typer.Argument(help="A name for the policy.")],
-    database: Where = FILE,
-    campaign: Which = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write it to this .cgap file.")
-    ] = None,
-    fallback: Annotated[
-        str | None, typer.Option(help="A safe arm, answered where too little is known.")
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="The largest regret bound that the safe arm is not for.")
-    ] = None,
-    key: Key = None,
-    json: Json = False,
-) -> None:
-    """Freeze a policy, and keep it in the campaign."""
-    with opened(database, campaign) as current:
-        safe = None if fallback is None else read_arm(fallback, current)
-        if output is not None:
-            check_output(output)  # first: what is frozen stays frozen
-        policy = current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
-        known = next(each for each in current.policies() if each.name == name)
-        if output is not None:
-            policy.save(output)
-    if json:
-        print_json({**vars(known), "card": policy.card.describe()})
-        return
-    print_policy(f"policy {name}", policy)
 
 
 def read_cells(words: list[str]) -> Any:
