@@ -79,7 +79,7 @@ def learn_command(
         str | None, typer.Option(help="A safe arm, answered where too little is known.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="The largest regret bound that the safe arm is not for.")
+        float | None, typer.Option(help="The safe arm is answered where bounds are above it.")
     ] = None,
     points: Annotated[
         int,

@@ -13,7 +13,7 @@ ProblemName = Annotated[
     str,
     typer.Argument(
         help="sinusoids, spacecraft, digits, wine, breast_cancer, iris, openml:NAME, or your own "
-        "file (.csv, .parquet, .mat) or package.module:problem"
+        "file (.csv, .tsv, .parquet, .mat) or package.module:problem"
     ),
 ]
 Context = Annotated[str | None, typer.Option(help="Context columns of a file, comma-separated.")]

@@ -22,7 +22,7 @@ from contextgap.insight.bandwidths import bandwidths_by_column
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
 
-PolicyFile = Annotated[Path, typer.Argument(help="A .cgap file that learn or run wrote.")]
+PolicyFile = Annotated[Path, typer.Argument(help="A policy's .cgap file.")]
 ContextFile = Annotated[
     Path | None, typer.Option(help="A .csv or .parquet file of contexts that will be met.")
 ]

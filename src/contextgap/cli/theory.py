@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.cli.options import CORES, Jobs, Json, Methods, Seed
+from contextgap.cli.options import CORES, Jobs, Json, Seed
 from contextgap.cli.problems import split
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
 from contextgap.experiments.plan import Plan, plan
 from contextgap.kernels import Gaussian
+from contextgap.methods import METHODS
 from contextgap.problems.blocks import read_sheet
 
 
@@ -34,7 +35,7 @@ def plan_command(
     columns: Annotated[
         str | None, typer.Option(help="Context columns, comma-separated; all by default.")
     ] = None,
-    method: Methods = "contextual-gap",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "contextual-gap",
     budget: Annotated[int, typer.Option(help="Longest exploration simulated.", min=1)] = 500,
     repetitions: Annotated[int, typer.Option(help="Explorations simulated.", min=2)] = 20,
     seed: Seed = 0,

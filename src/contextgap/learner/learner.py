@@ -312,7 +312,10 @@ class Learner(Deploying):
 
     @in_turn
     def fit(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> Self:
-        """Take in logged data; the posterior is the same as after telling it row by row.
+        """Take in logged data.
+
+        With a given kernel, the posterior is the same as after telling it row by row. Where scales
+        are learnt, they are learnt once, from all rows.
 
         Parameters
         ----------

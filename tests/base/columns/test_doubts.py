@@ -215,3 +215,11 @@ def test_placeholders_far_beyond_all_values_are_named():
         "the column 'load' has values far beyond all others, 2 of them, such as -9999; make them "
         "gaps (NaN) if they stand for missing ones"
     ]
+
+
+def test_code_without_a_name_is_warned_as_well():
+    table = pandas.DataFrame({**HARMLESS, "odd": np.arange(COUNT)})
+    known = {"learner": cg.Learner(2, kernel=cg.Gaussian.from_contexts(table)), "table": table}
+    known |= {"arms": np.arange(COUNT) % 2, "rewards": REWARDS}
+    with pytest.warns(UserWarning, match="numbers the rows"):
+        exec("learner.fit(table, arms, rewards)", known)

@@ -74,9 +74,13 @@ def _reads_as_number(text: str) -> bool:
 def _level_of_user() -> int:
     """Return how far up the stack the user's own code is, for a warning to point at."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("contextgap."):
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _is_ours(module: str | None) -> bool:
+    return module is not None and module.startswith("contextgap.")
 
 
 def _doubts(column: Sequence[Any], rewards: FloatArray, arms: IntArray) -> Iterator[str]:
