@@ -1,11 +1,16 @@
 """A Learner without any setting against one tuned on held-out data, in the data's own units.
 
-Tuning takes most of the time; ``--untouched`` leaves it out.
+Tuning takes most of the time; ``--untouched`` leaves it out. Two versions are compared in pairs by
+
+    PYTHONPATH=OTHER_CHECKOUT/src python benchmarks/defaults.py --untouched --keep other.json
+    python benchmarks/defaults.py --untouched --beside other.json
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from pathlib import Path
 
 import numpy as np
 from timing import row
@@ -77,7 +82,11 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=100)
     parser.add_argument("--problems", default=",".join(PROBLEMS), help="comma-separated")
     parser.add_argument("--untouched", action="store_true", help="without settings only")
+    parser.add_argument("--keep", type=Path, help="file for the regrets without settings, by seed")
+    parser.add_argument("--beside", type=Path, help="such a file, to compare with in pairs")
     options = parser.parse_args()
+    other = json.loads(options.beside.read_text()) if options.beside else {}
+    kept: dict[str, list[float]] = {}
     print(f"average regret after {STEPS} steps, mean of {options.seeds} ± its error; the default")
     print(f"without settings, {METHOD} with those that are best on held-out data")
     print(f"{'problem':14} {'no setting':>18} {'tuned on held-out':>20}")
@@ -92,9 +101,18 @@ def main() -> None:
         errors = np.std(ends, axis=0, ddof=1) / np.sqrt(len(ends))
         cells = [f"{mean:.4f} ± {error:.4f}" for mean, error in zip(means, errors, strict=True)]
         print(f"{name:14} {cells[0]:>18} {cells[1]:>20}", flush=True)
+        kept[name] = [untouched for untouched, _ in ends]
+        if name in other:
+            apart = np.subtract(kept[name], other[name])
+            error = apart.std(ddof=1) / np.sqrt(len(apart))
+            print(
+                f"  minus {np.mean(other[name]):.4f} of the other: {apart.mean():+.4f} ± {error:.4f}"
+            )
         if not options.untouched:
             ratio = means[0] / means[1]
             print(row("  regret over that of the tuned one", ratio, "x", "<= 1.5", ratio <= 1.5))
+    if options.keep:
+        options.keep.write_text(json.dumps(kept))
 
 
 if __name__ == "__main__":
