@@ -105,9 +105,8 @@ def main() -> None:
         if name in other:
             apart = np.subtract(kept[name], other[name])
             error = apart.std(ddof=1) / np.sqrt(len(apart))
-            print(
-                f"  minus {np.mean(other[name]):.4f} of the other: {apart.mean():+.4f} ± {error:.4f}"
-            )
+            shown = f"{apart.mean():+.4f} ± {error:.4f}"
+            print(f"  minus {np.mean(other[name]):.4f} of the other: {shown}")
         if not options.untouched:
             ratio = means[0] / means[1]
             print(row("  regret over that of the tuned one", ratio, "x", "<= 1.5", ratio <= 1.5))
