@@ -4,6 +4,8 @@
 that must be complained about.
 """
 
+from typing import TYPE_CHECKING
+
 import contextgap as cg
 
 ROOMS = (
@@ -21,4 +23,5 @@ ROOMS = (
     cg.theory.__name__,
 )
 NAMES = (cg.Campaign, cg.learn_from)
-NOTHING = cg.nonsense  # type: ignore[attr-defined]  # there is no such name
+if TYPE_CHECKING:
+    NOTHING = cg.nonsense  # type: ignore[attr-defined]  # there is no such name
