@@ -193,7 +193,7 @@ OTHER = {
             "retune: unknown",
             lambda: cg.Learner(2, retune="often"),
             ValueError,
-            "retune must be one of ('doubling', 'never')",
+            "retune must be one of ('growing', 'doubling', 'never')",
             "'often'",
         ),
         ("retune: number", lambda: cg.Learner(2, retune=2), ValueError, "retune", "2"),

@@ -54,6 +54,7 @@ def test_bandwidths_are_those_of_rewards_within_limits_and_noise_that_of_all():
     terms = Terms.of(cg.Gaussian((1.0, 1.0)) + Constant())
     search = Search(terms, contexts, rewards, "evidence", None, limits)
     within = Search(terms, contexts, [np.clip(y, *limits) for y in rewards], "evidence")
+    within.apart = search.apart  # the beliefs of rewards that are far away
     theta = search.descend(search.starts()[0], 40)[1]
     np.testing.assert_array_equal(theta, within.descend(within.starts()[0], 40)[1])
     scales = search.scales(theta)

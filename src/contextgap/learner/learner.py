@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
@@ -93,8 +94,9 @@ class Learner(Deploying):
     seed
         Makes everything random reproducible.
     retune
-        When to ``tune``: ``"doubling"`` whenever the number of rewards has doubled, ``"never"``
-        only when told to. By default ``"doubling"`` if no kernel is given, else ``"never"``.
+        When to ``tune``: ``"growing"`` whenever there are 1.4 times as many rewards as the last
+        time, ``"doubling"`` twice as many, which takes less time, and ``"never"`` only when told
+        to. By default ``"growing"`` if no kernel is given, else ``"never"``.
     sharing
         How much arms have in common: the correlation between the expected rewards of two arms at
         the same context, from 0, nothing, to below 1. A reward of one arm then teaches something
@@ -167,7 +169,8 @@ class Learner(Deploying):
         check_history(self._rules.method.recommender, self._model)
         self._followed: Follower | None = None
         self._references = ReferenceReader()
-        self._kernel_given, self._next_tune = kernel is not None, start.first_tune
+        self._kernel_given = kernel is not None
+        self._next_tune, self._growth = start.first_tune, start.growth
         self._tuning: Tuning | None = None
         self._labels = labels
         self._active = tuple(range(len(labels)))
@@ -380,8 +383,8 @@ class Learner(Deploying):
             log, found.kernel, found.ridge, found.prior_mean, found.alike, self._points
         )
         self._rules = replace(self._rules, hindsight=True)
-        while self._next_tune is not None and self._next_tune <= count:
-            self._next_tune *= 2
+        if self._growth is not None and self._next_tune is not None:
+            self._next_tune = max(self._next_tune, math.ceil(self._growth * count))
         return self
 
     @in_turn

@@ -11,7 +11,9 @@ from contextgap.policy.state import read_prior_mean
 from contextgap.recommenders import Recommender, SmallestGapInHistory
 from contextgap.widths import PosteriorWidth, Width
 
-_RETUNE = ("doubling", "never")
+# How many times as many rewards as last time there are when scales are learnt anew. Each time costs
+# up to the cube of their number, so that all times together cost some 1.6 times the last one.
+_RETUNE = {"growing": 1.4, "doubling": 2.0, "never": None}
 _ALIKE = 0.9  # how alike arms with the same features are, if nothing is said
 _FEW = 10  # rewards, of all arms together, from which scales are first learnt
 
@@ -20,8 +22,9 @@ class Settings(NamedTuple):
     """The settings a learner starts with, some of which tuning replaces later.
 
     ``burn_in`` counts pulls per arm, ``first_tune`` rewards before the first tuning (None for
-    never). ``alike`` says how alike arms are, if that is given, and ``alone`` that tuning is to
-    take for granted that they have nothing in common.
+    never), and ``growth`` says by which factor rewards grow between two. ``alike`` says how alike
+    arms are, if that is given, and ``alone`` that tuning is to take for granted that they have
+    nothing in common.
     """
 
     kernel: Kernel
@@ -30,6 +33,7 @@ class Settings(NamedTuple):
     width: Width
     burn_in: int
     first_tune: int | None
+    growth: float | None
     alike: Alike | None
     alone: bool
 
@@ -71,16 +75,17 @@ def read_settings(
         width = PosteriorWidth(2.0 if unscaled else 1.0)
     checks.instance("width", width, Width, "PosteriorWidth(1.0)")
     if retune is None:
-        retune = "doubling" if unscaled else "never"
-    if retune not in _RETUNE:
-        raise ValueError(f"retune must be one of {_RETUNE}, got {retune!r}")
+        retune = "growing" if unscaled else "never"
+    if not isinstance(retune, str) or retune not in _RETUNE:
+        raise ValueError(f"retune must be one of {tuple(_RETUNE)}, got {retune!r}")
     return Settings(
         kernel=kernel,
         ridge=0.05 if ridge is None else ridge,
         prior_mean=0.0 if prior_mean is None else prior_mean,
         width=width,
         burn_in=burn_in,
-        first_tune=max(_FEW, burn_in * n_arms) if retune == "doubling" else None,
+        first_tune=None if retune == "never" else max(_FEW, burn_in * n_arms),
+        growth=_RETUNE[retune],
         alike=alike,
         alone=alone,
     )

@@ -41,6 +41,7 @@ def write_learner(learner: Learner, path: files.File) -> None:
         "policy_seed": learner._policy_seed,
         "pending": [arm for arm, _ in waiting],
         "next_tune": learner._next_tune,
+        "growth": learner._growth,
         "kernel_given": learner._kernel_given,
         "alone": learner._alone,
         "points": learner._points,
@@ -72,6 +73,9 @@ def read_learner(kind: type[L], path: files.File) -> L:
         if following is not None:
             following = checks.whole("next_tune", following, least=1)
         learner._next_tune = following
+        # Until release 0.2 scales were learnt whenever rewards had doubled.
+        growth = header.get("growth", 2.0)
+        learner._growth = None if growth is None else checks.at_least("growth", growth, 1.0)
         learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
         # Files of release 0.1 know nothing about arms that share.
         learner._alone = read_truth("alone", header.get("alone", learner._kernel_given))

@@ -9,26 +9,43 @@ units the distance between two contexts does not depend on how many numbers a co
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
 
 LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
-APART, TAIL = 0.2, 4.0  # of single bandwidths around the others: a Student t distribution
 WEIGHT, WEIGHT_SPREAD = -2.0, 2.0  # of a linear trend, and of the constant part
 RATIO, RATIO_SPREAD = math.log(0.01), 3.0  # of the ridge over the reward scale
 LOGIT_SPREAD = 2.0  # of the correlation between arms, its logit around 0
 TRUST = 1.0  # observations that the first guess of the reward scale is worth
 
 
-def bandwidth_beliefs(bandwidths: FloatArray) -> tuple[float, FloatArray]:
+class Apart(NamedTuple):
+    """How far single bandwidths are from the others: a Student t distribution.
+
+    ``spread`` is its scale, ``tail`` its degrees of freedom: the fewer, the farther may a few
+    bandwidths stand out.
+    """
+
+    spread: float
+    tail: float
+
+
+LOOSE = Apart(0.3, 1.0)
+# Squared errors of rewards that are one of two values, or of which a few are far away, seem to say
+# more than they do.
+TIGHT = Apart(0.2, 4.0)
+
+
+def bandwidth_beliefs(bandwidths: FloatArray, apart: Apart) -> tuple[float, FloatArray]:
     """Return minus the log density of log bandwidths, up to a constant, and its slope."""
-    level = float(bandwidths.mean())
-    apart = bandwidths - level
-    stretched = 1.0 + (apart / APART) ** 2 / TAIL
-    loss = 0.5 * (level / LEVEL_SPREAD) ** 2 + 0.5 * (TAIL + 1) * float(np.log(stretched).sum())
-    pull = (TAIL + 1) / TAIL * apart / (APART**2 * stretched)
+    level, (spread, tail) = float(bandwidths.mean()), apart
+    away = bandwidths - level
+    stretched = 1.0 + (away / spread) ** 2 / tail
+    loss = 0.5 * (level / LEVEL_SPREAD) ** 2 + 0.5 * (tail + 1) * float(np.log(stretched).sum())
+    pull = (tail + 1) / tail * away / (spread**2 * stretched)
     return loss, level / (len(bandwidths) * LEVEL_SPREAD**2) + pull - pull.mean()
 
 

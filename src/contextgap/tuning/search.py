@@ -15,7 +15,14 @@ from contextgap.kernels.base import Kernel
 from contextgap.kernels.columns import deviations
 from contextgap.kernels.stationary import Stationary
 from contextgap.models import Alike
-from contextgap.tuning.beliefs import TRUST, WEIGHT, bandwidth_beliefs, weight_beliefs
+from contextgap.tuning.beliefs import (
+    LOOSE,
+    TIGHT,
+    TRUST,
+    WEIGHT,
+    bandwidth_beliefs,
+    weight_beliefs,
+)
 from contextgap.tuning.criteria import CRITERIA, Score
 from contextgap.tuning.sample import nearest_distance
 from contextgap.tuning.sharing import Sharing
@@ -123,6 +130,7 @@ class Search:
         numbers_alone = terms.tied is None
         distinct = len(np.unique(everything, axis=0)) if numbers_alone else len(everything)
         self.share = distinct / len(everything)
+        self.apart = LOOSE if limits is None and len(np.unique(heard)) > 2 else TIGHT
         self._hear(rewards)
         self.as_they_are: Search | None = None
         if limits is not None:
@@ -275,7 +283,7 @@ class Search:
             more, slope[self._alike] = self.sharing.beliefs(theta[self._alike])
             loss += more
         if count:
-            more, slope[:count] = bandwidth_beliefs(theta[:count])
+            more, slope[:count] = bandwidth_beliefs(theta[:count], self.apart)
             loss += more
         return loss, slope
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models import Alike, Features
-from contextgap.tuning.beliefs import LOGIT_SPREAD, bandwidth_beliefs
+from contextgap.tuning.beliefs import LOGIT_SPREAD, TIGHT, bandwidth_beliefs
 
 _LOGITS = (-7.0, 7.0)
 _BANDWIDTHS = (math.log(1e-2), math.log(1e2))  # in units of √p standard deviations over the arms
@@ -42,7 +42,7 @@ class Sharing:
         """Return minus the log density of a point, up to a constant, and its slope."""
         loss, slope = 0.5 * (part[0] / LOGIT_SPREAD) ** 2, np.array([part[0] / LOGIT_SPREAD**2])
         if self.size > 1:
-            more, slopes = bandwidth_beliefs(part[1:])
+            more, slopes = bandwidth_beliefs(part[1:], TIGHT)
             return loss + more, np.append(slope, slopes)
         return loss, slope
 
