@@ -142,7 +142,7 @@ def _factors(covariances: Sequence[FloatArray]) -> list[FloatArray] | None:
 def _mirrored(lower: FloatArray, times: float = 1.0) -> FloatArray:
     """Return times the symmetric matrix whose lower half is given, with zeros above."""
     whole = lower + lower.T
-    whole[np.diag_indices_from(whole)] *= 0.5
+    whole.flat[:: len(whole) + 1] *= 0.5  # the diagonal
     if times != 1.0:
         whole *= times
     return whole

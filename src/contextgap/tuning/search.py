@@ -262,7 +262,7 @@ class Search:
             if terms.trend is not None:
                 values += terms.slope * self.trends[group]
             covariance = values if alike is None else values * alike
-            covariance[np.diag_indices_from(covariance)] += ratio
+            covariance.flat[:: len(x) + 1] += ratio  # the diagonal
             covariances.append(covariance)
             parts.append(_Part(None if alike is None else values, steepness, alike))
         return self.criterion(covariances, self.rewards, self.guess, TRUST), parts
