@@ -9,7 +9,8 @@ C⁻¹, and N observations of all arms together (Rasmussen and Williams, 2006, s
     leave one out   −½ Σ ln c_i   + ½ N ln s²        with s² = Σ a_i²/c_i / N
 
 m and s² are at their optimum in closed form, so derivatives with respect to anything in C are those
-at fixed m and s²: the inner product of dC with the matrices that are returned.
+at fixed m and s²: the inner product of dC with the matrices that are returned. Instead of s² stands
+s² over a first guess of it, so that losses do not depend on the unit of the rewards.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def evidence(
     count = sum(map(len, rewards)) + trust
     scale = (total + trust * guess) / count
     log_det = sum(2.0 * float(np.log(factor.diagonal()).sum()) for factor in factors)
-    loss = 0.5 * log_det + 0.5 * count * math.log(scale)
+    loss = 0.5 * log_det + 0.5 * count * math.log(scale / guess)
 
     def detail() -> Detail:
         slopes, errors = [], []
@@ -110,7 +111,7 @@ def leave_one_out(
     total = sum((a**2 / c).sum() for a, c in zip(solved, precisions, strict=True))
     count = sum(map(len, rewards)) + trust
     scale = (total + trust * guess) / count
-    loss = -0.5 * sum(np.log(c).sum() for c in precisions) + 0.5 * count * math.log(scale)
+    loss = -0.5 * sum(np.log(c).sum() for c in precisions) + 0.5 * count * math.log(scale / guess)
 
     def detail() -> Detail:
         errors = [a / c for a, c in zip(solved, precisions, strict=True)]
