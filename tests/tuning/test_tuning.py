@@ -524,3 +524,19 @@ def test_placeholders_far_beyond_all_values_hide_nothing(placeholder, share, rng
         cg.Learner(2).fit(contexts, arms, rewards).recommend(tested) == 0
     )
     assert right.mean() > 0.95
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-161, 1e-300])
+def test_rewards_whose_squares_are_hardly_numbers_are_learnt_from(unit):
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    learner = cg.Learner(2, seed=0).fit(x, np.arange(60) % 2, unit * x[:, 0])
+    assert np.isfinite(learner.decide(x[0]).mean).all()
+
+
+@pytest.mark.parametrize("growth", [0.5, None, "x", 1e308, True])
+def test_a_file_with_an_impossible_growth_is_refused(growth, tmp_path):
+    learner, path = cg.Learner(2, seed=0), tmp_path / "l.cgap"
+    learner._growth = growth
+    learner.save(path)
+    with pytest.raises(cg.FileFormatError, match="growth"):
+        cg.Learner.load(path)

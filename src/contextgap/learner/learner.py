@@ -383,7 +383,7 @@ class Learner(Deploying):
             log, found.kernel, found.ridge, found.prior_mean, found.alike, self._points
         )
         self._rules = replace(self._rules, hindsight=True)
-        if self._growth is not None and self._next_tune is not None:
+        if self._next_tune is not None:
             self._next_tune = max(self._next_tune, math.ceil(self._growth * count))
         return self
 

@@ -13,7 +13,8 @@ from contextgap.widths import PosteriorWidth, Width
 
 # How many times as many rewards as last time there are when scales are learnt anew. Each time costs
 # up to the cube of their number, so that all times together cost some 1.6 times the last one.
-_RETUNE = {"growing": 1.4, "doubling": 2.0, "never": None}
+_GROWTH = {"growing": 1.4, "doubling": 2.0}
+_RETUNE = (*_GROWTH, "never")
 _ALIKE = 0.9  # how alike arms with the same features are, if nothing is said
 _FEW = 10  # rewards, of all arms together, from which scales are first learnt
 
@@ -33,7 +34,7 @@ class Settings(NamedTuple):
     width: Width
     burn_in: int
     first_tune: int | None
-    growth: float | None
+    growth: float
     alike: Alike | None
     alone: bool
 
@@ -76,8 +77,8 @@ def read_settings(
     checks.instance("width", width, Width, "PosteriorWidth(1.0)")
     if retune is None:
         retune = "growing" if unscaled else "never"
-    if not isinstance(retune, str) or retune not in _RETUNE:
-        raise ValueError(f"retune must be one of {tuple(_RETUNE)}, got {retune!r}")
+    if retune not in _RETUNE:
+        raise ValueError(f"retune must be one of {_RETUNE}, got {retune!r}")
     return Settings(
         kernel=kernel,
         ridge=0.05 if ridge is None else ridge,
@@ -85,7 +86,7 @@ def read_settings(
         width=width,
         burn_in=burn_in,
         first_tune=None if retune == "never" else max(_FEW, burn_in * n_arms),
-        growth=_RETUNE[retune],
+        growth=_GROWTH.get(retune, 2.0),
         alike=alike,
         alone=alone,
     )

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound="Learner")
 
+_MOST_GROWTH = 1e6  # of rewards between two tunings; more is no setting
+
 
 def write_learner(learner: Learner, path: files.File) -> None:
     """Write a learner with everything it needs to continue exactly as it would have."""
@@ -74,8 +76,9 @@ def read_learner(kind: type[L], path: files.File) -> L:
             following = checks.whole("next_tune", following, least=1)
         learner._next_tune = following
         # Until release 0.2 scales were learnt whenever rewards had doubled.
-        growth = header.get("growth", 2.0)
-        learner._growth = None if growth is None else checks.at_least("growth", growth, 1.0)
+        learner._growth = checks.at_least("growth", header.get("growth", 2.0), 1.0)
+        if learner._growth > _MOST_GROWTH:
+            raise ValueError(f"growth must be at most {_MOST_GROWTH}, got {learner._growth}")
         learner._kernel_given = read_truth("kernel_given", header["kernel_given"])
         # Files of release 0.1 know nothing about arms that share.
         learner._alone = read_truth("alone", header.get("alone", learner._kernel_given))

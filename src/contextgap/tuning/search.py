@@ -141,8 +141,9 @@ class Search:
         self.rewards = list(rewards)
         everything = np.concatenate(self.rewards)
         deviation = float(everything.std())
-        # Rounding leaves rewards that are all the same with a deviation of some ulps.
-        constant = deviation <= 1e-12 * float(np.abs(everything).max())
+        # Rounding leaves rewards that are all the same with a deviation of some ulps; and the
+        # square of the deviation must be a number.
+        constant = deviation <= max(1e-12 * float(np.abs(everything).max()), 1e-153)
         self.guess = 1.0 if constant else deviation**2
 
     @property
