@@ -7,7 +7,8 @@ READY  := $(VENV)/.ready
 .PHONY: demo test check bench docs linkcheck dist clean
 
 demo: $(DEMO)
-	$(VENV)/bin/contextgap run spacecraft --explore 1500 --out out/demo
+	$(VENV)/bin/contextgap run spacecraft --out out/demo/spacecraft
+	$(VENV)/bin/contextgap run digits --explore 600 --out out/demo/digits
 
 # One BLAS thread per test process: two processes with two threads each get in each other's way.
 test: export OPENBLAS_NUM_THREADS = 1
