@@ -127,3 +127,11 @@ def typed_learner():
 def close():
     yield
     pyplot.close("all")
+
+
+def test_what_cannot_be_drawn_is_said():
+    learner = cg.Learner(2, kernel=cg.Gaussian(1.0))
+    with pytest.raises(TypeError, match=r"learner\.decide\(context\)"):
+        cg.plot.decision(learner)
+    with pytest.raises(TypeError, match=r"policy\.explain\(context\)"):
+        cg.plot.explanation(learner.decide([0.0]))

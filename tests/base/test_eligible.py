@@ -112,7 +112,7 @@ def test_retired_arms_come_last_and_masks_leave_them_out():
         (np.ones(2, dtype=bool), ValueError, "of shape (3,) or (2, 3), got shape (2,)"),
         (np.ones((3, 3), dtype=bool), ValueError, "got shape (3, 3)"),
         (np.ones((2, 2), dtype=bool), ValueError, "got shape (2, 2)"),
-        (np.array([[1, 0, 1], [1, 1, 1]]), ValueError, "int64(1) at row 0"),
+        (np.array([[1, 0, 1], [1, 1, 1]]), ValueError, "a boolean array to be a mask"),
     ],
 )
 def test_what_is_wrong_is_named(arms, error, message):
@@ -144,3 +144,15 @@ def test_groups_are_the_rows_by_mask(mask):
         seen += rows.tolist()
     assert sorted(seen) == list(range(len(mask)))
     assert len(list(groups(mask))) == len({row.tobytes() for row in mask})
+
+
+@pytest.mark.parametrize("kind", [int, float, np.uint8])
+def test_zeros_and_ones_are_no_labels_where_they_have_the_shape_of_a_mask(kind):
+    mask = np.array([[0, 1, 1], [1, 1, 0]], dtype=kind)
+    for arms in (mask, mask[0]):
+        with pytest.raises(ValueError, match=r"must be a boolean array .*\.astype\(bool\)"):
+            read_eligible(arms, [0, 1, 2], 2, single=False)
+    both = read_eligible(np.array([1, 0]), [0, 1], 2, single=False)
+    assert both.all()
+    named = read_eligible(np.array([[0, 2], [1, 2]]), [0, 1, 2], 2, single=False)
+    assert named.tolist() == [[True, False, True], [False, True, True]]

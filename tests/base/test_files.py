@@ -962,3 +962,11 @@ def test_too_little_memory_is_said_as_such(tmp_path, monkeypatch, where):
     monkeypatch.setattr(owner, where, full)
     with pytest.raises(MemoryError, match=r"l\.cgap takes \d+ MB of memory"):
         cg.Learner.load(path)
+
+
+def test_a_file_of_text_is_refused(tmp_path):
+    policy = cg.Learner(2, kernel=cg.Gaussian(1.0)).fit([[0.0], [1.0]], [0, 1], [0, 1]).freeze()
+    with pytest.raises(TypeError, match="a binary file that is open"):
+        policy.save(io.StringIO())
+    with (tmp_path / "p.cgap").open("w") as file, pytest.raises(TypeError, match="binary"):
+        policy.save(file)

@@ -94,7 +94,9 @@ def _fill(folder, rows):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"reward": "high"}, "line 2, column 'reward': must be a number, got 'high'"),
+        ({"reward": "high"}, "line 2, column 'reward': a number is needed, got 'high'"),
+        ({"reward": "nan"}, "line 2, column 'reward': a finite number is needed, got 'nan'"),
+        ({"trial": "9" * 30}, "there is no trial 999"),
         ({"trial": "first"}, "line 2, column 'trial': must be a trial's number"),
         ({"trial": "2"}, "line 3: trial 2 was in line 2 already"),
         ({"trial": "9"}, "there is no trial 9"),
@@ -172,3 +174,32 @@ def test_what_a_user_gets_wrong_is_one_line(call, begun, tmp_path):
     complaint = call("status", "-d", "text.db", code=2)
     assert "not a database" in complaint
     assert "Traceback" not in complaint
+
+
+@pytest.mark.parametrize(
+    "database", ["contextgap.db", "./contextgap.db", "sqlite:///contextgap.db"]
+)
+def test_no_policy_replaces_the_campaigns_own_database(call, begun, database):
+    for context in ("temperature=1", "temperature=2"):
+        call("tell", 0.5, "--arm", "hull", "--context", context, "--context", "mode=eco")
+    where = ("-d", database, "-o", "contextgap.db")
+    assert "is read here and would be replaced" in call("freeze", "first", *where, code=2)
+    assert begun.policies() == ()
+    call("freeze", "first")
+    assert "is read here and would be replaced" in call("policy", "first", *where, code=2)
+    assert call.json("status")["trials"]["told"] == 2
+
+
+def test_what_is_asked_for_twice_or_about_nothing_is_refused(call, begun):
+    twice = ("temperature=1", "temperature=2", "mode=eco")
+    assert "name each column once, got 'temperature' twice" in call("ask", *twice, code=2)
+    message = "--tolerance and --share are about the contexts of --reference FILE"
+    assert message in call("create", "other", "--arms", "a,b", "--share", 7, code=2)
+    assert message in call("create", "other", "--arms", "a,b", "--tolerance", 0.5, code=2)
+
+
+def test_numbers_beyond_those_of_the_database_are_trials_that_there_are_not(call, begun):
+    large = 10**30
+    assert f"there is no trial {large}" in call("tell", large, 1, code=2)
+    assert f"there is no trial {large}" in call("cancel", large, code=2)
+    assert begun.find_trials(after=large) == []

@@ -281,3 +281,21 @@ def test_a_missing_runtime_names_the_extra(place, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     result = call("verify", place / "policy.cgap", place / "policy.onnx", code=2)
     assert "pip install 'contextgap[onnx]'" in result.stderr
+
+
+@pytest.mark.parametrize("lost", ["policy.cgap", "today.csv"])
+@pytest.mark.parametrize("option", ["--onnx", "--policy-out"])
+def test_an_export_replaces_nothing_that_it_reads(tmp_path, lost, option):
+    rng = np.random.default_rng(0)
+    contexts, arms = rng.normal(size=(40, 1)), rng.integers(2, size=40)
+    policy = cg.Learner(2, kernel=cg.Gaussian(1.0)).fit(contexts, arms, contexts[:, 0]).freeze()
+    policy.save(tmp_path / "policy.cgap")
+    (tmp_path / "today.csv").write_text("x\n0.5\n1.5\n")
+    before = (tmp_path / lost).read_bytes()
+    words = ["export", tmp_path / "policy.cgap", "--contexts", tmp_path / "today.csv"]
+    words += ["--c", tmp_path / "c", "--max-bytes", 1500, option, tmp_path / lost]
+    result = CliRunner().invoke(app, list(map(str, words)))
+    assert result.exit_code == 2
+    assert "is read here and would be replaced" in " ".join(result.stderr.split())
+    assert (tmp_path / lost).read_bytes() == before
+    assert not (tmp_path / "c").exists()

@@ -252,3 +252,10 @@ def test_out_of_memory_is_one_line(learnt, monkeypatch):
     assert "out of memory" in result.output
     assert "9000 MB" in result.output.replace("\n", " ")
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_closed_output_is_no_failure(learnt, options):
+    command = " ".join([sys.executable, "-m", "contextgap", "show", str(learnt), *options])
+    done = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """recommend on tables of several blocks and files."""
 
+import csv
 import io
 import json
 
@@ -221,3 +222,31 @@ def test_nothing_that_is_read_is_written_over(tmp_path):
     shown = call("recommend", policy, log, "-o", policy, code=2)
     assert "p.cgap is read here and would be replaced" in shown.stderr
     assert policy.read_bytes() == kept
+
+
+def test_what_cannot_be_written_is_said_before_any_work(policy, table, tmp_path):
+    for options in (["-o", tmp_path / "new.json"], ["-o", tmp_path / "new.XLSX"]):
+        said = call("recommend", policy, table, *options, code=2).stderr
+        assert "known are .csv, .tsv and .parquet files" in " ".join(said.split())
+    said = call("recommend", policy, table, "-o", tmp_path / "out.csv", "--json", code=2).stderr
+    assert "nothing is written to" in " ".join(said.split())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv"]
+
+
+def test_an_eligible_arm_that_the_policy_does_not_have_is_an_error(policy, tmp_path):
+    (tmp_path / "slip.csv").write_text("x,kind,may\n1,a,left\n2,b,left|rihgt\n")
+    said = call("recommend", policy, tmp_path / "slip.csv", "--eligible", "may", code=2).stderr
+    assert "line 3, column 'may': must be among ['left', 'right'], got 'rihgt'" in " ".join(
+        said.split()
+    )
+
+
+def test_where_numbers_have_decimal_commas_so_have_bounds(policy, tmp_path):
+    (tmp_path / "new.csv").write_text("x;kind\n0,5;a\n-1,5;b\n")
+    text = call("recommend", policy, tmp_path / "new.csv").stdout
+    dotted = tmp_path / "dotted.csv"
+    dotted.write_text("x,kind\n0.5,a\n-1.5,b\n")
+    bounds = [row["regret_bound"] for row in csv.DictReader(text.splitlines(), delimiter=";")]
+    same = [row["regret_bound"] for row in rows(call("recommend", policy, dotted).stdout)]
+    assert [bound.replace(",", ".") for bound in bounds] == same
+    assert all("." not in bound for bound in bounds)

@@ -195,9 +195,7 @@ def test_the_agreement_wanted_is_reached_with_few_points(rule):
     sizes = []
     for wanted in (0.8, 0.95, 0.99):
         _, report = compress(policy, agreement=wanted, contexts=contexts)
-        assert report.agreement >= wanted
-        smaller = [row for row in report.curve[:-1] if row.points == sum(report.points) - 1]
-        assert all(row.agreement < wanted for row in smaller)
+        assert min(report.agreement, report.agreement_fitted) >= wanted
         sizes.append(sum(report.points))
     assert sizes == sorted(sizes)
     assert sizes[-1] < 0.6 * 150
@@ -491,3 +489,16 @@ def test_the_method_returns_an_ordinary_policy_with_its_report(tmp_path):
     assert (small.recommend(x) == expected.recommend(x)).all()
     small.save(tmp_path / "small.cgap")
     assert (cg.Policy.load(tmp_path / "small.cgap").recommend(x) == small.recommend(x)).all()
+
+
+def test_the_agreement_wanted_holds_at_all_contexts_given():
+    rng = np.random.default_rng(4)
+    contexts, arms = rng.normal(size=(120, 3)), rng.integers(3, size=120)
+    rewards = np.sin(2 * contexts[:, 0] + arms) + contexts[:, 1] * contexts[:, 2]
+    kernel = cg.Gaussian(1.5)
+    learner = cg.Learner(3, kernel=kernel, ridge=0.05, method="uniform")
+    policy = learner.fit(contexts, arms, rewards).freeze()
+    for wanted in (0.9, 0.95, 0.99):
+        small, report = compress(policy, agreement=wanted, contexts=contexts)
+        assert same(policy, small, contexts) >= wanted
+        assert min(report.agreement, report.agreement_fitted) >= wanted

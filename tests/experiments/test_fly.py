@@ -73,3 +73,8 @@ def test_without_settings_the_learner_learns_its_scales():
     problem.contexts = 1000 * problem.contexts  # any unit
     trace = fly(problem)
     assert trace.average_regret[-1] < 0.1 * trace.best_single[-1]
+
+
+def test_a_problem_without_windows_is_refused():
+    with pytest.raises(TypeError, match="must say by known where the truth is known"):
+        fly(cg.problems.Sinusoids(3).sample(10, seed=0))

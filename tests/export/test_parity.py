@@ -160,3 +160,24 @@ def test_single_precision_differs_where_doubles_do_not(tmp_path):
     assert results[False].same == 40
     assert results[True].different > 5
     assert 1e-9 < results[True].worst_added_regret < 1e-6
+
+
+@pytest.mark.parametrize("write", ["c", "onnx"])
+def test_contexts_that_single_precision_cannot_hold_are_warned_of(write, tmp_path):
+    rng = np.random.default_rng(0)
+    seconds = 1_750_000_000 + rng.integers(0, 3600, size=(200, 1)).astype(float)
+    arms = rng.integers(2, size=200)
+    rewards = np.sin((seconds[:, 0] - seconds.min()) / 200) * (2 * arms - 1)
+
+    def export(policy):
+        if write == "c":
+            policy.to_c(tmp_path, float32=True)
+        else:
+            policy.to_onnx(tmp_path / "p.onnx", float32=True)
+
+    learner = cg.Learner(2, kernel=cg.Gaussian(200.0), ridge=0.01, method="uniform")
+    with pytest.warns(UserWarning, match="single precision changes") as caught:
+        export(learner.fit(seconds, arms, rewards).freeze())
+    assert caught[0].filename == __file__
+    learner = cg.Learner(2, kernel=cg.Gaussian(200.0), ridge=0.01, method="uniform")
+    export(learner.fit(seconds - seconds.mean(), arms, rewards).freeze())  # warnings are errors

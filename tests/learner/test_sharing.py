@@ -2,10 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import contextgap as cg
 from contextgap.base.files import FileFormatError
+from contextgap.learner.features import read_features
 from contextgap.models import JointModel
 
 
@@ -372,3 +374,15 @@ def test_a_file_whose_features_disagree_is_refused(tmp_path):
     learner.save(tmp_path / "l.cgap")
     with pytest.raises(FileFormatError, match="features of the arms are not those"):
         cg.Learner.load(tmp_path / "l.cgap")
+
+
+def test_features_may_be_a_table_in_the_order_of_the_arms():
+    rows = {"dose": [1.0, 2.0, 4.0], "drug": ["x", "y", "x"]}
+    indexed = pd.DataFrame(rows, index=["a", "b", "c"])
+    wanted = read_features(indexed, ["a", "b", "c"])
+    for table in (pd.DataFrame(rows), pl.DataFrame(rows)):
+        found = read_features(table, ["a", "b", "c"])
+        np.testing.assert_array_equal(found.rows, wanted.rows)
+        assert found.names == wanted.names
+    shuffled = read_features(pd.DataFrame(rows, index=[2, 1, 0]), [0, 1, 2])
+    assert shuffled.rows[:, 0].tolist() == [4.0, 2.0, 1.0]

@@ -5,6 +5,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import contextgap as cg
@@ -269,3 +270,39 @@ def test_sources_that_are_none(tmp_path):
         learn(3)
     with pytest.raises(ValueError, match="at least one file"):
         learn([])
+
+
+def test_a_table_in_memory_is_sent_to_where_it_can_be_learnt_from():
+    for table in (pd.DataFrame({"x": [1.0]}), pl.DataFrame({"x": [1.0]})):
+        with pytest.raises(TypeError, match=r"Learner\(arms\)\.fit learns from one"):
+            cg.learn_from(table, arm="arm", reward="r")
+
+
+def test_names_are_no_letters(tmp_path):
+    pd.DataFrame({"x": [1.0], "arm": "a", "r": 1.0}).to_csv(tmp_path / "log.csv", index=False)
+    for argument in ("exclude", "context"):
+        with pytest.raises(TypeError, match=f"{argument} must be a list of column names"):
+            cg.learn_from(tmp_path / "log.csv", arm="arm", reward="r", **{argument: "x"})
+
+
+def test_an_error_names_the_file_where_several_are_in_this_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"x": np.arange(9.0), "arm": list("ababababa"), "r": np.arange(9.0)})
+    frame.to_csv("one.csv", index=False)
+    frame.assign(x="u").to_csv("two.csv", index=False)
+    with pytest.raises(ValueError, match=r"two\.csv, line 2, column 'x'") as caught:
+        cg.learn_from(["one.csv", "two.csv"], arm="arm", reward="r")
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+def test_text_and_parquet_of_one_table_are_one_log(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "vip": rng.random(60) < 0.5})
+    frame["arm"], frame["r"] = rng.choice(["a", "b"], 60), rng.normal(size=60)
+    frame.to_csv(tmp_path / "one.csv", index=False)
+    frame.to_parquet(tmp_path / "two.parquet")
+    learnt = cg.learn_from(
+        [tmp_path / "one.csv", tmp_path / "two.parquet"], arm="arm", reward="r", seed=0
+    )
+    assert learnt.policy.kinds["vip"] == cg.Category()
+    assert learnt.rows == 120

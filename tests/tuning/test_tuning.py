@@ -540,3 +540,13 @@ def test_a_file_with_an_impossible_growth_is_refused(growth, tmp_path):
     learner.save(path)
     with pytest.raises(cg.FileFormatError, match="growth"):
         cg.Learner.load(path)
+
+
+@pytest.mark.parametrize("level", [1e16, 1.7e18, 1e30])
+def test_rewards_that_are_large_against_their_spread_can_be_learnt_from(level):
+    rng = np.random.default_rng(0)
+    contexts, arms = rng.normal(size=(60, 2)), rng.integers(3, size=60)
+    for criterion in ("evidence", "loo"):
+        learner = cg.Learner(3, seed=0).fit(contexts, arms, level + np.sin(contexts[:, 0] + arms))
+        learner.tune(criterion)
+        assert np.isfinite(learner.decide(contexts[0]).mean).all()

@@ -63,6 +63,8 @@ def _read(arms: Any, labels: Sequence[Label], columns: int, rows: int, single: b
         arms = arms.to_numpy()
     if isinstance(arms, np.ndarray) and arms.dtype == np.bool_:
         return _padded(arms, columns, len(labels), rows, single)
+    if isinstance(arms, np.ndarray) and _looks_like_mask(arms, columns, rows, single):
+        raise ValueError("must be a boolean array to be a mask, got zeros and ones; .astype(bool)")
     if not _is_collection(arms):
         raise TypeError(
             f"must be labels, such as {list(labels[:2])}, or a boolean array with a column for "
@@ -82,6 +84,18 @@ def _read(arms: Any, labels: Sequence[Label], columns: int, rows: int, single: b
         )
     mask = [_row(entry, index, f" at row {row}") for row, entry in enumerate(entries)]
     return np.array(mask, dtype=bool).reshape(rows, len(labels))
+
+
+def _looks_like_mask(arms: Any, columns: int, rows: int, single: bool) -> bool:
+    """Whether numbers are more probably a mask than labels: zeros and ones in its shape.
+
+    Of one row, labels that are all different may be meant.
+    """
+    if arms.dtype.kind not in "iuf" or columns < 2 or not np.isin(arms, (0, 1)).all():
+        return False
+    if arms.shape == (columns,):
+        return len(np.unique(arms)) < columns
+    return not single and arms.shape == (rows, columns)
 
 
 def _padded(mask: Mask, columns: int, width: int, rows: int, single: bool) -> Mask:

@@ -17,6 +17,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import TextIOBase
 from typing import IO, Any, TypeAlias
 
 import numpy as np
@@ -56,7 +57,8 @@ def write(
 
 
 def _check_file(path: Any) -> None:
-    if not isinstance(path, str | os.PathLike) and not hasattr(path, "seek"):
+    named = isinstance(path, str | os.PathLike)
+    if not named and (not hasattr(path, "seek") or isinstance(path, TextIOBase)):
         raise TypeError(f"path must be a path, or a binary file that is open, got {path!r}")
 
 

@@ -22,6 +22,7 @@ _NOT_TOLD = [state for state in STATES if state != "told"]
 _EVENT = (EVENTS.c.number, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.key, EVENTS.c.request)
 _EVENT_COLUMNS = (*_EVENT, EVENTS.c.result, EVENTS.c.hash)
 _TRIAL_COLUMNS = TRIALS.c.keys()
+LARGEST = 2**63 - 1  # number that databases can look for
 _PAGE = 1000  # events read at once
 
 
@@ -124,7 +125,7 @@ class Store:
 
     def trial(self, connection: Connection, number: int) -> dict[str, Any]:
         """Return the row of one trial."""
-        found = self._trial.rows(connection, wanted=number)
+        found = self._trial.rows(connection, wanted=number) if number <= LARGEST else []
         if not found:
             raise NotFoundError(f"there is no trial {number}")
         return dict(zip(_TRIAL_COLUMNS, found[0], strict=True))
@@ -143,9 +144,10 @@ class Store:
         if states is not None:
             statement = statement.where(TRIALS.c.state.in_(states))
         if numbers is not None:
-            statement = statement.where(TRIALS.c.id.in_(numbers))
+            small = [number for number in numbers if number <= LARGEST]
+            statement = statement.where(TRIALS.c.id.in_(small))
         if after:
-            statement = statement.where(TRIALS.c.id > after)
+            statement = statement.where(TRIALS.c.id > min(after, LARGEST))
         if between is not None:
             statement = statement.where(TRIALS.c.id.between(*between))
         statement = statement.order_by(TRIALS.c.id).limit(most)

@@ -8,8 +8,13 @@ import sys
 
 def main() -> None:
     """Run the command line, or say which extra it needs."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     try:
         from contextgap.cli.app import app
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     except ImportError as error:
         raise SystemExit(
             f"the command line needs {error.name}; pip install 'contextgap[study]' brings it"

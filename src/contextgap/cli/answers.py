@@ -18,6 +18,7 @@ from contextgap.problems.extras import study_import
 from contextgap.problems.sheet import Sheet
 
 Answers: TypeAlias = dict[str, list[Any]]  # columns of what is answered
+_NOT_WRITTEN = (".feather", ".json", ".ods", ".xls", ".xlsx")
 Write: TypeAlias = Callable[[Sheet, Answers], None]
 
 
@@ -49,6 +50,14 @@ def written(
             yield _text(file, "\t" if path.suffix.lower() == ".tsv" else None)
 
 
+def check_answers(path: Path, *, json: bool) -> None:
+    """Raise if answers cannot be written to a file of this name."""
+    if json:
+        raise ValueError(f"--json prints the answers, and nothing is written to {path}; leave one")
+    if path.suffix.lower() in _NOT_WRITTEN:
+        raise ValueError(f"{path}: known are .csv, .tsv and .parquet files, not {path.suffix}")
+
+
 def _names(columns: Sequence[str], answers: Answers) -> list[str]:
     """Return names for the answers that no column has: a log has the arm that was tried."""
     added = list(answers)
@@ -71,9 +80,16 @@ def _text(file: IO[str], separator: str | None = None) -> Write:
             header.extend(sheet.columns)
             writer.writerow([*header, *_names(header, answers)])
         cells = map(sheet.cells_of, header)  # another file may have them in another order
-        writer.writerows(zip(*cells, *answers.values(), strict=True))
+        added = list(answers.values())
+        if sheet.decimal_comma and separator is None:
+            added = [[_with_comma(cell) for cell in column] for column in added]
+        writer.writerows(zip(*cells, *added, strict=True))
 
     return write
+
+
+def _with_comma(cell: Any) -> Any:
+    return str(cell).replace(".", ",") if isinstance(cell, float) else cell
 
 
 def _parquet(file: IO[bytes], kept: Mapping[str, Any], numbered: bool) -> Iterator[Write]:

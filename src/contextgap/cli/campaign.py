@@ -93,11 +93,11 @@ def create_command(
         typer.Option(help="A file of contexts like those to deploy on, a context per row."),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option(help="The regret at which a reference context is settled.")
-    ] = 0.0,
+        float | None, typer.Option(help="The regret at which one of them is settled, such as 0.1.")
+    ] = None,
     share: Annotated[
-        float, typer.Option(help="The share of reference contexts to be settled.")
-    ] = 0.95,
+        float | None, typer.Option(help="The share of them to be settled; 0.95 if left out.")
+    ] = None,
     lease: Annotated[
         float, typer.Option(help="Days after which a pick without a reward stops counting.")
     ] = 7.0,
@@ -120,7 +120,10 @@ def create_command(
         goal = None
         if sheet is not None:
             table = sheet.table(sheet.others([]))
-            goal = StoppingRule(tolerance, share=share, reference=table)
+            wanted = {} if share is None else {"share": share}
+            goal = StoppingRule(tolerance or 0.0, reference=table, **wanted)
+        elif tolerance is not None or share is not None:
+            raise ValueError("--tolerance and --share are about the contexts of --reference FILE")
         how: dict[str, Any] = {} if bandwidth is None else {"kernel": Gaussian(bandwidth)}
         how |= {} if ridge is None else {"ridge": ridge}
         campaign = Campaign.create(
@@ -280,6 +283,9 @@ def read_cells(words: list[str]) -> Any:
     """Return a context from name=value words, or from numbers alone."""
     pairs = [word.partition("=") for word in words]
     if all(equals for _, equals, _ in pairs):
+        names = [name.strip() for name, _, _ in pairs]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"a context must name each column once, got {twice[0]!r} twice")
         return {name.strip(): read_cell(value) for name, _, value in pairs}
     if any(equals for _, equals, _ in pairs):
         raise ValueError(f"a context must be all name=value, or all numbers, got {words}")

@@ -14,7 +14,7 @@ from contextgap.cli.campaign import FILE, Where, Which, described, opened
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
 from contextgap.problems.blocks import read_sheet
-from contextgap.problems.cells import is_empty, is_gap, to_number
+from contextgap.problems.cells import is_empty, is_gap, no_number, to_number
 from contextgap.problems.sheet import Sheet
 
 ContextsFile = Annotated[
@@ -129,8 +129,8 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
             continue
         where = f"{sheet.path}, {sheet.places[row]}"
         reward = to_number(cell, decimal_comma=sheet.decimal_comma)
-        if reward is None:
-            raise ValueError(f"{where}, column 'reward': must be a number, got {cell!r}")
+        if reward is None or not math.isfinite(reward):
+            raise ValueError(f"{where}, column 'reward': {no_number(cell)}")
         if not str(number).strip().isdecimal():
             raise ValueError(f"{where}, column 'trial': must be a trial's number, got {number!r}")
         trial = campaign.trial(int(number))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from contextgap.base.saving import check_output
 from contextgap.cli.options import Json
 from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
@@ -57,6 +58,9 @@ def export_command(
             raise ValueError("nothing to write: give --onnx FILE, --c DIR or both")
         if policy_out is not None and max_bytes is None:
             raise ValueError("--policy-out writes what --max-bytes makes; give --max-bytes too")
+        for written in (onnx, policy_out):
+            if written is not None:
+                check_output(written, [policy, *([] if contexts is None else [contexts])])
         rule = Policy.load(policy)
         rows = None if contexts is None else read_contexts(rule, contexts)
         exports = _Exports(onnx, c, float32, explain, rows, prefix, eligible)

@@ -16,7 +16,7 @@ import typer
 from contextgap.base.columns import Category, Date
 from contextgap.base.labels import label_array
 from contextgap.base.saving import check_output
-from contextgap.cli.answers import Answers, written
+from contextgap.cli.answers import Answers, check_answers, written
 from contextgap.cli.options import CORES, Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
 from contextgap.cli.tables import encoded_in
@@ -51,6 +51,7 @@ def recommend_command(
     times: Counter[str] = Counter()
     with complaints():
         if output is not None:
+            check_answers(output, json=json)
             check_output(output, [policy])
         rule = Policy.load(policy)
         files = files_named(contexts)
@@ -108,7 +109,7 @@ def _in_threads(
 def _answered(rule: Policy, sheet: Sheet, *, eligible: str | None, bounds: bool) -> Answers:
     """Return the answers to the rows of a table, by column."""
     rows = encoded_in(sheet, rule)
-    among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms)
+    among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms, strict=True)
     answered = rule._answered(rows, among, bounds)
     arms = [arm if isinstance(arm, int) else str(arm) for arm in answered.arms.tolist()]
     columns: Answers = {"arm": arms}

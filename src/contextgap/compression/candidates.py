@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -96,6 +97,11 @@ def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, Int
     return model.observed.contexts[places], arm[places]
 
 
+def _keeps(wanted: float, samples: Iterable[Decided], policy: Policy) -> bool:
+    """Whether a policy decides as before at this share of every sample."""
+    return all(sample.share_kept(policy) >= wanted for sample in samples)
+
+
 def search(
     candidates: Iterable[Candidate],
     goal: tuple[str, float],
@@ -108,7 +114,7 @@ def search(
     least_bytes: list[int] = []
     for candidate in candidates:
         if kind == "agreement":
-            size = _smallest(candidate, lambda policy: held_out.share_kept(policy) >= wanted)
+            size = _smallest(candidate, partial(_keeps, wanted, (held_out, fitting)))
             score = 0.0 if size is None else -float(candidate.bytes(size))
         else:
             size = _largest(candidate, int(wanted) if kind == "bytes" else None)

@@ -134,9 +134,9 @@ def compress(
     bytes
         Bytes that the constants of the C export may take at most.
     agreement
-        Share of decisions at held-out contexts that must stay: above 0, at most 1. The number of
-        points is the smallest found by doubling and bisection. Since the held-out contexts choose
-        it, the agreement reported is slightly better than that at other contexts.
+        Share of decisions that must stay, at held-out contexts and at those fitted to: above 0, at
+        most 1. The number of points is the smallest found by doubling and bisection. Since these
+        contexts choose it, the agreement reported is slightly better than that at other contexts.
     contexts
         A sample of contexts like those to be met, of which every fourth is held out to measure
         agreement. None for the observed contexts and as many copies, each moved by a tenth of the

@@ -87,6 +87,11 @@ def fly(
     settings
         For the ``Learner``, such as ``kernel`` and ``ridge``; without any it learns its scales.
     """
+    if not hasattr(problem, "known"):
+        raise TypeError(
+            "problem must say by known where the truth is known, as problems.Flight does, "
+            f"got {problem!r}"
+        )
     learner = Learner(problem.arms, method=method, seed=seed, **settings)
     place = {arm: i for i, arm in enumerate(problem.arms)}
     known = np.asarray(problem.known, dtype=bool)

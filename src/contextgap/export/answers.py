@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
@@ -19,6 +20,7 @@ from contextgap.policy.fallback import answer
 from contextgap.recommenders import Choice, HighestMean, HighestUpper, SmallestGapInHistory
 from contextgap.recommenders.rules import ModelEvidence
 
+_ROUNDED = 0.01  # of decisions may change where contexts are rounded
 _BLOCK = 1024  # contexts at once, since kernel values of many may be large
 
 
@@ -166,6 +168,23 @@ def comparison_contexts(
         low - beyond, high + beyond, (count - len(at) - len(between), rule.dimension)
     )
     return np.concatenate([at, between, around])
+
+
+def warn_of_rounding(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> None:
+    """Warn if other arms are answered where contexts are rounded to single precision."""
+    with np.errstate(over="ignore"):
+        rounded = contexts.astype(np.float32).astype(np.float64)
+    if not np.array_equal(np.isinf(rounded), np.isinf(contexts)):
+        return  # beyond the range of single precision, of which exports complain
+    exact, arms = (answers_of(policy, rule, rows).arm for rows in (contexts, rounded))
+    changed = int(np.count_nonzero(exact != arms))
+    if changed > _ROUNDED * len(contexts):
+        warnings.warn(
+            f"rounding contexts to single precision changes {changed} of {len(contexts)} "
+            "decisions; subtract from every column a number amid its values before learning, or "
+            "export with float32=False",
+            stacklevel=4,
+        )
 
 
 def observed_contexts(rule: DecisionRule) -> FloatArray:

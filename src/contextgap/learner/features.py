@@ -84,14 +84,18 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
     if features is None:
         return None
     names: list[str] | None = None
-    if hasattr(features, "index") and hasattr(features, "to_numpy"):
+    if hasattr(features, "rows") and hasattr(features, "columns"):  # polars has no index
+        names, features = list(features.columns), features.rows()
+    elif hasattr(features, "index") and hasattr(features, "to_numpy"):
         if not features.index.is_unique:
             raise ValueError("features must have one row for each arm, got an arm twice")
         if not hasattr(features, "columns"):
             features = features.to_frame("0")
         names = [str(name) for name in features.columns]
         rows = features.astype(object).to_numpy().tolist()
-        features = dict(zip(features.index, rows, strict=True))
+        numbered = features.index.tolist() == list(range(len(rows)))
+        in_order = numbered and not set(labels) & set(features.index)
+        features = rows if in_order else dict(zip(features.index, rows, strict=True))
     if isinstance(features, Mapping):
         missing = [label for label in labels if label not in features]
         if missing or len(features) > len(labels):

@@ -71,7 +71,8 @@ class Learner(Deploying):
     Parameters
     ----------
     arms
-        Labels of any hashable kind; an int n means 0, 1, ..., n − 1.
+        Labels of any hashable kind; an int n means 0, 1, ..., n − 1. Files and campaigns hold
+        text, numbers, truth values, None, and tuples of these.
     kernel
         Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. If it
         is None, kernel, ridge and prior mean are learnt from the rewards, and contexts and rewards
@@ -317,8 +318,9 @@ class Learner(Deploying):
     def fit(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> Self:
         """Take in logged data.
 
-        With a given kernel, the posterior is the same as after telling it row by row. Where scales
-        are learnt, they are learnt once, from all rows.
+        With a given kernel, the posterior is the same as after telling it row by row, but for
+        support points, which are chosen knowing all rows. Where scales are learnt, they are learnt
+        once, from all rows.
 
         Parameters
         ----------

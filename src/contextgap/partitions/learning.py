@@ -28,7 +28,7 @@ from contextgap.partitions.summary import Summarise, Summary
 from contextgap.partitions.summing import Progress, map_and_sum
 from contextgap.partitions.totals import Add, Totals
 from contextgap.policy import Policy
-from contextgap.problems.sheet import Sheet
+from contextgap.problems.sheet import Sheet, read_names
 from contextgap.problems.trials import Trials, eligible_arms, labels_of
 from contextgap.tuning import Tuning
 from contextgap.widths import Width
@@ -125,8 +125,8 @@ def learn_from(
     trials = Trials(
         arm=arm,
         reward=reward,
-        context=None if context is None else tuple(context),
-        exclude=tuple(exclude),
+        context=None if context is None else read_names("context", context),
+        exclude=read_names("exclude", exclude) if exclude else (),
         propensity=propensity,
         eligible=eligible,
         kinds={name: read_kind(name, kind) for name, kind in (columns or {}).items()},

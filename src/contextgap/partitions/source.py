@@ -49,6 +49,11 @@ def partitions_of(source: Any, separator: str | None = None) -> list[Partition]:
         return [Partition(rows, number) for number, rows in enumerate(source.to_delayed())]
     if isinstance(source, str | os.PathLike):
         source = [source]
+    if hasattr(source, "columns"):
+        raise TypeError(
+            "source must be files or a Dask DataFrame, got a table in memory; Learner(arms).fit "
+            "learns from one"
+        )
     if not isinstance(source, Iterable):
         raise TypeError(f"source must be files or a Dask DataFrame, got {source!r}")
     found = []

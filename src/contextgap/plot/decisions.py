@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from contextgap.base import checks
 from contextgap.belief import Decision
 from contextgap.plot.style import BLUE, GREY, ORANGE, YELLOW, new_axes
 
@@ -26,6 +27,7 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
     ax
         The axes drawn on.
     """
+    checks.instance("decision", decision, Decision, "learner.decide(context)")
     if ax is None:
         ax = new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
     for place, arm in enumerate(decision.arms):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from contextgap.base import checks
 from contextgap.plot.style import BLUE, GREY, ORANGE, new_axes
 from contextgap.policy.explanation import Argument, Explanation, differing, in_words
 
@@ -31,6 +32,7 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     ax
         The axes drawn on.
     """
+    checks.instance("explanation", explanation, Explanation, "policy.explain(context)")
     trials = [
         (f"{each.place}: {each.arm} at {_where(explanation, each)}", each.part)
         for each in explanation.trials

@@ -331,8 +331,10 @@ def _read_propensities(propensities: Any, count: int) -> FloatArray | None:
     if len(chances) != count:
         raise ValueError(f"propensities must be one per reward told, {count}, got {len(chances)}")
     if not ((chances > 0) & (chances <= 1)).all():
-        wrong = chances[~((chances > 0) & (chances <= 1))][0]
-        raise ValueError(f"propensities must be above 0 and at most 1, got {wrong:g}")
+        row = int(np.flatnonzero(~((chances > 0) & (chances <= 1)))[0])
+        raise ValueError(
+            f"propensities must be above 0 and at most 1, got {chances[row]:g} at row {row}"
+        )
     return chances
 
 

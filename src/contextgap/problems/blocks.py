@@ -58,7 +58,7 @@ def joined(blocks: Iterable[Sheet]) -> Sheet:
     own = [os.path.relpath(each.path, folder or ".") for each in listed]
     pairs = zip(own, listed, strict=True)
     places = [f"{name}, {place}" for name, each in pairs for place in each.places]
-    return replace(first, path=Path(folder), cells=cells, places=places)
+    return replace(first, path=Path(folder or Path.cwd()), cells=cells, places=places)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ TRUTHS = {"true": 1.0, "yes": 1.0, "y": 1.0, "false": 0.0, "no": 0.0, "n": 0.0}
 _GAPS = (*NO_WORDS, "na")
 _COMMA = re.compile(r"[-+]?\d+,\d+")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+\.\d+")
+_GROUPED = re.compile(r"[-+]?\d{1,3}(([.,' \u00a0\u202f])\d{3})(\2\d{3})*([.,]\d+)?")
 _PER_CENT = re.compile(r"[-+]?\d+([.,]\d+)?\s*%")
 _DATE = re.compile(r"\d{1,4}([./])\d{1,2}\1\d{2,4}(\D.*)?", re.DOTALL)
 
@@ -173,6 +174,8 @@ def slip(cells: Sequence[Any], some_dates: bool) -> tuple[int, str] | None:
             continue
         if _COMMA.fullmatch(cell):
             return place, no_number(cell)
+        if _GROUPED.fullmatch(cell):
+            return place, f"numbers are written without marks between thousands, got {cell!r}"
         if _PER_CENT.fullmatch(cell):
             return place, f"numbers are written without a per cent sign, got {cell!r}"
         if _DATE.fullmatch(cell):

@@ -74,7 +74,7 @@ def evidence(
     solved = [plain - prior_mean * one for plain, one in both]
     total = sum(a @ (y - prior_mean) for a, y in zip(solved, rewards, strict=True))
     count = sum(map(len, rewards)) + trust
-    scale = (total + trust * guess) / count
+    scale = (max(total, 0.0) + trust * guess) / count  # rounding may leave less than nothing
     log_det = sum(2.0 * float(np.log(factor.diagonal()).sum()) for factor in factors)
     loss = 0.5 * log_det + 0.5 * count * math.log(scale / guess)
 
@@ -110,7 +110,7 @@ def leave_one_out(
     solved = [a - prior_mean * one for a, one, _ in arms]
     total = sum((a**2 / c).sum() for a, c in zip(solved, precisions, strict=True))
     count = sum(map(len, rewards)) + trust
-    scale = (total + trust * guess) / count
+    scale = (max(total, 0.0) + trust * guess) / count  # rounding may leave less than nothing
     loss = -0.5 * sum(np.log(c).sum() for c in precisions) + 0.5 * count * math.log(scale / guess)
 
     def detail() -> Detail:

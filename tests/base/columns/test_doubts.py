@@ -223,3 +223,22 @@ def test_code_without_a_name_is_warned_as_well():
     known |= {"arms": np.arange(COUNT) % 2, "rewards": REWARDS}
     with pytest.warns(UserWarning, match="numbers the rows"):
         exec("learner.fit(table, arms, rewards)", known)
+
+
+@pytest.mark.parametrize("slip", ["soon", "2024-02-30", "01/05/2024"])
+def test_dates_that_are_not_read_as_dates_are_named(slip):
+    days = [f"2024-01-{1 + place % 28:02}" for place in range(COUNT - 1)]
+    messages, _ = told(odd=[*days, slip])
+    assert len(messages) == 1
+    assert f"holds dates as text, but also {slip!r}" in messages[0]
+    assert told(odd=[*days, ""]) == ([], set())
+
+
+def test_dates_as_others_write_them_are_named():
+    messages, _ = told(odd=[f"{1 + place % 12:02}/07/2024" for place in range(COUNT)])
+    assert ["holds dates as text" in message for message in messages] == [True]
+
+
+def test_numbers_that_are_one_float_are_one_value():
+    messages, _ = told(odd=2**60 + np.arange(COUNT) % 7)
+    assert ["same value in every row" in message for message in messages] == [True]

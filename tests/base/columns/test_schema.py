@@ -364,3 +364,44 @@ def test_columns_that_make_no_sense_are_refused(make, kind, text):
     with pytest.raises(kind) as error:
         make()
     assert text in str(error.value)
+
+
+def test_truth_values_may_come_as_one_and_zero():
+    schema = read(FRAME).schema
+    same = FRAME.astype({"new": int})
+    np.testing.assert_array_equal(read(FRAME, schema).rows, read(same, schema).rows)
+    words = FRAME.assign(new=["1", "0", "TRUE", "1.0"])
+    np.testing.assert_array_equal(read(FRAME, schema).rows, read(words, schema).rows)
+    grades = read(pandas.DataFrame({"grade": ["1", "true", "2"]})).schema
+    assert len(np.unique(read([{"grade": 1}, {"grade": True}], grades).rows)) == 2
+
+
+def test_truth_values_as_such_and_as_text_are_one_column():
+    kinds = read(pandas.DataFrame({"new": [True, "False", "true", False], "x": 1.0})).schema.kinds
+    assert kinds["new"] == cg.Category()
+    with pytest.raises(TypeError, match="got 'maybe' and True"):
+        read(pandas.DataFrame({"new": [True, "maybe"]}))
+
+
+def test_a_date_that_is_blank_is_a_gap():
+    table = pandas.DataFrame({"day": ["2024-01-01", "", "2024-01-03", " "]})
+    found = read(table)
+    assert found.schema.kinds["day"] == cg.Date(gaps=True)
+    gaps = read(pandas.DataFrame({"day": ["2024-01-01", None, "2024-01-03", None]}))
+    np.testing.assert_array_equal(found.rows, gaps.rows)
+    full = read(pandas.DataFrame({"day": ["2024-01-01", "2024-01-03"]})).schema
+    with pytest.raises(ValueError, match="must have no gap in column 'day', row 1"):
+        read(table, full)
+
+
+def test_bins_and_times_may_be_categories():
+    bins = pandas.cut(pandas.Series([0.1, 0.9, 0.2, 0.5]), 2)
+    days = pandas.Series(pandas.to_datetime(["2024-01-01", "2024-01-02"] * 2)).astype("category")
+    found = read(pandas.DataFrame({"bin": bins, "day": days}))
+    assert dict(found.schema.kinds) == {"bin": cg.Category(), "day": cg.Category()}
+    assert [len(np.unique(column)) for column in found.rows.T] == [2, 2]
+
+
+def test_a_list_in_a_cell_is_named():
+    with pytest.raises(TypeError, match="in column 'tags'"):
+        read(pandas.DataFrame({"tags": [np.arange(2), np.arange(3)]}))

@@ -27,8 +27,13 @@ def is_gap(value: Any) -> bool:
         return False
     try:
         return bool(value != value)  # true of NaN and NaT alone
-    except TypeError:
+    except (TypeError, ValueError):  # of an array, it is many truths
         return type(value).__name__ == "NAType"
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a cell is text that says nothing; among dates it is a gap."""
+    return isinstance(value, str) and not value.strip()
 
 
 def number(value: Any) -> float:
@@ -62,7 +67,9 @@ def level(value: Any) -> Level:
     if isinstance(value, Real | Decimal):
         exact = float(value)
         return str(int(exact)) if exact.is_integer() else repr(exact)
-    if not isinstance(value, str):
+    if isinstance(value, date):
+        return value.isoformat()
+    if not isinstance(value, str) and type(value).__name__ != "Interval":  # pandas' bins
         raise TypeError
     text = str(value)
     if text.lower() in ("true", "false"):
@@ -102,7 +109,7 @@ def time(value: Any) -> Time:
 
     With a time zone, days are those of UTC; without one, times are taken as they stand.
     """
-    if is_gap(value):
+    if is_gap(value) or is_blank(value):
         return Time(math.nan, None)
     if isinstance(value, str):
         try:

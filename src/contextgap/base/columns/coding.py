@@ -20,6 +20,7 @@ MOST_LEVELS = 300
 """Levels of a category that are told apart; all others of its column are one level, "rare"."""
 
 
+_TRUTHS: dict[Level, Level] = {"1": "true", "0": "false"}
 _USUAL = 1e300  # numbers are smaller; comparing takes an int of any size
 
 
@@ -77,6 +78,11 @@ class Coding:
         return {each: code for code, each in enumerate(self.levels)}
 
     @lazy
+    def _truths(self) -> bool:
+        """Whether all levels are truth values, which tables also write as 1 and 0."""
+        return bool(self.levels) and set(self.levels) <= {*_TRUTHS.values(), None}
+
+    @lazy
     def _takes_numbers(self) -> bool:
         """Whether nothing is left to learn from a number."""
         return type(self.kind) is Number and (self.filling is not None or not self.kind.gaps)
@@ -100,6 +106,8 @@ class Coding:
         """
         if isinstance(self.kind, Category):
             found = self._read(cells.level, column)
+            if self._truths:
+                found = [_TRUTHS.get(each, each) for each in found]
             grown = self._grown(found) if learning else self
             unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
             codes = [grown._codes.get(each, unknown) for each in found]
@@ -193,6 +201,8 @@ class Coding:
     def _times(self, column: Sequence[Any]) -> tuple[FloatArray, bool | None]:
         """Return a column of dates as days, NaN for gaps, and whether they have zones."""
         found = self._read(cells.time, column)
+        days = np.array([day for day, _ in found], dtype=np.float64)
+        self._check_gaps(np.isnan(days))
         zoned = self.zoned
         for row, (_, has_zone) in enumerate(found):
             if has_zone is None or has_zone == zoned:
@@ -205,7 +215,7 @@ class Coding:
                     "times the same"
                 )
             zoned = has_zone
-        return np.array([day for day, _ in found], dtype=np.float64), zoned
+        return days, zoned
 
     def _read(self, reader: Any, column: Sequence[Any]) -> list[Any]:
         found = []

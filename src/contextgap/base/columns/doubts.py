@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.columns.cells import is_gap
+from contextgap.base.columns.cells import is_blank, is_gap
 from contextgap.base.columns.far import far_beyond
-from contextgap.base.columns.inference import all_numbers, guess_kind
+from contextgap.base.columns.inference import all_numbers, guess_kind, is_date
 from contextgap.base.columns.kinds import Category
 from contextgap.base.columns.leaks import copies_arm, filling_reveals, reveals
 from contextgap.base.columns.raw import raw_cells
@@ -22,6 +22,7 @@ from contextgap.base.contexts import Encoded
 _FEWEST = 30  # rows, below which nothing is concluded
 _NEARLY = 0.9  # of the rows
 _NUMBER = re.compile(r"[-+]?\d*[.,]?\d+")
+_OTHER_DATE = re.compile(r"\s*\d{1,4}([/.])\d{1,2}\1\d{1,4}\b")
 _LEAVE = "leave it out if it is not context"
 
 
@@ -56,6 +57,11 @@ def _misread(column: Sequence[Any], guessed: bool) -> Iterator[str]:
                 "holds numbers as text, and every one counts as a level of its own; "
                 "make them numbers, or categories by columns=Columns(...)"
             )
+        elif guessed and (found := _other_than_dates(column)) is not None:
+            yield (
+                f"holds dates as text, but also {found!r}, so that every date counts as a level of "
+                "its own; write all as 2024-05-31, and None for a gap"
+            )
     elif all_numbers(column):
         numbers = np.asarray(column, dtype=np.float64)
         limits = far_beyond(numbers[:, None])
@@ -65,6 +71,14 @@ def _misread(column: Sequence[Any], guessed: bool) -> Iterator[str]:
                 f"has values far beyond all others, {len(far)} of them, such as {far[0]:g}; "
                 "make them gaps (NaN) if they stand for missing ones"
             )
+
+
+def _other_than_dates(column: Sequence[str]) -> str | None:
+    """Return the first text of a column that is no date as ISO writes it, if most look like one."""
+    dates = [is_date(each) or _OTHER_DATE.match(each) is not None for each in column]
+    if sum(dates) <= _NEARLY * len(column):
+        return None
+    return next((each for each in column if not (is_date(each) or is_blank(each))), None)
 
 
 def _reads_as_number(text: str) -> bool:
@@ -87,7 +101,7 @@ def _doubts(column: Sequence[Any], rewards: FloatArray, arms: IntArray) -> Itera
     _, levels = np.unique([repr(each) for each in column], return_inverse=True)
     count = int(levels.max()) + 1
     numbers = np.asarray(column, dtype=np.float64) if all_numbers(column) else None
-    if count == 1:
+    if count == 1 or (numbers is not None and np.ptp(numbers) == 0):
         yield "has the same value in every row"
         return
     many = count > _NEARLY * len(column)

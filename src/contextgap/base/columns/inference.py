@@ -42,32 +42,38 @@ def guess_kind(name: str, column: Sequence[Any]) -> Kind:
         return Category(gaps=gaps)
     if all(map(_is_number, known)):
         return Number(gaps=gaps)
-    if all(isinstance(each, date | np.datetime64) for each in known) or _are_dates(known):
+    if all(isinstance(each, date | np.datetime64) for each in known):
         return Date(gaps=gaps)
-    first = known[0]
+    filled = [each for each in known if not cells.is_blank(each)]
+    if filled and all(map(is_date, filled)):
+        return Date(gaps=gaps or len(filled) < len(known))
     for each in known:
         if not isinstance(each, str | bool | np.bool_ | Real | Enum):
             raise TypeError(
                 f"must be numbers, text, truth values or dates, got {each!r} in column {name!r}"
             )
-        if isinstance(each, str | Enum) != isinstance(first, str | Enum):
-            raise TypeError(
-                f"must be all numbers or all text in column {name!r}, got {first!r} and {each!r}; "
-                "if it is a category all the same, give columns that say so"
-            )
+    texts = [each for each in known if isinstance(each, str | Enum)]
+    others = [each for each in known if not isinstance(each, str | Enum)]
+    if texts and others and not all(map(_is_truth, known)):
+        raise TypeError(
+            f"must be all numbers or all text in column {name!r}, got {texts[0]!r} and "
+            f"{others[0]!r}; if it is a category all the same, give columns that say so"
+        )
     return Category(gaps=gaps)
+
+
+def _is_truth(value: Any) -> bool:
+    """Whether a cell is a truth value; files may write it as text."""
+    return isinstance(value, bool | np.bool_ | str) and cells.level(value) in ("true", "false")
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_ | Enum)
 
 
-def _are_dates(known: Sequence[Any]) -> bool:
-    """Whether all cells are text with a year, a month and a day."""
+def is_date(value: Any) -> bool:
+    """Whether a cell is text with a year, a month and a day."""
     try:
-        return all(
-            isinstance(each, str) and "-" in each and not np.isnan(cells.time(each).day)
-            for each in known
-        )
+        return isinstance(value, str) and "-" in value and not np.isnan(cells.time(value).day)
     except TypeError:
         return False

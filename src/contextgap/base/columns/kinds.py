@@ -49,7 +49,7 @@ class Category(Kind):
         Whether cells may be missing. A gap is a level of its own.
     """
 
-    noun: ClassVar[str] = "text, a truth value or a whole number"
+    noun: ClassVar[str] = "text, a truth value or a number"
 
 
 @dataclass(frozen=True)

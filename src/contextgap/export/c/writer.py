@@ -15,7 +15,13 @@ from scipy.linalg.blas import dtpsv, stpsv
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.export.answers import Answers, answers_of, comparison_contexts, fallback_arm
+from contextgap.export.answers import (
+    Answers,
+    answers_of,
+    comparison_contexts,
+    fallback_arm,
+    warn_of_rounding,
+)
 from contextgap.export.c.columns import spread_cost, words_of
 from contextgap.export.c.filling import EXPORT_ID
 from contextgap.export.c.kernels import kernel_source
@@ -132,6 +138,8 @@ def write_c(
     )
     made = comparison_contexts(policy, rule, count, contexts)
     rows = real.rounded(made, "contexts", gaps=rule.table is not None)
+    if float32:
+        warn_of_rounding(policy, rule, made)
     if not len(rows):
         raise ValueError("contexts must hold at least one context to compare at, got none")
     expected = answers_of(policy, rule, rows.astype("float64"))

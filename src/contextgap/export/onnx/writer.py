@@ -14,6 +14,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.labels import encode_label
+from contextgap.export.answers import comparison_contexts, warn_of_rounding
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.onnx.decision import emit
 from contextgap.export.onnx.eligible import NAME
@@ -31,6 +32,7 @@ OLDEST_OPSET = 12
 PREFIX = "contextgap."  # of the keys of metadata
 # Protocol buffers, of which an ONNX file is one, end here.
 _LARGEST_FILE = 2**31 - 1
+_COMPARED = 200  # contexts that are rounded, to see whether decisions change
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ def write_onnx(
         check_masks(rule)
     check_kernel(rule.kernel)
     _check_size(rule, 4 if float32 else 8, explain)
+    if float32:
+        warn_of_rounding(policy, rule, comparison_contexts(policy, rule, _COMPARED, None))
     graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
     emit(graph, rule, explain, eligible)
     target = Path(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, or_, select
 
-from contextgap.campaign.store import Store
+from contextgap.campaign.store import LARGEST, Store
 from contextgap.campaign.tables import TRIALS
 from contextgap.campaign.trial import STATES, read_trial
 from contextgap.campaign.wire import trial_json
@@ -48,7 +48,7 @@ def find_trials(
             )
         )
     if before is not None:
-        statement = statement.where(TRIALS.c.id < before)
+        statement = statement.where(TRIALS.c.id < min(before, LARGEST))
     statement = statement.order_by(TRIALS.c.id.desc()).limit(PAGE + 1)
     rows = [dict(row) for row in connection.execute(statement).mappings()]
     shown = [_shown(row) for row in rows[:PAGE]]
