@@ -19,8 +19,9 @@ from leaderboard.places import Place, settings_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# Some 150 core-minutes with all problems and ten seeds. Of the rest, max-variance is much like
-# elimination; --methods names any of them, and your own.
+# Some hours with all problems and ten seeds: --estimate says. Where arms share, the knowledge
+# gradient takes most of it. Of the rest, max-variance is much like elimination; --methods names any
+# of them, and your own.
 USUAL = (
     "auto",
     "contextual-gap",
