@@ -20,12 +20,14 @@ from contextgap.cli.answers import Answers, check_answers, written
 from contextgap.cli.options import CORES, Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
 from contextgap.cli.tables import encoded_in
-from contextgap.cli.terminal import Forecast, complaints, out, phases, print_table
+from contextgap.cli.terminal import Forecast, complaints, out, phases, print_table, say_warning
 from contextgap.experiments.tasks import one_thread
 from contextgap.policy import Policy, Status
 from contextgap.problems.blocks import BLOCK, check_alike, count_rows, files_named, read_blocks
 from contextgap.problems.sheet import Sheet
 from contextgap.problems.trials import eligible_arms
+
+_NAMED = 5  # arms in a warning
 
 
 def recommend_command(
@@ -49,6 +51,7 @@ def recommend_command(
 ) -> None:
     """Recommend an arm for every row; the file's own columns are kept."""
     times: Counter[str] = Counter()
+    unknown: set[str] = set()
     with complaints():
         if output is not None:
             check_answers(output, json=json)
@@ -65,12 +68,17 @@ def recommend_command(
         with answers_to as write, phases(quiet) as watch:
             update, forecast = watch("recommending"), Forecast(rows, CORES)
             sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
-            answer = partial(_answered, rule, eligible=eligible, bounds=bounds)
+            answer = partial(_answered, rule, eligible=eligible, bounds=bounds, unknown=unknown)
             for sheet, answers in _in_threads(answer, sheets):
                 write(sheet, answers)
                 times.update(map(str, answers["arm"]))
                 forecast(done := times.total())
                 update(done, max(rows, done))
+    if unknown:
+        say_warning(
+            f"the column {eligible!r} names arms that the policy does not have, which were passed "
+            f"over: {', '.join(map(repr, sorted(unknown)[:_NAMED]))}"
+        )
     if output is None or json:
         return
     shown = [[arm, count] for arm, count in sorted(times.items())]
@@ -106,10 +114,12 @@ def _in_threads(
             yield last, answers.result()
 
 
-def _answered(rule: Policy, sheet: Sheet, *, eligible: str | None, bounds: bool) -> Answers:
+def _answered(
+    rule: Policy, sheet: Sheet, *, eligible: str | None, bounds: bool, unknown: set[str]
+) -> Answers:
     """Return the answers to the rows of a table, by column."""
     rows = encoded_in(sheet, rule)
-    among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms, strict=True)
+    among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms, unknown)
     answered = rule._answered(rows, among, bounds)
     arms = [arm if isinstance(arm, int) else str(arm) for arm in answered.arms.tolist()]
     columns: Answers = {"arm": arms}

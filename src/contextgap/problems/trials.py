@@ -99,21 +99,17 @@ def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
 
 
 def eligible_arms(
-    sheet: Sheet, column: str, arms: Sequence[Any], *, strict: bool = False
+    sheet: Sheet, column: str, arms: Sequence[Any], unknown: set[str] | None = None
 ) -> list[list[Any]]:
     """Return the arms eligible in each row of a table, whose cells are such as a|b.
 
-    Other arms, which a log may never have tried, are passed over; an error if it is ``strict``.
+    Other arms, which a log may never have tried, are passed over, and put into ``unknown``.
     """
     by_text, found = {str(arm): arm for arm in arms}, []
     for place, cell in zip(sheet.places, sheet.cells_of(column), strict=True):
         listed = [each.strip() for each in ("" if cell is None else str(cell)).split("|")]
-        unknown = [each for each in listed if each not in by_text]
-        if strict and unknown:
-            raise ValueError(
-                f"{sheet.path}, {place}, column {column!r}: must be among {list(by_text)}, "
-                f"got {unknown[0]!r}"
-            )
+        if unknown is not None:
+            unknown.update(each for each in listed if each not in by_text)
         found.append([by_text[each] for each in listed if each in by_text])
         if not found[-1]:
             raise ValueError(
