@@ -177,7 +177,7 @@ def test_eligible_arms_and_a_safe_one(tmp_path):
     assert set(machine["fallback"]) == {"arm", "tolerance", "seen"}
     assert len(machine["bandwidths"]["age"]) == 2
     how = ["--eligible", "among", "--json"]
-    answers = json.loads(call("recommend", tmp_path / "p.cgap", tmp_path / "log.csv", *how).output)
+    answers = json.loads(call("recommend", tmp_path / "p.cgap", tmp_path / "log.csv", *how).stdout)
     for place in range(0, 120, 3):
         assert answers[place]["arm"] == frame["arm"][place]
     found = {answer["status"] for answer in answers}
