@@ -15,7 +15,7 @@ def test_no_method_on_the_leaderboard_is_much_better_than_auto():
     table = text[text.index("| method |") :].split("\n\n")[0]
     rows = re.findall(r"^\| ([\w-]+) \| ([\d.]+) \([\d.]+ to [\d.]+\)", table, re.MULTILINE)
     found = {name: float(ratio) for name, ratio in rows}
-    assert len(found) >= 3
+    assert len(found) >= 2
     assert set(found) < set(cg.METHODS)
     assert all(ratio > 0.95 for ratio in found.values())
 

@@ -52,12 +52,12 @@ def guess_kind(name: str, column: Sequence[Any]) -> Kind:
             raise TypeError(
                 f"must be numbers, text, truth values or dates, got {each!r} in column {name!r}"
             )
-    texts = [each for each in known if isinstance(each, str | Enum)]
-    others = [each for each in known if not isinstance(each, str | Enum)]
-    if texts and others and not all(map(_is_truth, known)):
+    first, is_text = known[0], isinstance(known[0], str | Enum)
+    other = next((each for each in known if isinstance(each, str | Enum) != is_text), first)
+    if other is not first and not all(map(_is_truth, known)):
         raise TypeError(
-            f"must be all numbers or all text in column {name!r}, got {texts[0]!r} and "
-            f"{others[0]!r}; if it is a category all the same, give columns that say so"
+            f"must be all numbers or all text in column {name!r}, got {first!r} and {other!r}; "
+            "if it is a category all the same, give columns that say so"
         )
     return Category(gaps=gaps)
 

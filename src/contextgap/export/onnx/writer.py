@@ -122,10 +122,10 @@ def write_onnx(
         check_masks(rule)
     check_kernel(rule.kernel)
     _check_size(rule, 4 if float32 else 8, explain)
-    if float32:
-        warn_of_rounding(policy, rule, comparison_contexts(policy, rule, _COMPARED, None))
     graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
     emit(graph, rule, explain, eligible)
+    if float32:
+        warn_of_rounding(policy, rule, comparison_contexts(policy, rule, _COMPARED, None))
     target = Path(path)
     content = _model(onnx.helper, graph, rule, eligible).SerializeToString()
     _write(target, content)
