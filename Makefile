@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 
 demo: $(DEMO)
 	$(VENV)/bin/contextgap run spacecraft --out out/demo/spacecraft
-	$(VENV)/bin/contextgap run digits --explore 600 --out out/demo/digits
+	$(VENV)/bin/contextgap run digits --explore 700 --out out/demo/digits
 
 # One BLAS thread per test process: two processes with two threads each get in each other's way.
 test: export OPENBLAS_NUM_THREADS = 1
