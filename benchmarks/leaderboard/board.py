@@ -31,7 +31,7 @@ USUAL = (
     "uniform",
 )
 # Parts of the package that have no say in a learner's picks.
-_NO_SAY = ("cli", "compression", "export", "plot.py", "report", "testing", "theory")
+_NO_SAY = ("cli", "compression", "export", "plot", "report", "testing", "theory")
 
 
 @dataclass(frozen=True)

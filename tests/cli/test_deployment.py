@@ -299,3 +299,18 @@ def test_an_export_replaces_nothing_that_it_reads(tmp_path, lost, option):
     assert "is read here and would be replaced" in " ".join(result.stderr.split())
     assert (tmp_path / lost).read_bytes() == before
     assert not (tmp_path / "c").exists()
+
+
+def test_a_warning_is_one_line_whatever_is_written(tmp_path):
+    rng = np.random.default_rng(0)
+    seconds = 1_750_000_000 + rng.integers(0, 3600, size=(200, 1)).astype(float)
+    arms = rng.integers(2, size=200)
+    rewards = np.sin((seconds[:, 0] - seconds.min()) / 200) * (2 * arms - 1)
+    learner = cg.Learner(2, kernel=cg.Gaussian(200.0), ridge=0.01, method="uniform")
+    learner.fit(seconds, arms, rewards).freeze().save(tmp_path / "policy.cgap")
+    words = ["export", tmp_path / "policy.cgap", "--float32", "--max-bytes", 3000]
+    words += ["--c", tmp_path / "c", "--onnx", tmp_path / "p.onnx"]
+    result = CliRunner().invoke(app, list(map(str, words)))
+    assert result.exit_code == 0
+    assert result.stderr.count("warning: rounding contexts to single precision changes") == 1
+    assert "UserWarning" not in result.stderr

@@ -10,7 +10,7 @@ def main() -> None:
     """Run the command line, or say which extra it needs."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # to the end
     try:
         from contextgap.cli.app import app
     except KeyboardInterrupt:

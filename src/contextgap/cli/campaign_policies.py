@@ -35,7 +35,7 @@ def freeze_command(
     """Freeze a policy, and keep it in the campaign."""
     with opened(database, campaign) as current:
         safe = None if fallback is None else read_arm(fallback, current)
-        _check(output, database)  # first: what is frozen stays frozen
+        _check_file(output, database)  # first: what is frozen stays frozen
         current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
         _give(current, name, output, json)
 
@@ -49,14 +49,17 @@ def policy_command(
 ) -> None:
     """Show a policy that was frozen before, or write it to a file again."""
     with opened(database, campaign) as current:
-        _check(output, database)
+        _check_file(output, database)
         _give(current, name, output, json)
 
 
-def _check(output: Path | None, database: str) -> None:
+def _check_file(output: Path | None, database: str) -> None:
     """Raise if a policy cannot be written, or would replace the campaign's own database."""
     if output is not None:
-        check_output(output, [database.removeprefix("sqlite:///")])
+        from contextgap.campaign.database import Database
+
+        known = Database(database)
+        check_output(output, [str(known.url.database)] if known.is_file else [])
 
 
 def _give(campaign: Any, name: str, output: Path | None, json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from contextgap.base.saving import check_output
 from contextgap.cli.options import Json
 from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
-from contextgap.cli.terminal import complaints, out, print_json, print_table
+from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
 from contextgap.compression import CompressionReport, compress
 from contextgap.export.c import CExport
 from contextgap.export.c.literals import label_text
@@ -69,7 +70,8 @@ def export_command(
             rule, report = _compressed(rule, max_bytes, exports, seed)
         if policy_out is not None:
             rule.save(policy_out)
-        graph, code = exports.write(rule)
+        with noting_warnings():
+            graph, code = exports.write(rule)
     if json:
         print_json(_described(rule, graph, code, report, policy_out))
         return
@@ -130,7 +132,8 @@ class _Exports:
                 self.prefix,
                 self.eligible,
             )
-            graph, code = trial.write(policy)
+            with warnings.catch_warnings(action="ignore"):  # of what is not kept
+                graph, code = trial.write(policy)
         return max(graph.size if graph else 0, code.rom_bytes if code else 0)
 
 

@@ -186,9 +186,9 @@ def say_warning(warning: Any, console: Console = err) -> None:
 
 @contextmanager
 def noting_warnings() -> Iterator[None]:
-    """Print the warnings of a block, one line each."""
+    """Print the warnings of a block, one line for each that says something else."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for warning in caught:
-        say_warning(warning.message)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        say_warning(message)

@@ -182,7 +182,7 @@ def warn_of_rounding(policy: Policy, rule: DecisionRule, contexts: FloatArray) -
         warnings.warn(
             f"rounding contexts to single precision changes {changed} of {len(contexts)} "
             "decisions; subtract from every column a number amid its values before learning, or "
-            "export with float32=False",
+            "export in double precision",
             stacklevel=4,
         )
 

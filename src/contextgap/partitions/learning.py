@@ -126,7 +126,7 @@ def learn_from(
         arm=arm,
         reward=reward,
         context=None if context is None else read_names("context", context),
-        exclude=read_names("exclude", exclude) if exclude else (),
+        exclude=read_names("exclude", exclude) if len(exclude) else (),
         propensity=propensity,
         eligible=eligible,
         kinds={name: read_kind(name, kind) for name, kind in (columns or {}).items()},

@@ -138,10 +138,10 @@ def write_c(
     )
     made = comparison_contexts(policy, rule, count, contexts)
     rows = real.rounded(made, "contexts", gaps=rule.table is not None)
-    if float32:
-        warn_of_rounding(policy, rule, made)
     if not len(rows):
         raise ValueError("contexts must hold at least one context to compare at, got none")
+    if float32:
+        warn_of_rounding(policy, rule, made)
     expected = answers_of(policy, rule, rows.astype("float64"))
     tolerance, sentence = _precision(rule, layout, expected)
     slack = np.full(len(rows), tolerance)
