@@ -6,7 +6,7 @@ import numpy as np
 
 from contextgap.methods import read_method
 from contextgap.report import style
-from contextgap.report.run import ranked, regret_figure
+from contextgap.report.run import _worst, ranked, regret_figure
 
 from .conftest import make_records
 from .test_curves import bands, lines
@@ -51,3 +51,10 @@ def test_the_table_is_for_people():
     assert table["average regret"].is_monotonic_increasing
     one = ranked(records[(records.repetition == 0) & (records.method == DEFAULT)])
     assert list(one.columns) == ["method", "average regret", "worst"]
+
+
+def test_the_worst_regret_is_left_out_where_it_is_always_the_same():
+    records = make(DEFAULT, "uniform")
+    (section,) = _worst(records)
+    assert section.title == "Worst regret"
+    assert _worst(records.assign(worst_regret=1.0)) == []

@@ -61,11 +61,7 @@ def run_report(
             [("Average simple regret.", regret_figure(records))],
             [(_CAPTION, table)],
         ),
-        Section(
-            "Worst regret",
-            "The highest simple regret over all contexts deployed on.",
-            [("Worst simple regret.", regret_figure(records, "worst_regret"))],
-        ),
+        *_worst(records),
         Section(
             "What was tried",
             TRIED,
@@ -86,6 +82,15 @@ def run_report(
         seeds=seeds,
         timings=results.timings,
     )
+
+
+def _worst(records: DataFrame) -> list[Section]:
+    """Return the section on the worst regret; none where it is always the same, as of classes."""
+    if records["worst_regret"].nunique() == 1:
+        return []
+    text = "The highest simple regret over all contexts deployed on."
+    figure = regret_figure(records, "worst_regret")
+    return [Section("Worst regret", text, [("Worst simple regret.", figure)])]
 
 
 def regret_figure(records: DataFrame, statistic: str = "average_regret") -> Figure:

@@ -28,7 +28,8 @@ _REGRET = (
 )
 TRIED = (
     "How often each method, while it explored, tried the arm that was best at that step's context, "
-    "the second best, and so on. What it earned there does not count."
+    "the second best, and so on. Arms that pay the same share a rank. What was "
+    "earned there does not count."
 )
 
 
