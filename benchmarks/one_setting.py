@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from contextgap.experiments.untouched import explore_once
-from contextgap.methods import read_method
 from leaderboard.places import places, settings_of
 
 STEPS = {"doses": [300], "sinusoids-0": [2000]}
@@ -45,7 +44,7 @@ def regrets(name: str, steps: list[int], setting: dict[str, Any], seed: int) -> 
     # Arms that have nothing in common have no use for features.
     other = setting if setting.get("sharing") == 0 else {**usual, **setting}
     runs = [
-        explore_once(explore, deploy, read_method("auto"), reached, seed, settings)["reached"]
+        explore_once(explore, deploy, "auto", reached, seed, settings)["reached"]
         for settings in (usual, other)
     ]
     return [[run[place]["average_regret"] for run in runs] for place in range(len(reached))]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import contextgap
 from contextgap.base import checks
-from contextgap.experiments.compare import read_methods
 from contextgap.experiments.untouched import YARDSTICKS, compare_untouched
 from contextgap.methods import Method, read_method
 from leaderboard.places import Place, settings_of
@@ -72,10 +71,10 @@ class Contest:
         """The seeds."""
         return list(range(self.first_seed, self.first_seed + self.seeds))
 
-    def entered(self) -> dict[str, Method]:
-        """Return the methods by label, the reference first; "auto" is called what it stands for."""
-        named = [_called(name) for name in (self.reference, *self.methods)]
-        return read_methods(list(dict.fromkeys(named)))
+    def entered(self, features: bool = False) -> dict[str, Method]:
+        """Return the methods by name, the reference first; ``features``: whether arms have any."""
+        named = (self.reference, *self.methods)
+        return {name: read_method(name, features=features) for name in named}
 
     def places(self, known: Mapping[str, Place]) -> list[Place]:
         """Return the problems to compare on."""
@@ -83,10 +82,6 @@ class Contest:
         if unknown:
             raise ValueError(f"problems must be among {', '.join(known)}, got {unknown[0]!r}")
         return [known[name] for name in self.problems or known]
-
-
-def _called(name: str) -> str:
-    return read_method(name).name if name == "auto" else name
 
 
 def compare_at(place: Place, contest: Contest, **how: Any) -> DataFrame:
@@ -105,7 +100,7 @@ def compare_at(place: Place, contest: Contest, **how: Any) -> DataFrame:
     told = settings_of(rounds[0][0])
     found = compare_untouched(
         rounds,
-        methods=contest.entered(),
+        methods=contest.entered("features" in told),
         checkpoints=reachable,
         yardsticks=YARDSTICKS,
         seeds=contest.numbers,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap import Learner
 from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
-from contextgap.methods import METHODS, RECOMMENDED
+from contextgap.methods import METHODS, RECOMMENDED, WITH_FEATURES
 from contextgap.report.tables import three_digits
 from leaderboard.board import Contest
 from leaderboard.places import DEPLOYED, SCENARIOS, VISITS, places
@@ -121,11 +120,9 @@ What was explored and deployed on is [at the end](#problems), and so is how to
 
 
 def _role(reference: str) -> str:
-    default = Learner(2).method.name
-    if reference != RECOMMENDED:
+    if reference != "auto":
         return ""
-    also = ", the default" if default == RECOMMENDED else f"; without `method=`, it is `{default}`"
-    return f', which is `method="auto"`{also}'
+    return f", the default: `{RECOMMENDED}`, and `{WITH_FEATURES}` where arms have features"
 
 
 def _summary(found: Findings) -> str:

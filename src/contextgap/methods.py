@@ -87,18 +87,20 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 
 
-# What "auto" stands for, the default of learners and commands: see docs/leaderboard.md.
-RECOMMENDED = "gain-or-gap"
+# What "auto" stands for, the default of learners and commands, and what it stands for where arms
+# have features: see docs/leaderboard.md.
+RECOMMENDED, WITH_FEATURES = "gain-or-gap", "contextual-gap"
 
 
-def read_method(method: Any) -> Method:
+def read_method(method: Any, *, features: bool = False) -> Method:
     """Return a method from its name, "auto", "package.module:name", or itself.
 
-    An explorer without a recommender deploys the highest mean.
+    ``features`` says whether arms have any. An explorer without a recommender deploys the highest
+    mean.
     """
     if isinstance(method, str) and not names.is_path(method):
         if method == "auto":
-            return METHODS[RECOMMENDED]
+            return METHODS[WITH_FEATURES if features else RECOMMENDED]
         if method not in METHODS:
             raise ValueError(
                 f"method must be one of {['auto', *sorted(METHODS)]} or your own as "

@@ -104,7 +104,8 @@ def test_the_loss_of_arms_that_share_is_the_density_of_all_rewards():
     for correlation in (0.2, 0.9):
         sharing = Sharing(np.array([12, 15, 9]))
         search = Search(Terms.of(KERNELS[0]), contexts, rewards, "evidence", sharing)
-        theta = np.concatenate([np.zeros(3), sharing.start(correlation), [np.log(0.1)]])
+        logit = np.log(correlation / (1 - correlation))
+        theta = np.array([0.0, 0.0, 0.0, logit, np.log(0.1)])
         scales = search.scales(theta)
         losses.append(scales.loss - search._beliefs(theta)[0])
         alike = np.where(arms[:, None] == arms, 1.0, correlation)

@@ -180,7 +180,7 @@ def same_rows(rounds: Sequence[Pair]) -> bool:
 def explore_once(
     explore: Problem,
     exploit: Problem,
-    method: Method,
+    method: str | Method,
     checkpoints: Sequence[int],
     seed: int,
     settings: Mapping[str, Any] | None = None,

@@ -82,7 +82,7 @@ class Learner(Deploying):
     method
         A name from ``METHODS``, a ``Method``, an explorer alone (deployed by the highest mean), or
         one of your own as ``"package.module:name"``; ``"auto"`` for the best that we know, which is
-        ``"gain-or-gap"``.
+        ``"gain-or-gap"``, and ``"contextual-gap"`` where arms have ``features``.
     width
         How standard deviations become confidence intervals. By default the half width is one
         standard deviation with a given kernel, as in the paper, and two with a learnt one.
@@ -160,7 +160,10 @@ class Learner(Deploying):
             len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, numbers
         )
         self._rules = Rules(
-            read_method(method), start.width, start.burn_in, costs=read_costs(reward)
+            read_method(method, features=numbers is not None),
+            start.width,
+            start.burn_in,
+            costs=read_costs(reward),
         )
         self._model = new_model(
             start.kernel, start.ridge, len(labels), self._signed(start.prior_mean), start.alike

@@ -58,6 +58,7 @@ _FIXED = {
     "top-two-ts": Look("#AA4499", _DASHED, "^"),
     "knowledge-gradient": Look("#332288", _SOLID, "*"),
     "gain-or-gap": Look("#B22222", _SOLID, "d"),
+    "auto": Look("#B22222", _SOLID, "D"),
     "best single arm": Look("#767676", (0, (2, 2)), "_"),
     "full information": Look("#767676", _SOLID, "_"),
     "last step": Look("#0072B2", _SOLID, "o"),

@@ -304,7 +304,7 @@ class Search:
         bandwidths = np.clip(np.full(len(self.reference), level), self.shortest, _LONGEST)
         weights = [] if self.terms.trend is None else [WEIGHT]
         weights += [] if self.terms.offset is None else [offset]
-        alike = np.empty(0) if self.sharing is None else self.sharing.start(0.5)
+        alike = np.empty(0) if self.sharing is None else self.sharing.start()
         return np.concatenate([bandwidths, weights, alike, [math.log(ratio)]])
 
     def _bounds(self) -> list[tuple[float, float]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models import Alike, Features
-from contextgap.tuning.beliefs import LOGIT_SPREAD, TIGHT, bandwidth_beliefs
+from contextgap.tuning.beliefs import FEATURES_LOGIT, LOGIT_SPREAD, TIGHT, bandwidth_beliefs
 
 _LOGITS = (-7.0, 7.0)
 _BANDWIDTHS = (math.log(1e-2), math.log(1e2))  # in units of √p standard deviations over the arms
@@ -32,15 +32,17 @@ class Sharing:
         self.reference = np.empty(0) if features is None else features.usual_bandwidths
         self.size = 1 + len(self.reference)
         self.bounds = [_LOGITS, *[_BANDWIDTHS] * len(self.reference)]
+        self._logit = 0.0 if features is None else FEATURES_LOGIT
         self._firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
 
-    def start(self, sharing: float) -> FloatArray:
-        """Return the point for a correlation, with the features' bandwidths as believed."""
-        return np.concatenate([[math.log(sharing / (1 - sharing))], np.zeros(self.size - 1)])
+    def start(self) -> FloatArray:
+        """Return the point that is believed in most."""
+        return np.append(self._logit, np.zeros(self.size - 1))
 
     def beliefs(self, part: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the log density of a point, up to a constant, and its slope."""
-        loss, slope = 0.5 * (part[0] / LOGIT_SPREAD) ** 2, np.array([part[0] / LOGIT_SPREAD**2])
+        away = (part[0] - self._logit) / LOGIT_SPREAD
+        loss, slope = 0.5 * away**2, np.array([away / LOGIT_SPREAD])
         if self.size > 1:
             more, slopes = bandwidth_beliefs(part[1:], TIGHT)
             return loss + more, np.append(slope, slopes)

@@ -20,7 +20,6 @@ MOST_SHARED = 3000
 # and what is looked at in all.
 _FEW, _MOST = 300, 750
 _STEPS = 25
-_START = 0.5
 
 
 class Shared(NamedTuple):
@@ -54,7 +53,7 @@ def shared(
         sharing = Sharing(np.array([len(y) for y in part[1]]), features)
         together = Search(terms, *part, criterion, sharing, limits)
         alone, own = Search(terms, *part, criterion, None, limits).descend(theta, _STEPS)
-        start = point if len(point) else _joined(own, sharing.start(_START))
+        start = point if len(point) else _joined(own, sharing.start())
         loss, point = together.descend(start, _STEPS)
         if loss >= alone:
             return None

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from contextgap.experiments import untouched
 from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
-from contextgap.methods import RECOMMENDED
+from contextgap.methods import METHODS, RECOMMENDED, WITH_FEATURES
 from leaderboard import board
 from leaderboard.board import Contest, code_digest, compare_at, seconds_of_runs
 from leaderboard.figures import curves, ratio_heat_map
@@ -152,9 +152,11 @@ def test_budgets_beyond_what_there_is_to_explore_are_left_out():
         compare_at(short, Contest(methods=("uniform",), budgets=(40,), seeds=1))
 
 
-def test_auto_and_what_it_stands_for_are_entered_once():
-    contest = Contest(methods=("uniform", RECOMMENDED, "auto"))
-    assert list(contest.entered()) == [RECOMMENDED, "uniform"]
+def test_auto_is_entered_once_and_depends_on_features():
+    contest = Contest(methods=("uniform", "auto"))
+    assert list(contest.entered()) == ["auto", "uniform"]
+    assert contest.entered()["auto"] == METHODS[RECOMMENDED]
+    assert contest.entered(features=True)["auto"] == METHODS[WITH_FEATURES]
     assert next(iter(Contest(methods=("auto",), reference="uniform").entered())) == "uniform"
 
 
