@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import inf
 from numbers import Real
 from typing import Any, cast
 
@@ -145,6 +146,8 @@ def read_kernel(kernel: Any) -> Kernel:
 
 def per_dimension(name: str, value: Any, hint: str) -> float | tuple[float, ...]:
     """Return a positive number, or a tuple of them, one per context dimension."""
+    if isinstance(value, tuple) and value and all(type(x) is float and 0 < x < inf for x in value):
+        return value  # as tuning gives them, thousands of times
     try:
         axes = np.ndim(value)
     except ValueError:

@@ -277,11 +277,13 @@ class Search:
         return np.bincount(self.bandwidth_of, scaled).astype(np.float64)
 
     def _beliefs(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        count, slope = len(self.reference), np.zeros(len(theta))
-        weights = np.r_[count : self._alike.start, len(theta) - 1]
-        loss, slope[weights] = weight_beliefs(theta[weights])
+        count, alike = len(self.reference), self._alike
+        weights = np.append(theta[count : alike.start], theta[-1])
+        slope = np.zeros(len(theta))
+        loss, slopes = weight_beliefs(weights)
+        slope[count : alike.start], slope[-1] = slopes[:-1], slopes[-1]
         if self.sharing is not None:
-            more, slope[self._alike] = self.sharing.beliefs(theta[self._alike])
+            more, slope[alike] = self.sharing.beliefs(theta[alike])
             loss += more
         if count:
             more, slope[:count] = bandwidth_beliefs(theta[:count], self.apart)

@@ -18,13 +18,11 @@ def far_beyond(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     Columns without other values have no limits.
     """
     limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
-    for place, (column, deviation) in enumerate(zip(columns.T, columns.std(axis=0), strict=True)):
-        low, high = np.quantile(column, (0.25, 0.75))
-        if deviation <= _REACH * (high - low):
-            continue
+    deviations, (lower, upper) = columns.std(axis=0), np.quantile(columns, (0.25, 0.75), axis=0)
+    for place in np.flatnonzero(deviations > _REACH * (upper - lower)):
         # Where a gap was filled, or a flag is rare, one value may be most of the column.
-        low, high = np.quantile(np.unique(column), (0.25, 0.75))
+        low, high = np.quantile(np.unique(columns[:, place]), (0.25, 0.75))
         reach = _REACH * (high - low)
-        if deviation > reach > 0:
+        if deviations[place] > reach > 0:
             limits[:, place] = low - reach, high + reach
     return (limits[0], limits[1]) if np.isfinite(limits).any() else None
