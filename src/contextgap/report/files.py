@@ -70,14 +70,17 @@ def _themed(found: re.Match[str]) -> str:
     return _ROLES.get(colour, f"var(--c-{colour[1:]}, {colour})")
 
 
-def inline_svg(figure: Figure, prefix: str, label: str) -> str:
-    """Return a figure as an element for a page that has others.
+def inline_svg(figure: Figure | Path, prefix: str, label: str) -> str:
+    """Return a figure, or an SVG file of one, as an element for a page that has others.
 
     The prefix goes before every identifier, so that figures on one page do not take each other's
     letters and clip paths. The label is what readers who do not see the figure are told, already
     escaped for an attribute.
     """
-    text = svg_text(figure)
+    if isinstance(figure, Path):
+        text = figure.read_text(encoding="utf-8")
+    else:
+        text = svg_text(figure)
     text = re.sub("(?<=: )#[0-9a-f]{6}", _themed, text[text.index("<svg") :])
     text = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", text)
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).rstrip()

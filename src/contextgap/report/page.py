@@ -67,14 +67,14 @@ class Section:
     text
         Plain text; an empty line begins a new paragraph.
     figures
-        Pairs of a caption and a figure.
+        Pairs of a caption and a figure, or the SVG file of one that was saved.
     tables
         Pairs of a caption and a table.
     """
 
     title: str
     text: str = ""
-    figures: Sequence[tuple[str, Figure]] = ()
+    figures: Sequence[tuple[str, Figure | Path]] = ()
     tables: Sequence[tuple[str, DataFrame]] = ()
 
 

@@ -44,15 +44,25 @@ def write(
     The page links to the files that are in the folder already. ``seconds`` is called when the
     figures are drawn, and says where the time went.
     """
-    figures = folder / "figures"
-    for section in report.sections:
-        for number, (_, figure) in enumerate(section.figures):
-            name = re.sub(r"\W+", "-", section.title.lower()).strip("-")
-            save(figure, figures, name if len(section.figures) == 1 else f"{name}-{number + 1}")
+    sections = [
+        replace(section, figures=_saved(section, folder / "figures")) for section in report.sections
+    ]
     page = folder / "report.html"
     beside = [path.name for path in folder.iterdir() if path.is_file() and path != page]
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return write_report(replace(report, origin=Origin(command, date, beside, seconds())), page)
+    origin = Origin(command, date, beside, seconds())
+    return write_report(replace(report, sections=sections, origin=origin), page)
+
+
+def _saved(section: Section, folder: Path) -> list[tuple[str, Path]]:
+    """Return the captions of a section's figures and the SVG files that these are written to."""
+    name = re.sub(r"\W+", "-", section.title.lower()).strip("-")
+    saved = []
+    for number, (caption, figure) in enumerate(section.figures, 1):
+        called = name if len(section.figures) == 1 else f"{name}-{number}"
+        path = figure if isinstance(figure, Path) else save(figure, folder, called)[0]
+        saved.append((caption, path))
+    return saved
 
 
 def reading(records: DataFrame, band: str = HALF_DEVIATION) -> str:
