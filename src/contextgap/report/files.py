@@ -77,10 +77,7 @@ def inline_svg(figure: Figure | Path, prefix: str, label: str) -> str:
     letters and clip paths. The label is what readers who do not see the figure are told, already
     escaped for an attribute.
     """
-    if isinstance(figure, Path):
-        text = figure.read_text(encoding="utf-8")
-    else:
-        text = svg_text(figure)
+    text = figure.read_text(encoding="utf-8") if isinstance(figure, Path) else svg_text(figure)
     text = re.sub("(?<=: )#[0-9a-f]{6}", _themed, text[text.index("<svg") :])
     text = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", text)
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).rstrip()
