@@ -1,20 +1,16 @@
 """Models: what the rewards seen so far say about every arm at a context."""
 
 from contextgap.models.alike import Alike, Features
-from contextgap.models.base import (
-    NOTHING_PENDING,
+from contextgap.models.answers import (
     Bounds,
-    Follower,
     History,
-    KeepsHistory,
     LeftOut,
     LookAhead,
-    Model,
-    Pending,
     Posterior,
     SharedSupport,
     Support,
 )
+from contextgap.models.base import NOTHING_PENDING, Follower, KeepsHistory, Model, Pending
 from contextgap.models.bounded import (
     MOST_REPLAYED,
     POINTS,

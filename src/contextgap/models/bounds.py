@@ -25,8 +25,8 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
+from contextgap.models.answers import Bounds
 from contextgap.models.arm import ROUNDING, Arm
-from contextgap.models.base import Bounds
 
 _TINY = float(np.finfo(np.float64).tiny)
 # Rounding in a mean, in units of the sum of its terms' sizes.

@@ -12,18 +12,9 @@ from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
+from contextgap.models.answers import Bounds, History, LeftOut, Posterior, Support
 from contextgap.models.arm import Arm, pivot, root
-from contextgap.models.base import (
-    NOTHING_PENDING,
-    Bounds,
-    History,
-    KeepsHistory,
-    LeftOut,
-    Model,
-    Pending,
-    Posterior,
-    Support,
-)
+from contextgap.models.base import NOTHING_PENDING, KeepsHistory, Model, Pending
 from contextgap.models.bounds import bounds
 from contextgap.models.follower import ExactFollower, starts_with
 from contextgap.models.left_out import left_out

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.models.answers import LookAhead, Posterior
 from contextgap.models.arm import pivot, root
-from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
+from contextgap.models.base import NOTHING_PENDING, Follower, Pending
 
 if TYPE_CHECKING:
     from contextgap.models.exact import ExactModel

@@ -27,19 +27,9 @@ from scipy.linalg import solve_triangular
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
+from contextgap.models.answers import History, LeftOut, Posterior, SharedSupport, Support
 from contextgap.models.arm import new_rows, pivot, root
-from contextgap.models.base import (
-    NOTHING_PENDING,
-    Follower,
-    History,
-    KeepsHistory,
-    LeftOut,
-    Model,
-    Pending,
-    Posterior,
-    SharedSupport,
-    Support,
-)
+from contextgap.models.base import NOTHING_PENDING, Follower, KeepsHistory, Model, Pending
 from contextgap.models.grouped import GroupedInverse
 from contextgap.models.joint_follower import JointFollower
 from contextgap.models.observations import Observations, check_floats

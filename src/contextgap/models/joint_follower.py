@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.base import NOTHING_PENDING, LookAhead, Pending, PlainFollower
+from contextgap.models.answers import LookAhead
+from contextgap.models.base import NOTHING_PENDING, Pending, PlainFollower
 
 if TYPE_CHECKING:
     from contextgap.models.joint import JointModel

@@ -15,7 +15,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.eligible import Mask, groups
 from contextgap.base.lazy import lazy
 from contextgap.models import Model, Posterior
-from contextgap.models.base import Bounds
+from contextgap.models.answers import Bounds
 from contextgap.policy import shortcut
 from contextgap.policy.state import Rules
 from contextgap.recommenders.history import Choice

@@ -13,7 +13,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.belief import Belief
 from contextgap.models import Model, Posterior
-from contextgap.models.base import Bounds
+from contextgap.models.answers import Bounds
 from contextgap.recommenders.rules import BoundedRule
 from contextgap.widths import Width
 

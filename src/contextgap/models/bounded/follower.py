@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.models.answers import LookAhead, Posterior
 from contextgap.models.arm import root
-from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
+from contextgap.models.base import NOTHING_PENDING, Follower, Pending
 from contextgap.models.bounded.arm import BoundedArm, Folded
 from contextgap.models.bounded.dictionary import Dictionary, Whitened
 from contextgap.models.follower import FollowedArm, carried_over, starts_with

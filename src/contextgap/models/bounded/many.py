@@ -19,8 +19,8 @@ from scipy.linalg.lapack import dtrtri
 
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
+from contextgap.models.answers import Posterior
 from contextgap.models.arm import root
-from contextgap.models.base import Posterior
 from contextgap.models.bounded.arm import Folded, squares
 from contextgap.models.bounded.dictionary import Dictionary
 from contextgap.models.triangle import Triangle

@@ -10,7 +10,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
-from contextgap.models.base import Bounds
+from contextgap.models.answers import Bounds
 
 # Rounding in a mean, in units of the sum of its terms' sizes.
 _MEAN_ROUNDING = 1e-13

@@ -16,16 +16,9 @@ from numpy.typing import NDArray
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
+from contextgap.models.answers import Bounds, LeftOut, Posterior, Support
 from contextgap.models.arm import root
-from contextgap.models.base import (
-    NOTHING_PENDING,
-    Bounds,
-    LeftOut,
-    Model,
-    Pending,
-    Posterior,
-    Support,
-)
+from contextgap.models.base import NOTHING_PENDING, Model, Pending
 from contextgap.models.bounded.arm import BoundedArm, squares
 from contextgap.models.bounded.dictionary import Dictionary, Whitened
 from contextgap.models.bounded.follower import BoundedFollower

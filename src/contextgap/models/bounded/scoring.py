@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.base import NOTHING_PENDING, LeftOut
+from contextgap.models.answers import LeftOut
+from contextgap.models.base import NOTHING_PENDING
 from contextgap.models.bounded.arm import BoundedArm, squares
 
 if TYPE_CHECKING:
