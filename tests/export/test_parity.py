@@ -181,3 +181,35 @@ def test_contexts_that_single_precision_cannot_hold_are_warned_of(write, tmp_pat
     assert caught[0].filename == __file__
     learner = cg.Learner(2, kernel=cg.Gaussian(200.0), ridge=0.01, method="uniform")
     export(learner.fit(seconds - seconds.mean(), arms, rewards).freeze())  # warnings are errors
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e9])
+@pytest.mark.parametrize("rule", RULES[:3], ids=lambda rule: type(rule).__name__)
+def test_units_of_rewards_do_not_excuse_wrong_decisions(rule, scale):
+    kernel = scale**2 * cg.Gaussian(0.6)
+    learner = cg.Learner(
+        3,
+        kernel=kernel,
+        ridge=0.05 * scale**2,
+        method=cg.Method(explorer=cg.explorers.Uniform(), recommender=rule),
+    )
+    xs = somewhere(60)
+    arms = np.arange(60) % 3
+    policy = learner.fit(xs, arms, scale * np.sin(3 * xs[:, 0] + arms)).freeze()
+    contexts = somewhere(50, seed=4)
+    wrong = (policy.recommend(contexts) + 1) % 3
+    assert parity(policy, wrong, contexts).different == 50
+
+
+def test_certificates_are_compared_where_decisions_are_the_same():
+    policy, contexts = explored(cg.SmallestGap()), somewhere(40)
+    right, bound = policy.recommend(contexts), policy.certificate(contexts).bound
+    result = parity(policy, right, contexts, certificate=bound)
+    assert (result.certificate_error, result.other_certificates) == (0.0, 0)
+    wrong = np.where(np.arange(40) < 7, bound + 0.01, bound)
+    result = parity(policy, right, contexts, certificate=wrong)
+    assert result.certificate_error == pytest.approx(0.01)
+    assert result.other_certificates == 7
+    other = np.where(np.arange(40) < 7, (right + 1) % 3, right)
+    assert parity(policy, other, contexts, certificate=wrong).other_certificates == 0
+    assert parity(policy, right, contexts).certificate_error is None

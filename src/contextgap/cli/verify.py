@@ -60,9 +60,9 @@ def verify_command(
 ) -> None:
     """Compare an export's decisions with the policy's; exit status 1 if they differ.
 
-    So are the statuses that say how it came to them, and, if the export can be told which arms are
-    eligible, decisions among some of the arms. Near ties, where rounding decides, are no
-    difference.
+    So are the statuses that say how it came to them, certificates, if the export has any, and, if
+    it can be told which arms are eligible, decisions among some of the arms. Near ties, where
+    rounding decides, are no difference.
     """
     with complaints(), _compiler_errors():
         rule = Policy.load(policy)
@@ -150,14 +150,19 @@ def _arms(export: _Exported, contexts: FloatArray, eligible: Mask | None) -> Int
     return compiled.decide(contexts, eligible=eligible).arm
 
 
-def _statuses(
+def _details(
     export: _Exported, rule: DecisionRule, contexts: FloatArray, eligible: Mask | None
-) -> IntArray | None:
-    """Return an export's statuses as Python has them; None if it has none."""
+) -> dict[str, Any]:
+    """Return an export's statuses as Python has them and its certificates, if it has any."""
     if isinstance(export, GraphPolicy):
-        return export.status(contexts, arms=eligible) if "status" in export.outputs else None
+        has = [name for name in ("status", "certificate") if name in export.outputs]
+        found = export.explain(contexts, arms=eligible) if "certificate" in has else {}
+        if has == ["status"]:
+            found = {"status": export.status(contexts, arms=eligible)}
+        return {name: found[name] for name in has}
     decided = cast(CompiledPolicy, export).decide(contexts, eligible=eligible)
-    return statuses_in_python(rule, contexts, decided.status)
+    status = statuses_in_python(rule, contexts, decided.status)
+    return {"status": status, "certificate": decided.certificate}
 
 
 def random_masks(rows: int, arms: int, seed: int) -> Mask:
@@ -234,16 +239,19 @@ class _Comparison:
         contexts: FloatArray,
         eligible: Mask | None = None,
     ) -> None:
+        self.single = export.dtype == np.float32
         self.exported_seconds, arms = _timed(lambda: _arms(export, contexts, eligible))
-        status = _statuses(export, rule, contexts, eligible)
+        details = _details(export, rule, contexts, eligible)
         seen = Encoded(seen_by_kernels(rule.table, contexts), policy._schema)
         self.python_seconds, _ = _timed(lambda: policy.recommend(seen, arms=eligible))
-        self.parity: Parity = parity(policy, arms, contexts, eligible=eligible, status=status)
+        self.parity: Parity = parity(policy, arms, contexts, eligible=eligible, **details)
 
     def reasons(self, name: str, agreement: float) -> list[str]:
         """Say what differs at more contexts than it may."""
         found, most = self.parity, (1.0 - agreement) * self.parity.contexts
         wrong = {"decisions": found.different, "statuses": found.other_statuses or 0}
+        if not self.single:
+            wrong["certificates"] = found.other_certificates or 0
         return [
             f"{name}: {count} of {found.contexts} {what} differ"
             for what, count in wrong.items()
@@ -290,11 +298,11 @@ def _print_comparison(title: str, compared: dict[str, _Comparison]) -> None:
         "worst_added_regret": "worst regret added",
         "mean_added_regret": "mean regret added",
         "other_statuses": "other statuses",
+        "certificate_error": "largest difference of certificates",
         "microseconds": "µs per decision, export",
         "microseconds_in_python": "µs per decision, Python, batch",
     }
     columns = [each.described() for each in compared.values()]
-    if columns[0]["other_statuses"] is None:
-        del names["other_statuses"]
+    names = {name: shown for name, shown in names.items() if columns[0][name] is not None}
     rows = [[shown, *(column[name] for column in columns)] for name, shown in names.items()]
     print_table(title, ["", *compared], rows)

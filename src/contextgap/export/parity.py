@@ -15,6 +15,8 @@ from contextgap.policy import Policy
 
 # Scores as close as this, of scores around 1, are told apart by rounding alone.
 NEAR = 1e-9
+# What a certificate may be wrong by, of beliefs around 1: widths are roots of what cancels out.
+CLOSE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Parity:
     other_statuses
         Where the export says otherwise how it came to its answer, and rounding does not explain it;
         None if statuses were not compared.
+    certificate_error
+        Largest difference of certificates where both decide the same; None if certificates were not
+        compared.
+    other_certificates
+        Where certificates differ by more than rounding explains in double precision; None likewise.
     """
 
     contexts: int
@@ -48,6 +55,8 @@ class Parity:
     worst_added_regret: float
     mean_added_regret: float
     other_statuses: int | None = None
+    certificate_error: float | None = None
+    other_certificates: int | None = None
 
     @property
     def agreement(self) -> float:
@@ -62,6 +71,7 @@ def parity(
     *,
     eligible: Mask | None = None,
     status: IntArray | None = None,
+    certificate: FloatArray | None = None,
 ) -> Parity:
     """Compare an export's decisions with the policy's.
 
@@ -78,6 +88,8 @@ def parity(
         Which arms may be chosen at each context, shape (m, arms); all by default.
     status
         How the export says that it came to its answers, in the numbers of ``Policy.status``.
+    certificate
+        What the export says that its answers may miss, at most.
     """
     rule = decision_rule(policy)
     if eligible is not None:
@@ -86,12 +98,19 @@ def parity(
     rows = np.arange(len(contexts))
     differs = exported != expected.arm
     answered = exported >= 0
-    slack = NEAR * np.maximum(1.0, np.abs(expected.scores[rows, expected.recommended]))
+    # Of the largest score anywhere, since what scores are sums of may be larger than they are.
+    slack = np.full(len(rows), NEAR * _largest(expected.scores))
     possible = possible_answers(rule.fallback, expected, slack)
     near = differs & answered & possible[rows, exported]
     lost = expected.mean[rows, expected.arm] - expected.mean[rows, exported]
     lost = np.where(answered, np.maximum(lost, 0.0), np.inf)
     other = (status != expected.status) & ~is_near_tie(rule.fallback, expected, slack)
+    error = None
+    if certificate is not None:
+        comparable = ~differs & np.isfinite(expected.certificate)
+        comparable &= np.ones(len(rows), dtype=bool) if status is None else ~other
+        error = np.where(comparable, np.abs(certificate - expected.certificate), 0.0)
+        believed = max(_largest(expected.mean), _largest(expected.half_width))
     return Parity(
         contexts=len(contexts),
         same=int((~differs).sum()),
@@ -100,4 +119,11 @@ def parity(
         worst_added_regret=float(lost.max()),
         mean_added_regret=float(lost.mean()),
         other_statuses=None if status is None else int(other.sum()),
+        certificate_error=None if error is None else float(error.max()),
+        other_certificates=None if error is None else int((error > CLOSE * believed).sum()),
     )
+
+
+def _largest(values: FloatArray) -> float:
+    """Return the largest finite magnitude."""
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))

@@ -91,7 +91,7 @@ class KernelGraph:
             return self._linear(kernel)
         if isinstance(kernel, Polynomial):
             return self._power(kernel, self._linear(Linear()))
-        return graph.node("MatMul", graph.real(np.ones((len(self.support), 1))), self.ones)
+        return self._constant(1.0)
 
     def diagonal(self, kernel: Kernel) -> str:
         """Return k(x, x) of every context, shape (1, batch)."""
@@ -114,12 +114,19 @@ class KernelGraph:
         while isinstance(inner, Scaled):
             factor *= inner.factor
             inner = inner.kernel
+        # onnxruntime would join a product of matrices and a factor, and round the factor to float.
         if isinstance(inner, Linear):
-            # onnxruntime would join a product of matrices and a factor, and round the factor to
-            # float.
             return self._linear(inner, factor)
+        if isinstance(inner, Constant):
+            return self._constant(factor)
         values = self.values(inner)
         return self._graph.node("Mul", values, self._graph.real(factor, "the kernel's factor"))
+
+    def _constant(self, factor: float) -> str:
+        column = np.full((len(self.support), 1), factor)
+        return self._graph.node(
+            "MatMul", self._graph.real(column, "the kernel's factor"), self.ones
+        )
 
     def _matern(self, kernel: Matern) -> str:
         graph, squared = self._graph, self._scaled_distance(kernel)
