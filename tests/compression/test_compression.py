@@ -398,7 +398,7 @@ def test_each_point_chosen_lowers_the_error_most():
 def test_targets_are_highest_at_the_arm_deployed_and_moved_least(seed, arms):
     rng = np.random.default_rng(seed)
     mean, arm = rng.standard_normal((6, arms)), rng.integers(arms, size=6)
-    found = targets(Decided(np.zeros((6, 1)), arm, mean, mean - 1, mean + 1), "mean")
+    found = targets(Decided(np.zeros((6, 1)), arm, arm, mean, mean - 1, mean + 1), "mean")
     np.testing.assert_array_equal(found.argmax(axis=1), arm)
     right = mean.argmax(axis=1) == arm
     np.testing.assert_array_equal(found[right], mean[right])
@@ -502,3 +502,17 @@ def test_the_agreement_wanted_holds_at_all_contexts_given():
         small, report = compress(policy, agreement=wanted, contexts=contexts)
         assert same(policy, small, contexts) >= wanted
         assert min(report.agreement, report.agreement_fitted) >= wanted
+
+
+@pytest.mark.parametrize("goal", [{"agreement": 0.95}, {"points": 12}])
+def test_agreement_is_that_of_what_is_answered(goal):
+    policy, rows = frozen("mean").with_fallback(2, tolerance=0.45), sample(400)
+    smaller, report = compress(policy, contexts=rows, **goal)
+    same = smaller.recommend(rows) == policy.recommend(rows)
+    held_out = np.arange(400) % 4 == 3
+    assert report.agreement == pytest.approx(same[held_out].mean())
+    assert report.agreement_fitted == pytest.approx(same[~held_out].mean())
+    assert same.mean() >= goal.get("agreement", 0.0)
+    assert smaller.fallback == policy.fallback
+    if "points" in goal:  # fewer points are less certain
+        assert (smaller.status(rows) > 0).mean() > (policy.status(rows) > 0).mean() + 0.05

@@ -386,3 +386,23 @@ def test_features_may_be_a_table_in_the_order_of_the_arms():
         assert found.names == wanted.names
     shuffled = read_features(pd.DataFrame(rows, index=[2, 1, 0]), [0, 1, 2])
     assert shuffled.rows[:, 0].tolist() == [4.0, 2.0, 1.0]
+
+
+def test_names_of_features_survive_saving(tmp_path):
+    rows = {"a": {"1": 5.0, "0": 1.0}, "b": {"1": 10.0, "0": 2.0}}
+    saved = cg.Learner(["a", "b"], features=rows)
+    saved.save(tmp_path / "learner.cgap")
+    loaded = cg.Learner.load(tmp_path / "learner.cgap")
+    for learner in (saved, loaded):
+        learner.add_arm("c", features={"1": 20.0, "0": 3.0})
+        assert learner._features.rows[-1].tolist() == [20.0, 3.0]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_column_of_features_that_names_the_arms_says_whose_rows_they_are(frame):
+    table = frame({"arm": ["high", "low", "middle"], "dose": [20.0, 5.0, 10.0]})
+    learner = cg.Learner(["low", "middle", "high"], features=table)
+    assert learner._features.rows.tolist() == [[5.0], [10.0], [20.0]]
+    assert learner._features.names == ("dose",)
+    numbered = frame({"arm": ["20", "10"], "dose": [20.0, 5.0]})
+    assert cg.Learner([10, 20], features=numbered)._features.rows.tolist() == [[5.0], [20.0]]

@@ -48,7 +48,8 @@ class Candidate(NamedTuple):
 
     def policy(self, size: int) -> Policy:
         """Return the policy of the first ``size`` points."""
-        return refitted(self.original, self.recommender, *self.selection.points(size))
+        smaller = refitted(self.original, self.recommender, *self.selection.points(size))
+        return smaller._replaced(fallback=self.original.fallback)
 
     def bytes(self, size: int) -> int:
         """Return the bytes of the first ``size`` points."""

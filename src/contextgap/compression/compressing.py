@@ -10,7 +10,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.compression.candidates import WAYS, Candidate, make_candidates, search
-from contextgap.compression.sample import Decided, deployed_arms, read_sample
+from contextgap.compression.sample import Decided, answered_arms, read_sample
 from contextgap.export.c.layout import Layout
 from contextgap.export.c.literals import Real
 from contextgap.policy import Policy
@@ -50,7 +50,7 @@ class CompressionReport:
         The same at the contexts that were used.
     added_regret
         Average over held-out contexts of what the original policy's mean says the changed
-        decisions lose; never negative if the original deploys the highest mean.
+        decisions lose; never negative if the original deploys the highest mean and has no safe arm.
     added_regret_bound
         The same with the original's upper bound of its own arm and its lower bound of the new one:
         what changed decisions lose at most, where the original's intervals hold.
@@ -122,7 +122,8 @@ def compress(
       certificates is what bounds the regret where the original's intervals hold, on average over
       contexts like the reference.
     - It keeps the fallback, its tolerance and the range of contexts seen. Wider intervals exceed
-      the tolerance more often. Agreement is that of the rule without the fallback.
+      the tolerance more often, so that the safe arm is answered more often; agreement and regret
+      are those of what is answered.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def compress(
     candidate, size = found
     compressed = candidate.policy(size)
     report = _report(compressed, candidate, fitting, held_out)
-    return compressed._replaced(fallback=policy.fallback), report
+    return compressed, report
 
 
 def _read_goal(**given: Any) -> tuple[str, float]:
@@ -214,12 +215,12 @@ def _check_compressible(policy: Policy) -> None:
 def _report(
     compressed: Policy, candidate: Candidate, fitting: Decided, held_out: Decided
 ) -> CompressionReport:
-    arms = deployed_arms(compressed, held_out.contexts)
+    arms = answered_arms(compressed, held_out.contexts)
     believed, most = _added_regret(held_out, arms)
     points, before = tuple(compressed.counts.values()), candidate.layout
     curve = _curve(candidate, sum(points), before.points, held_out)
     return CompressionReport(
-        agreement=float(np.mean(arms == held_out.arm)),
+        agreement=float(np.mean(arms == held_out.answered)),
         agreement_fitted=fitting.share_kept(compressed),
         added_regret=believed,
         added_regret_bound=most,
@@ -247,10 +248,10 @@ def _curve(candidate: Candidate, size: int, whole: int, held_out: Decided) -> li
 
 
 def _added_regret(original: Decided, arms: IntArray) -> tuple[float, float]:
-    """What deploying other arms than a policy loses on average, as believed and at most."""
-    believed = _at(original.mean, original.arm) - _at(original.mean, arms)
-    most = np.maximum(_at(original.upper, original.arm) - _at(original.lower, arms), 0.0)
-    changed = arms != original.arm
+    """What answering other arms than a policy loses on average, as believed and at most."""
+    believed = _at(original.mean, original.answered) - _at(original.mean, arms)
+    most = np.maximum(_at(original.upper, original.answered) - _at(original.lower, arms), 0.0)
+    changed = arms != original.answered
     return float(np.mean(believed)), float(np.mean(np.where(changed, most, 0.0)))
 
 

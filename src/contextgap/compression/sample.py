@@ -9,6 +9,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.contexts import Encoded
 from contextgap.policy import Policy
+from contextgap.policy.fallback import answer
 
 _JITTER = 0.1
 _EVERY = 4  # every fourth context is held out
@@ -61,12 +62,14 @@ def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 
 class Decided(NamedTuple):
     """What a policy decides at m contexts, and what it believes there.
 
-    ``contexts`` has shape (m, d), ``arm`` holds the indices of the m arms deployed, and ``mean``,
-    ``lower`` and ``upper`` have shape (m, arms).
+    ``contexts`` has shape (m, d), ``arm`` holds the indices of the m arms recommended, ``answered``
+    those of the arms answered, which may be the safe one, and ``mean``, ``lower`` and ``upper``
+    have shape (m, arms).
     """
 
     contexts: FloatArray
     arm: IntArray
+    answered: IntArray
     mean: FloatArray
     lower: FloatArray
     upper: FloatArray
@@ -76,19 +79,20 @@ class Decided(NamedTuple):
         """Ask a policy."""
         shape = (len(contexts), len(policy.arms))
         mean, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
-        arm = np.empty(len(contexts), dtype=np.intp)
-        for rows, found, evidence in policy._answers(contexts, None):
-            belief, arm[rows] = evidence.belief, found.arm
+        arm, answered = np.empty((2, len(contexts)), dtype=np.intp)
+        for rows, choice, evidence in policy._decisions(contexts):
+            arm[rows], belief = choice.arm, evidence.belief
+            answered[rows] = answer(policy.fallback, choice, evidence).arm
             mean[rows], lower[rows], upper[rows] = belief.mean, belief.lower, belief.upper
-        return cls(contexts, arm, mean, lower, upper)
+        return cls(contexts, arm, answered, mean, lower, upper)
 
     def share_kept(self, policy: Policy) -> float:
-        """Return the share of contexts at which another policy decides the same."""
-        return float(np.mean(deployed_arms(policy, self.contexts) == self.arm))
+        """Return the share of contexts at which another policy answers the same."""
+        return float(np.mean(answered_arms(policy, self.contexts) == self.answered))
 
 
-def deployed_arms(policy: Policy, contexts: FloatArray) -> IntArray:
-    """Return the indices of the arms that a policy deploys."""
+def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
+    """Return the indices of the arms that a policy answers."""
     index = {label: i for i, label in enumerate(policy.arms)}
     labels = policy.recommend(Encoded(contexts, policy._schema))
     return np.array([index[label] for label in labels.tolist()], dtype=np.intp)

@@ -60,7 +60,9 @@ class ArmFeatures:
     def describe(self) -> dict[str, Any]:
         """Return the features as plain values for a file's header."""
         described: dict[str, Any] = {"features": self.rows.tolist()}
-        if self.table is not None:
+        if self.table is None:
+            described["feature_names"] = list(self.names)
+        else:
             described["feature_columns"] = self.table.describe()
         return described
 
@@ -68,6 +70,11 @@ class ArmFeatures:
     def restored(cls, header: Mapping[str, Any], labels: Sequence[Label]) -> ArmFeatures | None:
         """Reverse ``describe``."""
         found = read_features(header.get("features"), labels)
+        if found is not None and "feature_names" in header:
+            names = header["feature_names"]
+            if [type(name) for name in names] != [str] * len(found.names):
+                raise ValueError("the features of the arms are not as many as their names")
+            found.names = tuple(names)
         if found is not None and "feature_columns" in header:
             found.table = TableSchema.restored(header["feature_columns"])
             found.names = found.table.columns
@@ -85,7 +92,7 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
         return None
     names: list[str] | None = None
     if hasattr(features, "rows") and hasattr(features, "columns"):  # polars has no index
-        names, features = list(features.columns), features.rows()
+        names, features = _by_arm(list(features.columns), features.rows(), labels)
     elif hasattr(features, "index") and hasattr(features, "to_numpy"):
         if not features.index.is_unique:
             raise ValueError("features must have one row for each arm, got an arm twice")
@@ -94,8 +101,10 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
         names = [str(name) for name in features.columns]
         rows = features.astype(object).to_numpy().tolist()
         numbered = features.index.tolist() == list(range(len(rows)))
-        in_order = numbered and not set(labels) & set(features.index)
-        features = rows if in_order else dict(zip(features.index, rows, strict=True))
+        if numbered and not set(labels) & set(features.index):
+            names, features = _by_arm(names, rows, labels)
+        else:
+            features = dict(zip(features.index, rows, strict=True))
     if isinstance(features, Mapping):
         missing = [label for label in labels if label not in features]
         if missing or len(features) > len(labels):
@@ -121,6 +130,22 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
     except (TypeError, ValueError) as error:
         text = str(error)
         raise type(error)(text if text.startswith("features") else f"features {text}") from None
+
+
+def _by_arm(names: list[str], rows: list[Any], labels: Sequence[Label]) -> tuple[list[str], Any]:
+    """Return names and rows of a table; by arm if a column of texts holds the arms, else in order.
+
+    Such a column is no feature.
+    """
+    arms = {str(label): label for label in labels}
+    for place, name in enumerate(names):
+        column = [row[place] for row in rows]
+        texts = all(isinstance(cell, str) for cell in column)
+        if texts and set(column) == set(arms) and len(column) == len(arms) == len(labels):
+            others = [[*row[:place], *row[place + 1 :]] for row in rows]
+            features = {arms[cell]: row for cell, row in zip(column, others, strict=True)}
+            return [other for other in names if other != name], features
+    return names, rows
 
 
 def _cells(features: Any, names: Sequence[str] | None) -> list[Any]:
