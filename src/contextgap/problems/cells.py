@@ -19,7 +19,8 @@ TRUTHS = {"true": 1.0, "yes": 1.0, "y": 1.0, "false": 0.0, "no": 0.0, "n": 0.0}
 _GAPS = (*NO_WORDS, "na")
 _COMMA = re.compile(r"[-+]?\d+,\d+")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+\.\d+")
-_GROUPED = re.compile(r"[-+]?\d{1,3}(([.,' \u00a0\u202f])\d{3})(\2\d{3})*([.,]\d+)?")
+_GROUPED = re.compile(r"[-+]?\d{1,3}(([.,'_ \u00a0\u202f])\d{3})(\2\d{3})*([.,]\d+)?")
+_OTHER_MINUS = re.compile(r"[\u2012\u2013\u2212]\s*\d+([.,]\d+)?")
 _PER_CENT = re.compile(r"[-+]?\d+([.,]\d+)?\s*%")
 _DATE = re.compile(r"\d{1,4}([./])\d{1,2}\1\d{2,4}(\D.*)?", re.DOTALL)
 
@@ -176,6 +177,8 @@ def slip(cells: Sequence[Any], some_dates: bool) -> tuple[int, str] | None:
             return place, no_number(cell)
         if _GROUPED.fullmatch(cell):
             return place, f"numbers are written without marks between thousands, got {cell!r}"
+        if _OTHER_MINUS.fullmatch(cell):
+            return place, f"minus is written as -, got {cell!r}"
         if _PER_CENT.fullmatch(cell):
             return place, f"numbers are written without a per cent sign, got {cell!r}"
         if _DATE.fullmatch(cell):

@@ -405,3 +405,29 @@ def test_bins_and_times_may_be_categories():
 def test_a_list_in_a_cell_is_named():
     with pytest.raises(TypeError, match="in column 'tags'"):
         read(pandas.DataFrame({"tags": [np.arange(2), np.arange(3)]}))
+
+
+def test_polars_categories_are_categories_whatever_they_look_like():
+    days = polars.Series(["2024-01-01", "2024-01-02"])
+    table = polars.DataFrame(
+        {"day": days.cast(polars.Categorical), "size": days.cast(polars.Enum(days))}
+    )
+    schema = ContextSchema().read(table, learning=True).schema
+    assert [type(kind) for kind in schema.kinds.values()] == [cg.Category, cg.Category]
+
+
+@pytest.mark.parametrize("others", [{}, {"x": [0.5, 1.5]}, {"x": ["a", "b"]}])
+@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame])
+def test_durations_have_no_unit_of_their_own_and_are_refused(frame, others):
+    table = frame({"age": [timedelta(hours=1), timedelta(hours=2)], **others})
+    with pytest.raises(TypeError, match="durations in column 'age'; make them numbers"):
+        ContextSchema().read(table, learning=True)
+
+
+def test_times_may_be_levels_from_tables_and_from_rows():
+    times = pandas.to_datetime(["2024-01-01 00:00", "2024-01-02 03:00"])
+    learner = cg.Learner(2, columns={"when": "category"})
+    learner.fit(pandas.DataFrame({"when": times}), [0, 1], [0.0, 1.0])
+    learner.tell({"when": times[1]}, 0, 0.0)
+    assert learner.columns["when"] == cg.Category()
+    assert len(np.unique(learner._model.observed.contexts)) == 2

@@ -67,6 +67,8 @@ def level(value: Any) -> Level:
     if isinstance(value, Real | Decimal):
         exact = float(value)
         return str(int(exact)) if exact.is_integer() else repr(exact)
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()  # as pandas' own times are written
     if isinstance(value, date):
         return value.isoformat()
     if not isinstance(value, str) and type(value).__name__ != "Interval":  # pandas' bins

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
 from numbers import Real
@@ -40,6 +40,11 @@ def guess_kind(name: str, column: Sequence[Any]) -> Kind:
         )
     if isinstance(column, Levels):
         return Category(gaps=gaps)
+    if any(isinstance(each, timedelta | np.timedelta64) for each in known):
+        raise TypeError(
+            f"must be numbers, text, truth values or dates, got durations in column {name!r}; "
+            "make them numbers, such as seconds"
+        )
     if all(map(_is_number, known)):
         return Number(gaps=gaps)
     if all(isinstance(each, date | np.datetime64) for each in known):
@@ -68,7 +73,8 @@ def _is_truth(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real | Decimal) and not isinstance(value, bool | np.bool_ | Enum)
+    no_number = bool | np.bool_ | Enum | np.timedelta64
+    return isinstance(value, Real | Decimal) and not isinstance(value, no_number)
 
 
 def is_date(value: Any) -> bool:

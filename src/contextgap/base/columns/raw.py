@@ -89,7 +89,9 @@ def _column(series: Any) -> Any:
     if getattr(dtype, "time_zone", None) is not None:  # polars' array would lose the zone
         return series.to_list()
     values = np.asarray(series)
-    return Levels(values.tolist()) if str(dtype) == "category" else values
+    # Of pandas, and of polars, which also writes what is in it.
+    is_category = str(dtype).partition("(")[0] in ("category", "Categorical", "Enum")
+    return Levels(values.tolist()) if is_category else values
 
 
 def _is_cell(value: Any) -> bool:
