@@ -83,3 +83,21 @@ def test_contexts_seen_stand_for_others_without_a_goal(local, contexts):
         rest.tell(row[["x0", "x1"]].to_numpy(dtype=float), row["arm"], row["reward"])
     then, now = policy.recommend(contexts[:12]), rest.freeze().recommend(contexts[:12])
     assert found.changed == np.count_nonzero(then != now)
+
+
+@pytest.mark.parametrize("reward", [None, -10.0])
+def test_a_recall_counts_all_that_was_changed_since(place, reward):
+    reference = [[0.0, 0.0], [0.1, 0.0]]
+    campaign = place.create(goal=cg.StoppingRule(0.1, reference=reference), ridge=0.1)
+    arms, rewards = ["hull", "hull", "boom", "boom", "panel"], [1.0, 1.0, 10.0, 10.0, 0.0]
+    campaign.tell(contexts=[[0.0, 0.0]] * 5, arms=arms, reward=rewards)
+    assert campaign.freeze("p").recommend(reference).tolist() == ["boom", "boom"]
+    changed = []
+    for trial in (3, 4):
+        if reward is None:
+            recall = campaign.retract(trial, "bench unplugged")
+        else:
+            recall = campaign.correct(trial, reward, "sign")
+        changed += [policy.changed for policy in recall.policies]
+    assert campaign.recommend(reference).tolist() == ["hull", "hull"]
+    assert changed[-1] == 2

@@ -2,9 +2,12 @@
 
 import pytest
 
-from contextgap.campaign import ConflictError
+import contextgap as cg
+from contextgap.campaign import ConflictError, frozen
+from contextgap.campaign import campaign as campaign_module
 
-from .oracle import check
+from .conftest import tell_some
+from .oracle import check, to_bytes
 
 
 def test_the_same_key_and_payload_give_the_same_answer(place):
@@ -65,3 +68,57 @@ def test_columns_may_come_in_another_order(local):
     campaign = local.create()
     trial = campaign.ask({"a": 1.0, "b": 2.0}, key="k")
     assert campaign.ask({"b": 2.0, "a": 1.0}, key="k") == trial
+
+
+def test_a_key_stands_for_all_trials_told_together(place):
+    campaign = place.create()
+    campaign.ask([[0.0, 0.0]] * 4)
+    told = campaign.tell([1, 2], [0.1, 0.2], key="monday")
+    assert campaign.tell([1, 2], [0.1, 0.2], key="monday") == told
+    for trials, rewards in [(3, 0.3), (1, 0.1), ([1, 2, 4], [0.1, 0.2, 0.4]), ([1, 2], [0.1, 0.3])]:
+        with pytest.raises(ConflictError, match="key 'monday' was used before"):
+            campaign.tell(trials, rewards, key="monday")
+    assert campaign.status().trials["told"] == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"reward": "minimize"},
+        {"method": "uniform"},
+        {"kernel": cg.Gaussian(3.0)},
+        {"lease": 5},
+        {"arms": ("hull", "panel")},
+        {"goal": cg.StoppingRule(0.1, reference=[[0.0, 0.0]])},
+    ],
+)
+def test_a_campaign_is_created_once_by_a_key_and_its_settings(local, other):
+    first = local.create(key="k", seed=None)
+    assert local.create(key="k", seed=None).learner().counts == first.learner().counts
+    with pytest.raises(ConflictError, match="for another campaign 'sensors'"):
+        local.create(key="k", seed=None, **other)
+
+
+def test_requests_that_come_twice_at_once_are_one(local, contexts, monkeypatch):
+    """The second looks before the first has written, and finds it when it writes."""
+    monkeypatch.setattr(campaign_module, "created_before", _late(campaign_module.created_before))
+    local.create(key="k")
+    campaign = local.create(key="k")
+    tell_some(campaign, contexts[:4])
+    policy = campaign.freeze("first", key="f")
+    session = campaign._session
+    monkeypatch.setattr(session, "known", _late(session.known, None))
+    monkeypatch.setattr(frozen, "check_unused", _late(frozen.check_unused, None))
+    assert to_bytes(campaign.freeze("first", key="f")) == to_bytes(policy)
+    assert [event.kind for event in _events(campaign)].count("freeze") == 1
+
+
+def _late(function, answer=False):
+    """Return a function that finds nothing when it is called first."""
+    calls = []
+
+    def called(*given):
+        calls.append(given)
+        return answer if len(calls) == 1 else function(*given)
+
+    return called

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
+from contextgap.campaign import clock
 from contextgap.campaign.payloads import as_json, decode_contexts, encode_contexts, json
 
 from .oracle import to_bytes
@@ -164,3 +165,60 @@ def test_a_numeric_reference_keeps_its_names(local, rng):
     campaign = cg.Campaign.create(local.database, "goal", 2, goal=goal, seed=0)
     assert campaign.ask({"a": 1.0, "b": 2.0}).context == {"a": 1.0, "b": 2.0}
     assert campaign.learner().columns.keys() == {"b", "a"}
+
+
+GAPS = cg.Columns(t=cg.Number(gaps=True), v="number")
+
+
+def test_gaps_before_the_first_number_stay_what_they_were(local, monkeypatch):
+    campaign = local.create(("x", "y"), columns=GAPS, kernel=cg.Gaussian(1.0), ridge=0.1)
+    for _ in range(5):
+        campaign.tell(contexts={"t": None, "v": 1.0}, arms="x", reward=5.0)
+    campaign.ask({"t": None, "v": 1.0}, lease=1)
+    campaign.tell(contexts={"t": 1000.0, "v": 1.0}, arms="y", reward=1.0)
+    assert campaign.recommend({"t": None, "v": 1.0}) == "x"
+    later = clock.after(2)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    assert campaign.status().trials["expired"] == 1
+    assert campaign.learner().pending == 0
+    assert local.open().status().trials["expired"] == 1
+
+
+def test_truth_values_stay_what_they_were_when_other_levels_come(local):
+    campaign = local.create(("x", "y"), kernel=None)
+    campaign.ask({"vip": True, "v": 1.0})
+    one = campaign.ask({"vip": 1, "v": 2.0})
+    campaign.ask({"vip": "unknown", "v": 3.0})
+    campaign.cancel(one)
+    assert campaign.learner().pending == 2
+
+
+def test_a_reward_that_a_tuning_rested_on_may_be_retracted(local, contexts):
+    campaign = local.create(kernel=None)
+    for place in range(2):
+        campaign.tell(campaign.ask(contexts[place]), float(place))
+    campaign.tune()
+    for place in range(2, 9):
+        campaign.tell(campaign.ask(contexts[place]), float(place % 3))
+    campaign.retract(1, "wrong")
+    assert sum(local.open().learner().counts.values()) == 8
+
+
+def test_a_file_that_was_removed_is_not_written_to(tmp_path):
+    path = tmp_path / "gone.db"
+    campaign = cg.Campaign.create(path, "c", ["x", "y"], seed=0)
+    trial = campaign.ask([0.0])
+    path.unlink()
+    for call in (campaign.status, lambda: campaign.tell(trial, 1.0)):
+        with pytest.raises(OSError, match="was removed or replaced while it was in use"):
+            call()
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        cg.Campaign.create(tmp_path, "c", ["x", "y"])
+
+
+def test_contexts_that_no_reward_could_be_told_at_are_not_asked_for(local):
+    campaign = local.create(("x", "y"))
+    with pytest.raises(ValueError, match="contexts must be at most 1e"):
+        campaign.ask([1e300, 1.0])
+    with pytest.raises(ValueError, match="must be a name"):
+        cg.Campaign.create(local.database, "..", ["x", "y"])

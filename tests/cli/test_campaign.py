@@ -193,7 +193,7 @@ def test_no_policy_replaces_the_campaigns_own_database(call, begun, database):
 def test_what_is_asked_for_twice_or_about_nothing_is_refused(call, begun):
     twice = ("temperature=1", "temperature=2", "mode=eco")
     assert "name each column once, got 'temperature' twice" in call("ask", *twice, code=2)
-    message = "--tolerance and --share are about the contexts of --reference FILE"
+    message = "--tolerance, --share and --category are about the contexts of --reference FILE"
     assert message in call("create", "other", "--arms", "a,b", "--share", 7, code=2)
     assert message in call("create", "other", "--arms", "a,b", "--tolerance", 0.5, code=2)
 
@@ -203,3 +203,49 @@ def test_numbers_beyond_those_of_the_database_are_trials_that_there_are_not(call
     assert f"there is no trial {large}" in call("tell", large, 1, code=2)
     assert f"there is no trial {large}" in call("cancel", large, code=2)
     assert begun.find_trials(after=large) == []
+
+
+def test_mistyped_options_are_no_context(call, begun):
+    for word in ("--kye=monday", "--kye", "-z"):
+        found = call("ask", "temperature=1", "mode=eco", word, code=2)
+        assert f"there is no option {word.partition('=')[0]}" in found
+    assert call.json("ask", "temperature=-1", "mode=eco")["trial"] == 1
+
+
+def test_levels_that_look_like_numbers_stay_as_they_are(call, tmp_path):
+    (tmp_path / "shops.csv").write_text("shop,v\n02,1\n2,2\nA1,3\n")
+    assert "(--category)" in call(
+        "create", "c", "--arms", "x,y", "--reference", "shops.csv", code=2
+    )
+    call("create", "c", "--arms", "x,y", "--reference", "shops.csv", "--category", "shop")
+    for shop in ("02", "1E3", "$5", "inf", "7"):
+        assert call.json("ask", f"shop={shop}", "v=1")["context"] == {"shop": shop, "v": 1.0}
+    told = call.json("tell", 3.5, "--arm", "x", "--context", "shop=02", "--context", "v=1")
+    assert told["context"]["shop"] == "02"
+    assert "about the contexts of --reference" in call(
+        "create", "d", "--arms", "x,y", "--category", "shop", code=2
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-n", 2, "--contexts", "c.csv", "--dry-run"], "--dry-run and --yes are about --import"),
+        (["--contexts", "c.csv"], "--contexts and --pool need -n"),
+        (["-n", 2, "--import", "c.csv"], "--import tells rewards"),
+    ],
+)
+def test_options_of_sheets_that_say_nothing_are_refused(call, begun, tmp_path, words, message):
+    (tmp_path / "c.csv").write_text("temperature,mode\n1,eco\n2,eco\n")
+    assert message in call("sheet", *words, code=2)
+    assert begun.find_trials() == []
+
+
+def test_sheets_name_the_line_and_take_empty_arms(call, begun, tmp_path):
+    call("ask", "temperature=1", "mode=eco")
+    (tmp_path / "filled.csv").write_text("trial,arm,reward\n1,,0.5\n")
+    assert "told 1 rewards" in call("sheet", "--import", "filled.csv")
+    (tmp_path / "filled.csv").write_text("trial,arm,reward\n99,hull,0.5\n")
+    assert "filled.csv, line 2: there is no trial 99" in call(
+        "sheet", "--import", "filled.csv", code=2
+    )

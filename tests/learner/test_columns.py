@@ -342,3 +342,27 @@ def test_models_of_tables_are_compared_on_the_same_evidence():
     tuning = cg.Learner(2).fit(table, rng.integers(2, size=600), rewards).tuning
     searched = [each for each in tuning.candidates if each.name != "cautious"]
     assert all(abs(candidate.advantage) < 20 for candidate in searched)
+
+
+@pytest.mark.parametrize("how", [{"kernel": cg.Gaussian(1.0), "ridge": 0.1}, {}])
+def test_gaps_that_come_before_the_first_number_are_as_if_it_had_been_known(how):
+    kinds = cg.Columns(t=cg.Number(gaps=True), when=cg.Date(("week",), gaps=True), v="number")
+    gap, number = {"t": None, "when": None, "v": 1.0}, {"t": 900.0, "when": "2024-05-03", "v": 2.0}
+    learners = [cg.Learner(["x", "y"], columns=kinds, seed=0, **how) for _ in range(2)]
+    first, knowing = learners
+    knowing.expect(number, "y")
+    knowing.cancel(number, "y")
+    for learner in learners:
+        learner.expect(gap, "y")
+        for reward in (5.0, 4.0, 5.0):
+            learner.tell(gap, "x", reward)
+        learner.tell(number, "y", 1.0)
+    assert first.recommend(gap) == knowing.recommend(gap) == "x"
+    rows = [learner._model.observed.contexts for learner in learners]
+    np.testing.assert_array_equal(*rows)
+    assert rows[0][0, 0] == 900.0
+    bounds = [learner.freeze().certificate(gap).bound for learner in learners]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)
+    for learner in learners:
+        learner.cancel(gap, "y")
+        assert learner.pending == 0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns import Columns, Layout, Number, Renaming, TableSchema
+from contextgap.base.columns import Columns, Layout, Number, Refilling, Renaming, TableSchema
 from contextgap.base.columns.raw import Raw, are_mappings, by_name, raw_cells
 
 
@@ -102,6 +102,12 @@ class ContextSchema:
             return self, None
         table, renaming = self.table.telling(rows)
         return self if table is self.table else ContextSchema.of(table), renaming
+
+    def refilling(self, before: ContextSchema) -> Refilling | None:
+        """Return how rows change that were read before columns with gaps had a number, if any."""
+        if self.table is None or before.table is None or self.table is before.table:
+            return None
+        return self.table.refilling(before.table)
 
     def told_only(self) -> ContextSchema:
         """Return the schema without levels of categories that were only asked about."""

@@ -62,19 +62,28 @@ def tell(
     key: str | None,
 ) -> list[Trial]:
     """Tell the rewards of trials; return them as they are then."""
-    found = []
-    for place, (number, reward) in enumerate(zip(numbers, rewards, strict=True)):
-        own = key if key is None or len(numbers) == 1 else f"{key}#{place}"
-        found.append(_tell_one(session, connection, number, reward, own))
-    return found
+    told = [
+        {"trial": number, "reward": reward} for number, reward in zip(numbers, rewards, strict=True)
+    ]
+    if not told:
+        return []
+    first: dict[str, Any] = dict(told[0])
+    if key is not None and len(told) > 1:
+        first["with"] = told[1:]  # so that the key stands for all of them
+    if session.known(connection, key, "tell", first) is not None:
+        return [read_trial(session.store.trial(connection, number)) for number in numbers]
+    keys = [key, *[None] * (len(told) - 1)]
+    return [
+        _tell_one(session, connection, request, own)
+        for request, own in zip([first, *told[1:]], keys, strict=True)
+    ]
 
 
 def _tell_one(
-    session: Session, connection: Connection, number: int, reward: float, key: str | None
+    session: Session, connection: Connection, request: dict[str, Any], key: str | None
 ) -> Trial:
-    row, request = session.store.trial(connection, number), {"trial": number, "reward": reward}
-    if session.known(connection, key, "tell", request) is not None:
-        return read_trial(row)
+    number, reward = request["trial"], request["reward"]
+    row = session.store.trial(connection, number)
     if row["told_by"] is not None:
         raise ConflictError(
             f"trial {number} is {row['state']}: {row['reward']!r} was told at {row['told']}; "

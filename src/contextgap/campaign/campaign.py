@@ -16,6 +16,7 @@ from contextgap.base.labels import Label, encode_label
 from contextgap.base.turns import in_turn
 from contextgap.campaign import actions, frozen, requests
 from contextgap.campaign.database import Database, opened
+from contextgap.campaign.errors import ConflictError
 from contextgap.campaign.frames import trials_frame
 from contextgap.campaign.goal import decode_goal, encode_goal
 from contextgap.campaign.looks import Looks
@@ -93,9 +94,14 @@ class Campaign:
         where = opened(database)
         if key is not None and created_before(where, name, key, request):
             return cls.open(where, name)
-        with where.writing() as connection:
-            session = Session(new_store(where, connection, name))
-            session.begin(connection, request, key)
+        try:
+            with where.writing() as connection:
+                session = Session(new_store(where, connection, name))
+                session.begin(connection, request, key)
+        except ConflictError:
+            if key is None or not created_before(where, name, key, request):
+                raise
+            return cls.open(where, name)  # the same request came twice at once
         return cls(session, name)
 
     @classmethod
@@ -498,8 +504,7 @@ class Campaign:
         requests.check_key(key)
         told_by = actions.change(self._session, number, reward, why, key)
         with self._session.reading() as connection:
-            changes = {number: reward}
-            return frozen.recall(self._session, connection, number, changes, told_by, self._goal)
+            return frozen.recall(self._session, connection, number, told_by, self._goal)
 
     def _simple(self, kind: str, request: dict[str, Any], key: str | None) -> None:
         requests.check_key(key)

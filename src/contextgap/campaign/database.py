@@ -43,6 +43,8 @@ class Database:
         self.is_file = self.url.get_backend_name() == "sqlite"
         if self.is_file:
             path = Path(str(self.url.database))
+            if path.is_dir():
+                raise IsADirectoryError(f"cannot open {path}: it is a folder")
             check_local(path)
             if not path.parent.is_dir():
                 raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
@@ -147,7 +149,7 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _: Any) -> None:
+    def prepare(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions begin below, not when the driver likes
         mode = _journal_mode(connection, url.database)
         if mode != "wal":
@@ -159,15 +161,28 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
             )
         connection.execute(f"PRAGMA synchronous={asked}")
         connection.execute("PRAGMA foreign_keys=ON")
+        record.info["file"] = _identity(url.database)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
+        if connection.info["file"] != _identity(url.database):
+            # What is written to a file without a name is lost when the last process closes it.
+            raise OSError(f"{url.database} was removed or replaced while it was in use")
         if connection.get_execution_options().get("contextgap_writes"):
             _begin_writing(connection.connection.driver_connection)
         else:
             connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _identity(path: str | None) -> tuple[int, int] | None:
+    """Return what tells a file from others, whatever they are called; None if there is none."""
+    try:
+        found = os.stat(str(path))
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _journal_mode(connection: Any, path: str | None) -> str:

@@ -17,7 +17,7 @@ from contextgap.campaign.events import Event
 from contextgap.campaign.goal import SAMPLE
 from contextgap.campaign.recalls import FrozenPolicy, Recall, Recalled
 from contextgap.campaign.registry import find_store
-from contextgap.campaign.replay import Changes, Replay, to_bytes
+from contextgap.campaign.replay import Replay, changes_in, to_bytes
 from contextgap.campaign.session import Session
 from contextgap.learner import StoppingRule
 from contextgap.learner.recorded import observations
@@ -102,6 +102,9 @@ def keep(
     content = to_bytes(policy)
     result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
     with session.turn() as connection:
+        known = session.known(connection, key, "freeze", request)
+        if known is not None:  # the same request came twice at once
+            return load(session, connection, known)
         check_unused(session, connection, name)
         event = session.append(connection, "freeze", request, result, key)
         session.store.write_file(connection, "policy", event.number, content)
@@ -136,18 +139,27 @@ def recall(
     session: Session,
     connection: Connection,
     trial: int,
-    changes: Changes,
     told_by: int,
     goal: StoppingRule | None,
 ) -> Recall:
-    """Return what the policies frozen on a trial would have decided without it."""
+    """Return what the policies frozen on a trial would have decided, had all been known.
+
+    That is, with everything that was retracted or corrected since they were frozen.
+    """
     found = []
-    for event in session.store.events_of(connection, "freeze"):
+    store = session.store
+    edits = store.events_of(connection, "retract", "correct")
+    trials = store.trials(connection, numbers=[each.requested["trial"] for each in edits])
+    tells = {row["id"]: row["told_by"] for row in trials}
+    for event in store.events_of(connection, "freeze"):
         upto = event.came_of_it["upto"]
         if upto < told_by:
             continue
+        since = changes_in([each for each in edits if each.number > upto])
+        since = {number: reward for number, reward in since.items() if tells[number] <= upto}
+        before = min([told_by, *(tells[number] for number in since)])
         fallback, tolerance = _how(event)
-        learner = session.rebuilt(connection, upto, changes, told_by).learner
+        learner = session.rebuilt(connection, upto, since, before).learner
         without = learner.freeze(fallback=fallback, tolerance=tolerance)
         then = load(session, connection, event)
         contexts = goal.given if goal is not None else _seen(then)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from contextgap.base import files
 from contextgap.campaign.database import Database
 from contextgap.campaign.errors import ConflictError, NotFoundError
 from contextgap.campaign.store import Store
 from contextgap.campaign.tables import CAMPAIGNS
 
+_DRAWN = ("random_state", "policy_seed")  # unless a seed was given
 FORMAT = 1
 """The format of the log and the tables that this release writes."""
 
@@ -47,7 +51,7 @@ def find_store(database: Database, name: str) -> Store:
 def created_before(database: Database, name: str, key: str, request: Mapping[str, Any]) -> bool:
     """Return whether a campaign was created by this very request; raise if by another with its key.
 
-    Learners without a seed draw one, so that two requests with the same settings may differ there.
+    Learners without a seed draw one, so that two requests with the same settings differ there.
     """
     if name not in campaign_names(database):
         return False
@@ -56,10 +60,16 @@ def created_before(database: Database, name: str, key: str, request: Mapping[str
         (first,) = store.events(connection, 0, 1)
     if first.key != key:
         return False
-    same = ("arms", "goal", "lease")
-    if [first.requested[part] for part in same] != [request[part] for part in same]:
+    if _settings(first.requested) != _settings(request):
         raise ConflictError(f"key {key!r} was used before, for another campaign {name!r}")
     return True
+
+
+def _settings(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a campaign was created with, but for the seed."""
+    header, _ = files.read(io.BytesIO(base64.b64decode(request["learner"])), "learner")
+    given = {part: request[part] for part in ("arms", "goal", "lease")}
+    return {**header, **given, **dict.fromkeys(_DRAWN)}
 
 
 def campaign_names(database: Database) -> dict[str, tuple[int, int]]:

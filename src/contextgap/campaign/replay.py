@@ -14,12 +14,18 @@ from contextgap.campaign.events import NOTHING, Event
 from contextgap.campaign.payloads import decode_contexts, is_table, rows_of, some_rows
 from contextgap.campaign.trial import Pick
 from contextgap.learner import Learner
-from contextgap.learner.recorded import learn_columns, set_random_state
+from contextgap.learner.recorded import (
+    forget_pick,
+    learn_columns,
+    observations,
+    set_random_state,
+)
 
 Changes = Mapping[int, float | None]
 """The rewards of trials that were corrected, None for those that were retracted."""
 
 _NO_CHANGES: Changes = {}
+_LEAST_TUNED = 2  # rewards
 
 
 def to_bytes(thing: Any) -> bytes:
@@ -137,7 +143,7 @@ class Replay:
         context = decode_contexts(pick.context)
         if reward is None:
             if not result["late"]:
-                self.learner.cancel(context, pick.arm)
+                forget_pick(self.learner, context, pick.arm)
             return
         if result["late"]:  # so that it does not answer for another pick of the same kind
             self.learner.expect(context, pick.arm, eligible=pick.eligible)
@@ -169,9 +175,11 @@ class Replay:
 
     def _cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         pick = self.pick(request["trial"])
-        self.learner.cancel(decode_contexts(pick.context), pick.arm)
+        forget_pick(self.learner, decode_contexts(pick.context), pick.arm)
 
-    def _tune(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _tune(self, request: Mapping[str, Any], _: Mapping[str, Any], changes: Changes) -> None:
+        if changes and observations(self.learner) < _LEAST_TUNED:
+            return  # there were more, before some were retracted
         self.learner.tune(request["criterion"])
 
     def _add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:

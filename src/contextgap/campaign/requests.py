@@ -46,6 +46,8 @@ def check_name(called: str, name: Any) -> None:
         raise TypeError(f"{called} must be text, got {name!r}")
     if not name.strip() or len(name) > _LONGEST or not name.isprintable():
         raise ValueError(f"{called} must be 1 to {_LONGEST} printable letters, got {name!r}")
+    if name in (".", ".."):
+        raise ValueError(f"{called} must be a name, which {name!r} is not in an address")
 
 
 def check_key(key: Any) -> None:

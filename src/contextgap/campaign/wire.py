@@ -60,7 +60,9 @@ def _is_row(value: Any) -> bool:
 
 
 def _is_moment(value: Any) -> bool:
-    return isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"time", "date"}
+    if not (isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"time", "date"}):
+        return False
+    return all(isinstance(text, str) for text in value.values())  # time may be a column of numbers
 
 
 def _read_row(row: Any, called: str) -> Any:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from contextgap.cli.options import Json
-from contextgap.cli.problems import split
+from contextgap.base.columns import Category, Date, Kind
+from contextgap.cli.options import CategoryColumns, Json
+from contextgap.cli.problems import given_kinds, split
 from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
 from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
@@ -98,6 +99,7 @@ def create_command(
     share: Annotated[
         float | None, typer.Option(help="The share of them to be settled; 0.95 if left out.")
     ] = None,
+    category: CategoryColumns = None,
     lease: Annotated[
         float, typer.Option(help="Days after which a pick without a reward stops counting.")
     ] = 7.0,
@@ -119,11 +121,13 @@ def create_command(
         sheet = None if reference is None else read_sheet(reference)
         goal = None
         if sheet is not None:
-            table = sheet.table(sheet.others([]))
+            table = sheet.table(sheet.others([]), given_kinds(category, None))
             wanted = {} if share is None else {"share": share}
             goal = StoppingRule(tolerance or 0.0, reference=table, **wanted)
-        elif tolerance is not None or share is not None:
-            raise ValueError("--tolerance and --share are about the contexts of --reference FILE")
+        elif (tolerance, share, category) != (None, None, None):
+            raise ValueError(
+                "--tolerance, --share and --category are about the contexts of --reference FILE"
+            )
         how: dict[str, Any] = {} if bandwidth is None else {"kernel": Gaussian(bandwidth)}
         how |= {} if ridge is None else {"ridge": ridge}
         campaign = Campaign.create(
@@ -162,7 +166,7 @@ def ask_command(
     """Say which arm to try at a context, and open a trial."""
     with opened(database, campaign) as current:
         trial = current.ask(
-            read_cells(cells),
+            read_cells(cells, current.learner().columns),
             arms=None if among is None else [read_arm(arm, current) for arm in split(among) or []],
             lease=None if lease is None else 86_400 * lease,
             key=key,
@@ -196,7 +200,7 @@ def tell_command(
             if len(words) != 1 or not context:
                 raise ValueError("tell --arm takes a reward and --context for each cell")
             trial = current.tell(
-                contexts=read_cells(context),
+                contexts=read_cells(context, current.learner().columns),
                 arms=read_arm(arm, current),
                 reward=read_reward(words[0]),
                 key=key,
@@ -279,22 +283,29 @@ def correct_command(
     show_recall(recall, "corrected", json)
 
 
-def read_cells(words: list[str]) -> Any:
-    """Return a context from name=value words, or from numbers alone."""
+def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any:
+    """Return a context from name=value words, or from cells alone; ``kinds`` says what they are."""
+    kinds = kinds or {}
+    for word in words:
+        if word.startswith("-") and to_number(word) is None:
+            raise ValueError(f"there is no option {word.partition('=')[0]}")
     pairs = [word.partition("=") for word in words]
     if all(equals for _, equals, _ in pairs):
         names = [name.strip() for name, _, _ in pairs]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"a context must name each column once, got {twice[0]!r} twice")
-        return {name.strip(): read_cell(value) for name, _, value in pairs}
+        cells = [cell for _, _, cell in pairs]
+        named = zip(names, cells, strict=True)
+        return {name: read_cell(cell, kinds.get(name)) for name, cell in named}
     if any(equals for _, equals, _ in pairs):
         raise ValueError(f"a context must be all name=value, or all numbers, got {words}")
-    return [read_cell(word) for word in words]
+    by_place = list(kinds.values()) if len(kinds) == len(words) else [None] * len(words)
+    return [read_cell(word, kind) for word, kind in zip(words, by_place, strict=True)]
 
 
-def read_cell(word: str) -> Any:
-    """Return a number, a gap or text."""
-    number = to_number(word)
+def read_cell(word: str, kind: Kind | None = None) -> Any:
+    """Return a number, a gap or text; what is a category or a date is no number."""
+    number = None if isinstance(kind, Category | Date) else to_number(word)
     return word.strip() or None if number is None else number
 
 

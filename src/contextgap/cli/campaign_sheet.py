@@ -51,6 +51,12 @@ def sheet_command(
     reference contexts of the campaign.
     """
     with opened(database, campaign) as current:
+        if filled is not None and (count, contexts, pool) != (None, None, None):
+            raise ValueError("--import tells rewards; -n, --contexts and --pool ask for new trials")
+        if filled is None and (dry_run or yes):
+            raise ValueError("--dry-run and --yes are about --import FILE")
+        if count is None and (contexts, pool) != (None, None):
+            raise ValueError("--contexts and --pool need -n, how many new trials to ask for")
         if filled is not None:
             _import(current, read_sheet(filled), dry_run, yes, json)
             return
@@ -133,7 +139,10 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
             raise ValueError(f"{where}, column 'reward': {no_number(cell)}")
         if not str(number).strip().isdecimal():
             raise ValueError(f"{where}, column 'trial': must be a trial's number, got {number!r}")
-        trial = campaign.trial(int(number))
+        try:
+            trial = campaign.trial(int(number))
+        except ValueError as error:  # there is no such trial
+            raise ValueError(f"{where}: {error}") from None
         if trial.id in seen:
             raise ValueError(f"{where}: trial {trial.id} was in {seen[trial.id]} already")
         seen[trial.id] = sheet.places[row]
@@ -157,7 +166,7 @@ def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
     where = f"{sheet.path}, {sheet.places[row]}"
     if "arm" in sheet.columns:
         arm = sheet.cells_of("arm")[row]
-        if arm is not None and str(arm).strip() != str(trial.arm):
+        if not is_empty(arm) and str(arm).strip() != str(trial.arm).strip():
             raise ValueError(f"{where}: trial {trial.id} is of {trial.arm!r}, not of {arm!r}")
     for name, asked in context_cells(trial).items():
         cell = sheet.cells_of(name)[row] if name in sheet.columns else None

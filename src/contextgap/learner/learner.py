@@ -262,6 +262,7 @@ class Learner(Deploying):
         if contexts is None:
             raise TypeError("contexts must be numbers, got None; or give pool= to choose one from")
         intake = self._read(contexts)
+        check_sizes(self.kernel, intake.rows)
         eligible = self._eligible(arms, len(intake.rows), intake.single)
         state, picks = self._state(), []
         try:
@@ -270,7 +271,7 @@ class Learner(Deploying):
                 pick, _ = self._pick(view.moment(context))
                 picks.append(view.active[pick])
                 self._pending.add(context, picks[-1], None if eligible is None else view.active)
-            self._schema = intake.schema
+            self._adopt(intake.schema)
         except BaseException:
             self._restore(state)
             raise
@@ -478,9 +479,10 @@ class Learner(Deploying):
         said = read_told_eligible(
             eligible, self._labels, self._active, places, single=intake.single
         )
+        check_sizes(self.kernel, intake.rows)
         for row, place in enumerate(places):
             self._pending.add(intake.rows[row], int(place), None if said is None else said[row])
-        self._schema = intake.schema
+        self._adopt(intake.schema)
 
     @in_turn
     def cancel(self, context: Any, arm: Label) -> None:
@@ -535,7 +537,8 @@ class Learner(Deploying):
         values: FloatArray,
         eligible: list[Eligible] | None,
     ) -> None:
-        self._schema, renaming = intake.schema.telling(intake.rows)
+        self._adopt(intake.schema)
+        self._schema, renaming = self._schema.telling(intake.rows)
         rows = intake.rows if renaming is None else renaming(intake.rows)
         if renaming is not None:
             self._pending = self._pending.changed(renaming)
@@ -554,6 +557,21 @@ class Learner(Deploying):
         else:
             self._model = grown_model(self._model, *told, self._points)
             self._model.observed.note_eligible(count, sets)
+
+    def _adopt(self, schema: ContextSchema) -> None:
+        """Go on with a schema that knows more; what was taken in before is as if it had known."""
+        change = schema.refilling(self._schema)
+        self._schema = schema
+        if change is None:
+            return
+        self._pending = self._pending.changed(change)
+        model = self._model
+        if len(model):
+            log, alike = model.observed.changed(change), getattr(model, "alike", None)
+            self._model = refitted_model(
+                log, model.kernel, model.ridge, model.prior_mean, alike, self._points
+            )
+            self._followed = None
 
     def _is_time_to_tune(self, new: int) -> bool:
         """Return whether scales are to be learnt with so many new rewards.
@@ -611,6 +629,7 @@ class Learner(Deploying):
         intake = self._read(pool, called="pool")
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
+        check_sizes(self.kernel, intake.rows)
         eligible = self._eligible(arms, 1, True)
         view = self._view(intake.schema, eligible)
         chosen = view.pool(intake.rows)
@@ -620,7 +639,7 @@ class Learner(Deploying):
         pick, _ = self._pick(view.moment(intake.rows[row]))
         place = view.active[pick]
         self._pending.add(intake.rows[row], place, None if eligible is None else view.active)
-        self._schema = intake.schema
+        self._adopt(intake.schema)
         return row_of(pool, row), self._labels[place]
 
     def _eligible(self, arms: Any, rows: int, single: bool) -> Mask | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.contexts import Encoded
+from contextgap.base.labels import Label
 from contextgap.learner.learner import Learner
 from contextgap.learner.stopping import StoppingRule
 from contextgap.tuning.sample import evenly
@@ -43,7 +44,12 @@ def knows_columns(learner: Learner, contexts: Any) -> bool:
 
 def learn_columns(learner: Learner, contexts: Any) -> None:
     """Take in what contexts say about columns and their levels, and nothing else."""
-    learner._schema = learner._read(contexts).schema
+    learner._adopt(learner._read(contexts).schema)
+
+
+def forget_pick(learner: Learner, context: Any, arm: Label) -> None:
+    """Forget the oldest pending pick of an arm at a context, if there is one."""
+    learner._pending.answered(learner._read(context).rows[0], learner._place(arm))
 
 
 def observations(learner: Learner) -> int:

@@ -14,6 +14,7 @@ from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.models import Eligible
 
+_NONE: FloatArray = np.empty(0)
 _LARGEST = 1e100
 _LARGEST_REWARD = 1e45  # a kernel's factor may be learnt, and is then about a reward squared
 _ORDINARY = 1e4  # below it, kernels of a reasonable degree stay far from the largest
@@ -72,7 +73,7 @@ def read_told_eligible(
     return sets
 
 
-def check_sizes(kernel: Kernel, contexts: FloatArray, rewards: FloatArray) -> None:
+def check_sizes(kernel: Kernel, contexts: FloatArray, rewards: FloatArray = _NONE) -> None:
     """Refuse numbers that would overflow, here or later in a sum of squares."""
     # A sum of squares bounds every entry, and takes one pass.
     if np.vdot(rewards, rewards) + np.vdot(contexts, contexts) <= _ORDINARY**2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -141,6 +141,12 @@ class Observations:
         copy._places = [Rows.of(own.view) for own in self._places]
         copy._eligible = self._eligible.snapshot()
         copy._forgotten = list(self._forgotten)
+        return copy
+
+    def changed(self, change: Callable[[FloatArray], FloatArray]) -> Self:
+        """Return a log of the same observations at other contexts."""
+        copy = self.snapshot()
+        copy._contexts = Rows.of(change(self.contexts))
         return copy
 
     def thinned(self, most: int = 8192) -> Self:

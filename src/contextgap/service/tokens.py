@@ -11,7 +11,7 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -100,7 +100,7 @@ def create_token(
         raise ValueError(f"scopes must be among {list(SCOPES)}, got {list(scopes)}")
     now, until = datetime.now(UTC), None
     if days is not None:
-        until = clock.as_text(now + timedelta(days=checks.positive("days", days, "90 is usual")))
+        until = clock.after(86_400 * checks.positive("days", days, "90 is usual"))
     secret = f"cgap_{secrets.token_urlsafe(32)}"
     row = {"name": name, "hash": hash_of(secret), "scopes": ",".join(wanted), "until": until}
     row |= {"campaign": campaign, "created": clock.as_text(now)}

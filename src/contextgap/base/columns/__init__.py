@@ -2,7 +2,7 @@
 
 from contextgap.base.columns.columns import Columns
 from contextgap.base.columns.kinds import Category, Cyclic, Date, Kind, Number
-from contextgap.base.columns.schema import Layout, Renaming, TableSchema
+from contextgap.base.columns.schema import Layout, Refilling, Renaming, TableSchema
 
 __all__ = [
     "Category",
@@ -12,6 +12,7 @@ __all__ = [
     "Kind",
     "Layout",
     "Number",
+    "Refilling",
     "Renaming",
     "TableSchema",
 ]

@@ -38,7 +38,8 @@ class Coding:
     ``levels`` are a category's, in the order of their codes: first those that rewards were told
     of, ``told`` many, then those that were only asked about. Of each, the frequent ones of the
     first table come first, then others as they come. ``filling`` is the number that stands in place
-    of a gap. ``zoned`` says whether times have a zone; None before the first.
+    of a gap; None before the first number. ``zoned`` says whether times have a zone; None before
+    the first.
     """
 
     name: str
@@ -79,8 +80,12 @@ class Coding:
 
     @lazy
     def _truths(self) -> bool:
-        """Whether all levels are truth values, which tables also write as 1 and 0."""
-        return bool(self.levels) and set(self.levels) <= {*_TRUTHS.values(), None}
+        """Whether there are truth values, which tables also write as 1 and 0, and not as these.
+
+        Levels that come later do not change that, so that a cell is always read alike.
+        """
+        known = set(self.levels)
+        return not known.isdisjoint(_TRUTHS.values()) and known.isdisjoint(_TRUTHS)
 
     @lazy
     def _takes_numbers(self) -> bool:

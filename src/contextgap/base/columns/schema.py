@@ -51,6 +51,20 @@ class Renaming:
 
 
 @dataclass(frozen=True)
+class Refilling:
+    """What stands in place of gaps, by column: its number, the one that marks gaps, the filling."""
+
+    fillings: tuple[tuple[int, int, float], ...]
+
+    def __call__(self, rows: FloatArray) -> FloatArray:
+        """Return rows of contexts, or one of them, with the fillings."""
+        filled = rows.copy()
+        for number, mark, filling in self.fillings:
+            filled[..., number] = np.where(rows[..., mark] > 0, filling, rows[..., number])
+        return filled
+
+
+@dataclass(frozen=True)
 class TableSchema:
     """The columns of contexts, and how each becomes numbers."""
 
@@ -202,6 +216,15 @@ class TableSchema:
             moved.append(after)
         renaming = None if all(each is None for each in moved) else Renaming(tuple(moved))
         return self._with(codings), renaming
+
+    def refilling(self, before: TableSchema) -> Refilling | None:
+        """Return how rows change that were encoded before columns had their first number."""
+        found = []
+        for coding, earlier in zip(self.codings, before.codings, strict=True):
+            if earlier.filling is None and coding.filling is not None:
+                numbers = self.numbers_of(coding.name)
+                found.append((numbers[0], numbers[-1], coding.filling))
+        return Refilling(tuple(found)) if found else None
 
     def told_only(self) -> TableSchema:
         """Return the schema without levels that were only asked about."""
