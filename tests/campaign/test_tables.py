@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.campaign import clock
+from contextgap.campaign import clock, wire
 from contextgap.campaign.payloads import as_json, decode_contexts, encode_contexts, json
 
 from .oracle import to_bytes
@@ -222,3 +222,12 @@ def test_contexts_that_no_reward_could_be_told_at_are_not_asked_for(local):
         campaign.ask([1e300, 1.0])
     with pytest.raises(ValueError, match="must be a name"):
         cg.Campaign.create(local.database, "..", ["x", "y"])
+
+
+def test_columns_may_be_called_time_and_hold_numbers():
+    rows = [{"time": 3.5}, {"time": 4.5}]
+    assert wire.read_contexts(rows) == rows
+    assert wire.read_contexts([{"time": "2024-05-01T10:00"}, 1.0]) == [
+        datetime(2024, 5, 1, 10),
+        1.0,
+    ]

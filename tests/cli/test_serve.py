@@ -65,3 +65,15 @@ def test_two_tokens_of_one_name(database):
     words = ["serve", "token", "create", "--name", "x", "--scopes", "read", "--database", database]
     call(*words)
     assert "there is a token 'x' already" in " ".join(call(*words, code=2).stderr.split())
+
+
+def test_a_file_that_is_no_database_is_said_at_once(tmp_path):
+    (tmp_path / "junk.db").write_text("no database, but long enough to look like one" * 100)
+    done = call("serve", "--database", tmp_path / "junk.db", code=2)
+    assert "junk.db is not a database" in " ".join(done.stderr.split())
+
+
+def test_tokens_may_be_good_for_longer_than_dates_can_say(database):
+    how = ["--name", "old", "--scopes", "read", "--days", "1e12"]
+    call("serve", "token", "create", *how, "--database", database)
+    assert read_tokens(Database(database))

@@ -13,6 +13,8 @@ from typing import Any
 
 import uvicorn
 
+from contextgap.campaign.database import Database
+from contextgap.campaign.registry import campaign_names
 from contextgap.service.app import create_app
 from contextgap.service.logs import logger, start_logs
 from contextgap.service.settings import Settings
@@ -54,6 +56,10 @@ def serve(
     announce
         Called with the address once it listens; the port is any free one if 0 was asked for.
     """
+    where = Database(database)
+    if where.is_file:  # a server may start later
+        campaign_names(where)  # so that a file that is no database is said at once
+    where.close()
     start_logs(settings.log, sys.stderr)
     app = create_app(database, settings, log=sys.stderr)
     config = uvicorn.Config(
