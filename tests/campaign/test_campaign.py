@@ -317,3 +317,26 @@ def test_a_log_of_a_later_release_is_refused(local):
         campaign._session.store.append(connection, event)
     with pytest.raises(ValueError, match="'teleport', unknown to this release"):
         local.open()
+
+
+def test_trials_of_another_campaign_are_refused(local):
+    campaign = local.create()
+    other = cg.Campaign.create(local.database, "other", ["hull", "panel", "boom"], seed=1)
+    trial, own = other.ask([9.0, 9.0]), campaign.ask([0.0, 0.0])
+    for call in (
+        lambda: campaign.tell(trial, 1.0),
+        lambda: campaign.tell([trial], [1.0]),
+        lambda: campaign.cancel(trial),
+    ):
+        with pytest.raises(ValueError, match="trial 1 of this campaign is of"):
+            call()
+    campaign.tell(own, 1.0)
+    told = other.tell(trial, 1.0)
+    for call in (
+        lambda: campaign.retract(told, "typo"),
+        lambda: campaign.correct(told, 2.0, "typo"),
+    ):
+        with pytest.raises(ValueError, match="is of another"):
+            call()
+    assert campaign.correct(own, 2.0, "typo").trial == 1
+    check(campaign)

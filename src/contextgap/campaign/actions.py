@@ -54,6 +54,19 @@ def _pick(replay: Replay, request: dict[str, Any], pool: Any) -> dict[str, Any]:
     return result
 
 
+def check_own(session: Session, connection: Connection, given: Any) -> None:
+    """Raise if a trial that is given, and not its number alone, is of another campaign."""
+    for trial in given if isinstance(given, list | tuple) else [given]:
+        if not isinstance(trial, Trial):
+            continue
+        known = read_trial(session.store.trial(connection, trial.id))
+        if (known.arm, known.asked) != (trial.arm, trial.asked):
+            raise ValueError(
+                f"trial {trial.id} of this campaign is of {known.arm!r}, asked for at "
+                f"{known.asked}; the one given, of {trial.arm!r} at {trial.asked}, is of another"
+            )
+
+
 def tell(
     session: Session,
     connection: Connection,

@@ -250,6 +250,7 @@ class Campaign:
         numbers, rewards, single = requests.read_told(trial, reward)
         session = self._session
         with session.turn() as connection, actions.noting_progress(session, connection, self._goal):
+            actions.check_own(session, connection, trial)
             found = actions.tell(session, connection, numbers, rewards, key)
         return found[0] if single else found
 
@@ -267,6 +268,7 @@ class Campaign:
         number = requests.read_trial_number(trial)
         requests.check_key(key)
         with self._session.turn() as connection:
+            actions.check_own(self._session, connection, trial)
             return actions.cancel(self._session, connection, number, key)
 
     @in_turn
@@ -502,6 +504,8 @@ class Campaign:
         number = requests.read_trial_number(trial)
         requests.check_why(why)
         requests.check_key(key)
+        with self._session.reading() as connection:
+            actions.check_own(self._session, connection, trial)
         told_by = actions.change(self._session, number, reward, why, key)
         with self._session.reading() as connection:
             return frozen.recall(self._session, connection, number, told_by, self._goal)
