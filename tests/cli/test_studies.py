@@ -72,7 +72,7 @@ def test_reproduce_small(tmp_path):
 
 
 def test_the_spacecraft_study_small(tmp_path):
-    small = ["--explore", "150", "--evaluate", "60", "--repetitions", "2", "--grid", "2"]
+    small = ["--explore", "80", "--evaluate", "40", "--repetitions", "2", "--grid", "2"]
     call("reproduce", "spacecraft", *small, "--jobs", "1", "--out", tmp_path, "--json")
     page = (tmp_path / "spacecraft" / "report.html").read_text()
     for part in ("In alternating phases", "The mission", "Looking back", "Other scales"):

@@ -18,16 +18,16 @@ from tests.problems.algorithm_selection.writing import ASLIB
 def scenario():
     """Three solvers: the first is fast where x is small, the second where it is large."""
     rng = np.random.default_rng(4)
-    x = rng.uniform(-1, 1, (150, 2))
-    logs = np.column_stack([2 * x[:, 0], -2 * x[:, 0], np.full(150, 1.5)]) + 1
+    x = rng.uniform(-1, 1, (90, 2))
+    logs = np.column_stack([2 * x[:, 0], -2 * x[:, 0], np.full(90, 1.5)]) + 1
     return Scenario(
         name="toy",
         contexts=1000 * x,  # units must not matter
         rewards=-logs,
         performance=10.0**logs,
         cutoff=1000,
-        folds=np.arange(150) % 5 + 1,
-        instances=[f"i{row}" for row in range(150)],
+        folds=np.arange(90) % 3 + 1,
+        instances=[f"i{row}" for row in range(90)],
     )
 
 
@@ -37,10 +37,10 @@ def table(scenario):
 
 
 def test_one_row_per_method_seed_and_fold(table):
-    assert len(table) == 2 * 2 * 5
+    assert len(table) == 2 * 2 * 3
     assert not table[["method", "seed", "fold"]].duplicated().any()
-    assert (table["runs_paid"] == 120).all()
-    assert (table["runs_in_table"] == 360).all()
+    assert (table["runs_paid"] == 60).all()
+    assert (table["runs_in_table"] == 180).all()
     assert (table["instances"] == 30).all()
 
 
@@ -194,8 +194,8 @@ def test_rewards_that_are_all_the_same(scenario):
     flat = Scenario(
         name="flat",
         contexts=scenario.contexts,
-        rewards=np.ones((150, 3)),
-        performance=np.ones((150, 3)),
+        rewards=np.ones((90, 3)),
+        performance=np.ones((90, 3)),
         cutoff=1000,
         folds=scenario.folds,
         instances=scenario.instances,

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,7 @@ def broken_rules(policy, folder, **options):
     return set(found)
 
 
-@pytest.mark.parametrize("float32", [False, True])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("rule", "float32"), list(zip(RULES, cycle([False, True]), strict=False)))
 def test_tables(rule, float32, tmp_path):
     policy = learnt(rule, "trend", steps=12).freeze()
     assert broken_rules(policy, tmp_path, float32=float32, certificates=True) <= listed()
