@@ -1,5 +1,6 @@
 """Keys: the same request twice is one event."""
 
+import numpy as np
 import pytest
 
 import contextgap as cg
@@ -122,3 +123,17 @@ def _late(function, answer=False):
         return answer if len(calls) == 1 else function(*given)
 
     return called
+
+
+def test_a_repeated_request_may_name_an_arm_that_was_removed(local):
+    campaign = local.create()
+    mask = np.array([True, False, True])
+    trials = [campaign.ask([0.1, 0.2], arms=["hull", "boom"], key="k")]
+    trials.append(campaign.ask([0.1, 0.2], arms=mask, key="m"))
+    campaign.remove_arm("hull")
+    assert campaign.ask([0.1, 0.2], arms=["hull", "boom"], key="k") == trials[0]
+    assert campaign.ask([0.1, 0.2], arms=mask, key="m") == trials[1]
+    for key in (None, "new"):
+        with pytest.raises(ValueError, match="arms must be among"):
+            campaign.ask([0.1, 0.2], arms=["hull", "boom"], key=key)
+    assert campaign.status().trials["open"] == 2

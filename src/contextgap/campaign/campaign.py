@@ -193,8 +193,8 @@ class Campaign:
         """
         request = requests.read_ask(contexts, pool, key, lease)
         with self._session.turn() as connection:
-            labels = self._session.replay.learner.arms
-            request |= {"arms": requests.encode_eligible(arms, labels, request)}
+            learner = self._session.replay.learner
+            request |= {"arms": requests.encode_asked_eligible(arms, learner, request, key)}
             found = actions.ask(self._session, connection, request, pool, self._lease, key)
         return found if "table" in request.get("contexts", {}) else found[0]
 

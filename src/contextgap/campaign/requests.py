@@ -199,6 +199,18 @@ def encode_told_eligible(eligible: Any, learner: Learner, request: Mapping[str, 
     return encode_eligible(eligible, known, request)
 
 
+def encode_asked_eligible(
+    arms: Any, learner: Learner, request: Mapping[str, Any], key: str | None
+) -> Any:
+    """Return the eligible arms of a pick; those of a repeated request may have been removed."""
+    try:
+        return encode_eligible(arms, learner.arms, request)
+    except ValueError:
+        if key is None:
+            raise
+        return encode_eligible(arms, learner._labels, request)
+
+
 def asked_rows(event: Event) -> list[dict[str, Any]]:
     """Return the rows of the table of trials that an ask makes."""
     common = {"state": "open", "asked": event.at, "until": event.came_of_it["until"]}
