@@ -224,6 +224,7 @@ def test_categories_of_arms_are_learnt_from():
         ({"a": ["x"], "b": [1.0]}, "number"),
         ({"a": {"x": 1.0}, "b": {"y": 1.0}}, "features lack 'x'"),
         ({"a": [1.0], "b": [[]]}, "features must be"),
+        ({"a": [1e300], "b": [1.0]}, r"features must be at most 1e\+100 in size"),
         ([[1.0]], "a row for each of 2 arms"),
         ("ab", "must map every arm"),
         (3, "must map every arm"),

@@ -155,11 +155,12 @@ def _details(
 ) -> dict[str, Any]:
     """Return an export's statuses as Python has them and its certificates, if it has any."""
     if isinstance(export, GraphPolicy):
-        has = [name for name in ("status", "certificate") if name in export.outputs]
-        found = export.explain(contexts, arms=eligible) if "certificate" in has else {}
-        if has == ["status"]:
+        found: dict[str, Any] = {}
+        if "certificate" in export.outputs:
+            found = export.explain(contexts, arms=eligible)
+        elif "status" in export.outputs:
             found = {"status": export.status(contexts, arms=eligible)}
-        return {name: found[name] for name in has}
+        return {name: found[name] for name in ("status", "certificate") if name in found}
     decided = cast(CompiledPolicy, export).decide(contexts, eligible=eligible)
     status = statuses_in_python(rule, contexts, decided.status)
     return {"status": status, "certificate": decided.certificate}

@@ -108,7 +108,8 @@ def parity(
     error = None
     if certificate is not None:
         comparable = ~differs & np.isfinite(expected.certificate)
-        comparable &= np.ones(len(rows), dtype=bool) if status is None else ~other
+        if status is not None:
+            comparable &= ~other
         error = np.where(comparable, np.abs(certificate - expected.certificate), 0.0)
         believed = max(_largest(expected.mean), _largest(expected.half_width))
     return Parity(

@@ -16,6 +16,9 @@ from contextgap.models import Features
 _HINT = 'features must map every arm to its numbers, such as {"A": [1.0, 0.2], "B": [2.0, 0.1]}'
 
 
+_LARGEST = 1e100
+
+
 class ArmFeatures:
     """Features of arms as users give them, and as numbers.
 
@@ -31,6 +34,7 @@ class ArmFeatures:
             self.rows = np.array([read_row(row) for row in cells])
         else:
             self.rows, self.table = self.table.encode(columns, learning=True)
+        check_size(self.rows)
 
     @property
     def numbers(self) -> Features:
@@ -167,4 +171,14 @@ def _cells(features: Any, names: Sequence[str] | None) -> list[Any]:
 
 def read_row(features: Any) -> FloatArray:
     """Return the features of one arm, all of them numbers."""
-    return finite_vector("features", features)
+    row = finite_vector("features", features)
+    check_size(row)
+    return row
+
+
+def check_size(rows: FloatArray) -> None:
+    """Raise if numbers are so large that their squares are not."""
+    if (np.abs(rows) > _LARGEST).any():
+        raise ValueError(
+            f"features must be at most {_LARGEST:g} in size, got {np.abs(rows).max():g}"
+        )

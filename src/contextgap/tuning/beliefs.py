@@ -18,8 +18,8 @@ from contextgap.base.arrays import FloatArray
 LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
 WEIGHT, WEIGHT_SPREAD = -2.0, 2.0  # of a linear trend, and of the constant part
 RATIO, RATIO_SPREAD = math.log(0.01), 3.0  # of the ridge over the reward scale
-LOGIT_SPREAD = 2.0  # of the logit of the correlation between arms, around 0,
-FEATURES_LOGIT = 3.0  # or around this where arms have features: who describes arms knows what tells
+LOGIT_SPREAD = 2.0  # of the logit of the correlation between arms, around 0
+FEATURES_LOGIT = 3.0  # where it is around this if arms have features, which users choose to matter
 TRUST = 1.0  # observations that the first guess of the reward scale is worth
 
 
