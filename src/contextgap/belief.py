@@ -173,7 +173,12 @@ class Decision:
         All arms, in the order of the arrays.
     mean, std, lower, upper, gap
         What is believed about each arm's reward, or its cost where costs are told; a gap bounds the
-        simple regret of picking that arm.
+        simple regret of picking that arm. They rest on the rewards told, never on pending picks.
+    pending
+        How many picks wait for their reward.
+    pending_std
+        The standard deviations if pending picks count as observed, which the arm was picked by;
+        None if no pick is pending.
     """
 
     arm: Label
@@ -186,6 +191,8 @@ class Decision:
     lower: FloatArray = field(repr=False)
     upper: FloatArray = field(repr=False)
     gap: FloatArray = field(repr=False)
+    pending: int = 0
+    pending_std: FloatArray | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -213,6 +220,11 @@ class Decision:
             roles = [name for name in ("leader", "challenger") if getattr(self, name) == arm]
             mark = ">" if arm == self.arm else " "
             lines.append(f"{mark} {arm!s:{size}} {row}  {' '.join(roles)}".rstrip())
+        if self.pending_std is not None:
+            stds = ", ".join(
+                f"{arm} {std:.4g}" for arm, std in zip(self.arms, self.pending_std, strict=True)
+            )
+            lines.append(f"  picked with {self.pending} pending counted as observed: std {stds}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

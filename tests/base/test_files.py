@@ -143,7 +143,8 @@ class TestRoundTrip:
         assert loaded.arms == learner.arms
         assert loaded.kernel.describe() == learner.kernel.describe()
         assert (loaded.method, loaded.width) == (learner.method, learner.width)
-        self.check_policy(learner.freeze(), tmp_path)
+        if sum(learner.counts.values()):
+            self.check_policy(learner.freeze(), tmp_path)
         assert journey(loaded, steps) == journey(learner, steps)
 
     def check_policy(self, policy, tmp_path):
@@ -177,9 +178,11 @@ class TestRoundTrip:
     def test_every_setting(self, tmp_path, prior_mean, burn_in):
         self.check(make(prior_mean=prior_mean, burn_in=burn_in, ridge=1e-6, seed=None), tmp_path)
 
+    @pytest.mark.filterwarnings("ignore:no reward was told yet")
     def test_a_fresh_learner(self, tmp_path):
         self.check(make(steps=0, waiting=0), tmp_path)
 
+    @pytest.mark.filterwarnings("ignore:no reward was told yet")
     def test_only_questions_so_far(self, tmp_path):
         self.check(make(steps=0, waiting=5), tmp_path)
 
@@ -767,7 +770,7 @@ def test_policy_header_edited_by_hand(folder, policy_file, key, value):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), edits({"dimension": ["2", 0, -1, 2.5], "columns": [["x"], ["x", "y"]]})
+    ("key", "value"), edits({"dimension": ["2", 0, -1, 2.5], "columns": [[], ["x", "x"]]})
 )
 def test_header_of_an_empty_learner_edited_by_hand(folder, key, value):
     source = saved(make(steps=0, waiting=0), folder / "learner-empty.cgap")

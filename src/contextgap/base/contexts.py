@@ -70,7 +70,9 @@ class ContextSchema:
         if self.table is not None:
             kinds: Columns = self.table.kinds
             return kinds
-        return None if self.columns is None else Columns(dict.fromkeys(self.columns, Number()))
+        if self.columns is None or self.dimension is None:
+            return None
+        return Columns(dict.fromkeys(self.columns, Number()))
 
     @property
     def layout(self) -> Layout | None:
@@ -134,7 +136,9 @@ class ContextSchema:
                     return ContextSchema.of(found)._read_table(contexts, found, learning)
             return self._read(contexts)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{called} {error}") from None
+            early = isinstance(error, TypeError) and self.dimension is None and not learning
+            hint = "; no reward was told yet, so only numbers can be read" if early else ""
+            raise type(error)(f"{called} {error}{hint}") from None
 
     def _read(self, contexts: Any) -> Intake:
         names, values = self._by_name(contexts)
@@ -148,6 +152,18 @@ class ContextSchema:
         known = self.dimension is not None and (names is None or self.columns is not None)
         schema = self if known else ContextSchema(rows.shape[1], self.columns or names)
         return Intake(rows, single, schema)
+
+    def named(self, names: Any) -> ContextSchema:
+        """Return the schema of the same numbers with names of columns, which had none."""
+        if self.columns is not None:
+            raise ValueError(f"columns have names already: {list(self.columns)}")
+        names = read_names(names)
+        if self.dimension is not None and len(names) != self.dimension:
+            raise ValueError(
+                f"columns must be {self.dimension} names, one for each number of a context, "
+                f"got {len(names)}: {list(names)}"
+            )
+        return ContextSchema(self.dimension, names)
 
     def _read_table(self, contexts: Any, table: TableSchema, learning: bool) -> Intake:
         raw = raw_cells(contexts)
@@ -182,6 +198,11 @@ class ContextSchema:
             return wanted, [list(row) for row in zip(*map(columns.get, wanted), strict=True)]
         if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
             given = [str(name) for name in contexts.columns]
+            unnamed = self.columns is None and self.dimension is not None
+            if unnamed and not any(isinstance(name, str) for name in contexts.columns):
+                numbers = list(range(len(given)))
+                ordered = contexts[numbers] if set(contexts.columns) == {*numbers} else contexts
+                return None, ordered.to_numpy()  # numbers of columns are not names
             wanted = self._wanted(given)
             picked = contexts[[contexts.columns[given.index(name)] for name in wanted]]
             return wanted, picked.to_numpy()
@@ -198,6 +219,12 @@ class ContextSchema:
 
     def _wanted(self, given: list[str]) -> tuple[str, ...]:
         _check_distinct(given)
+        if given and self.columns is None and self.dimension is not None:
+            raise ValueError(
+                f"have columns by name, {given}, but what was learnt has no names to match them "
+                "with; pass an array with the columns in the order learnt, or name them: "
+                "Learner(..., columns=[...]) before learning, policy.with_columns([...]) after"
+            )
         if self.columns is None:
             return tuple(given)
         missing = [name for name in self.columns if name not in given]
@@ -208,6 +235,11 @@ class ContextSchema:
     def _check_dimension(self, dimension: int, single: bool) -> None:
         if dimension == 0:
             raise ValueError("must have at least one number each, got none")
+        if self.dimension is None and self.columns is not None and dimension != len(self.columns):
+            raise ValueError(
+                f"must have {len(self.columns)} numbers each, one for each of the columns "
+                f"{list(self.columns)}, got {dimension}"
+            )
         if self.dimension is None or dimension == self.dimension:
             return
         hint = ""
@@ -222,9 +254,22 @@ def read_columns(columns: Any) -> ContextSchema:
     """Return the schema of contexts whose columns users described; of any, if they did not."""
     if columns is None:
         return ContextSchema()
-    if not isinstance(columns, Mapping):
-        raise TypeError(f"columns must be Columns(...) or a mapping, got {columns!r}")
-    return ContextSchema.of(TableSchema.of(Columns(columns)))
+    if isinstance(columns, Mapping):
+        return ContextSchema.of(TableSchema.of(Columns(columns)))
+    return ContextSchema(columns=read_names(columns))
+
+
+def read_names(names: Any) -> tuple[str, ...]:
+    """Return names of columns, checked."""
+    listed = names if isinstance(names, list | tuple) else ()
+    if not listed or not all(isinstance(name, str) for name in listed):
+        raise TypeError(
+            "columns must be Columns(...), a mapping, or a list of names such as ['x', 'y'], "
+            f"got {names!r}"
+        )
+    if len(set(listed)) < len(listed):
+        raise ValueError(f"columns must have different names, got {names!r}")
+    return tuple(listed)
 
 
 def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | None:

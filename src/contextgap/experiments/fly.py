@@ -76,6 +76,8 @@ def fly(
 ) -> FlightTrace:
     """Fly through windows with and without feedback, in time order.
 
+    Before the first window with feedback, the first arm is deployed.
+
     Parameters
     ----------
     problem
@@ -103,9 +105,11 @@ def fly(
                 arms[row] = place[arm]
                 heard = problem.observations[row, arms[row]]
                 learner.tell(problem.contexts[row], arm, float(heard))
-        else:  # nothing is learnt on the way, so a window can be decided at once
+        elif any(learner.counts.values()):  # nothing is learnt on the way: a window at once
             deployed = learner.recommend(problem.contexts[first:end])
             arms[first:end] = [place[arm] for arm in deployed]
+        else:
+            arms[first:end] = 0
     return _trace(problem, arms, ~known, learner.freeze())
 
 

@@ -20,16 +20,11 @@ _MOST_LEVELS = 40  # of a category, the first that were met
 
 def read_policy(source: Any) -> Policy:
     """Return a policy, or that of a learner."""
-    found = source if isinstance(source, Policy) else _frozen(source)
-    if not len(found._model.observed):
-        raise ValueError("there is nothing to look at before the first reward was told")
-    return found
-
-
-def _frozen(learner: Any) -> Policy:
-    if not hasattr(learner, "freeze"):
-        raise TypeError(f"expected a learner or a policy, got {learner!r}")
-    policy: Policy = learner.freeze()
+    if isinstance(source, Policy):
+        return source
+    if not hasattr(source, "freeze"):
+        raise TypeError(f"expected a learner or a policy, got {source!r}")
+    policy: Policy = source.freeze()
     return policy
 
 

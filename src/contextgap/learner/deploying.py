@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -9,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from contextgap.base import checks
+from contextgap.base.columns.doubts import level_of_user
 from contextgap.base.labels import Label
 from contextgap.base.seeds import seed_after
 from contextgap.base.turns import in_turn
@@ -19,6 +21,7 @@ from contextgap.policy.known import Known
 from contextgap.policy.policy import Policy
 from contextgap.policy.ranking import Ranked
 
+_NOTHING = "no reward was told yet, so nothing is known about any arm"
 _FEWEST = 40  # rewards before exploring may stop, where scales are learnt from them
 
 
@@ -34,6 +37,8 @@ class Deploying(Known):
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return the arm to deploy, given what is known now; changes nothing.
 
+        Before the first reward it warns that nothing is known.
+
         Parameters
         ----------
         contexts
@@ -46,7 +51,7 @@ class Deploying(Known):
         arm
             A label for one context; an array of labels, one per row, for many.
         """
-        return self._policy(self._model).recommend(contexts, arms=arms)
+        return self._deployed().recommend(contexts, arms=arms)
 
     @in_turn
     def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
@@ -59,7 +64,7 @@ class Deploying(Known):
         arms
             The labels of the eligible arms, all by default.
         """
-        return self._policy(self._model).rank(context, arms=arms)
+        return self._deployed().rank(context, arms=arms)
 
     @in_turn
     def score(
@@ -96,6 +101,8 @@ class Deploying(Known):
     ) -> Policy:
         """Return the current decision rule; the learner may continue to learn.
 
+        At least one reward must have been told.
+
         Parameters
         ----------
         card
@@ -110,6 +117,8 @@ class Deploying(Known):
             them, such as 2048. All observations are then gone through once more, if that brings the
             policy closer to exact beliefs.
         """
+        if not len(self._model):
+            raise ValueError(f"{_NOTHING}; tell rewards first (ask returns arms to try)")
         if card is not None:
             checks.instance("card", card, Card, "learner.score()")
         if points is None:
@@ -161,6 +170,13 @@ class Deploying(Known):
         used = used if eligible is None else used[eligible.any(axis=0)]
         enough = enough and (self._next_tune is None or len(self._model) >= _FEWEST)
         return enough and min(map(self._model.observed.count, used)) >= self._rules.burn_in
+
+    def _deployed(self) -> Policy:
+        if not len(self._model):
+            warnings.warn(
+                f"{_NOTHING}; the answer is the first of equals", stacklevel=level_of_user()
+            )
+        return self._policy(self._model)
 
     def _policy(
         self,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from contextgap.base import checks, html
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.columns import Columns
-from contextgap.base.columns.doubts import warn_of_doubts
+from contextgap.base.columns.doubts import level_of_user, warn_of_doubts
 from contextgap.base.completed import completed
 from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.base.eligible import Mask, read_eligible
@@ -53,12 +55,11 @@ from contextgap.models import (
     new_model,
     refitted_model,
 )
+from contextgap.policy.policy import Policy
 from contextgap.policy.state import Rules, read_costs
 from contextgap.recommenders.rules import check_history
 from contextgap.tuning import Tuning, learn
 from contextgap.widths import Width
-
-_CHANGED_BY_TELL = ("_model", "_schema", "_rules", "_next_tune", "_tuning")
 
 
 class Learner(Deploying):
@@ -111,8 +112,9 @@ class Learner(Deploying):
         features then share what they learn, ``sharing`` being the correlation of arms with the
         same features (0.9 by default where a kernel is given).
     columns
-        What the columns of contexts hold, as ``Columns`` or a mapping; by default told from the
-        first table. Columns that are not named are left out of contexts.
+        What the columns of contexts hold, as ``Columns`` or a mapping; by default inferred from the
+        first table. Columns that are not named are left out of contexts. A list of names says only
+        how columns are called: contexts may then be arrays in that order as well as tables.
     reward
         ``"minimize"`` if what is told are costs, times or errors, to be kept low: what is believed
         is then said of them too, with their own sign. ``"maximize"`` by default.
@@ -149,7 +151,7 @@ class Learner(Deploying):
         retune: str | None = None,
         sharing: float | None = None,
         features: Any = None,
-        columns: Columns | Mapping[str, Any] | None = None,
+        columns: Columns | Mapping[str, Any] | Sequence[str] | None = None,
         reward: str = "maximize",
         points: int | None = POINTS,
     ) -> None:
@@ -196,6 +198,12 @@ class Learner(Deploying):
         self._watches = WeakKeyDictionary()
         self._lock = RLock()
 
+    if not TYPE_CHECKING:  # a type checker finds missing attributes itself
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = f"; a policy has it: learner.freeze().{name}" if hasattr(Policy, name) else ""
+            raise AttributeError(f"a Learner has no attribute {name!r}{hint}", name=name, obj=self)
+
     def __copy__(self) -> Self:
         return copy.deepcopy(self)  # a copy that shared the model would change this one
 
@@ -229,7 +237,16 @@ class Learner(Deploying):
         return self._tuning
 
     @in_turn
-    def ask(self, contexts: Any = None, *, pool: Any = None, arms: Any = None) -> Any:
+    def ask(
+        self,
+        contexts: Any = None,
+        *,
+        pool: Any = None,
+        arms: Any = None,
+        once: bool = False,
+        index: bool = False,
+        **unknown: Any,
+    ) -> Any:
         """Return the arm to try; from a pool, also the context to try it at.
 
         Picks whose reward was not told yet count as made: they shrink the variance where they
@@ -248,6 +265,13 @@ class Learner(Deploying):
             collection of labels per row, or a boolean array of shape (rows, arms) in the order of
             ``learner.arms``. The pick is made, burn-in included, as if there were no other arms;
             its reward, once told, is logged with them.
+        once
+            With a pool: never return a context and an arm that were told before or are pending,
+            for trials whose result is always the same.
+        index
+            With a pool: return the position of the row chosen in place of the row.
+        unknown
+            Any other name is an error.
 
         Returns
         -------
@@ -255,26 +279,29 @@ class Learner(Deploying):
             A label for one context; an array of labels, one per row, for several. For a pool, the
             row chosen, as it was given, and a label.
         """
+        if unknown:
+            name = next(iter(unknown))
+            hint = "; call ask(context) or ask(contexts=...)" if name == "context" else ""
+            raise TypeError(f"ask has no argument {name!r}{hint}")
         if pool is not None:
             if contexts is not None:
                 raise TypeError("contexts must be left out where pool= gives those to choose from")
-            return self._ask_from(pool, arms)
+            return self._ask_from(pool, arms, once, index)
+        if once or index:
+            raise TypeError("once= and index= are about a pool; give pool= too, or leave them out")
         if contexts is None:
             raise TypeError("contexts must be numbers, got None; or give pool= to choose one from")
         intake = self._read(contexts)
         check_sizes(self.kernel, intake.rows)
         eligible = self._eligible(arms, len(intake.rows), intake.single)
-        state, picks = self._state(), []
-        try:
+        picks = []
+        with self._atomic():
             for row, context in enumerate(intake.rows):
                 view = self._view(intake.schema, eligible, row)
                 pick, _ = self._pick(view.moment(context))
                 picks.append(view.active[pick])
                 self._pending.add(context, picks[-1], None if eligible is None else view.active)
             self._adopt(intake.schema)
-        except BaseException:
-            self._restore(state)
-            raise
         if intake.single:
             return self._labels[picks[0]]
         return label_array(self.arms, np.searchsorted(self._active, picks))
@@ -296,6 +323,7 @@ class Learner(Deploying):
             among; the arm tried must be one of them. By default those that ``ask`` was given for
             the same context and arm; all if it was given none or not asked.
         """
+        self._check_order(contexts, arms)
         intake = self._read(contexts)
         places: Sequence[int] | IntArray
         if intake.single:
@@ -311,16 +339,12 @@ class Learner(Deploying):
         if not len(self._model) and not intake.single:
             guessed = self._schema.kinds is None
             warn_of_doubts(contexts, intake.schema.columns, values, places, guessed=guessed)
-        state = self._state()
-        try:
+        with self._atomic():
             self._take_in(intake, places, self._rules.sign * values, said)
-        except BaseException:
-            self._restore(state)
-            raise
 
     @in_turn
     def fit(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> Self:
-        """Take in logged data.
+        """Take in logged data, in addition to what was told before.
 
         With a given kernel, the posterior is the same as after telling it row by row, but for
         support points, which are chosen knowing all rows. Where scales are learnt, they are learnt
@@ -342,8 +366,12 @@ class Learner(Deploying):
         learner
             The learner itself.
         """
+        self._check_order(contexts, arms)
         if self._read(contexts).single:
-            raise ValueError("fit takes a table of contexts (2-D); use tell for one context")
+            raise ValueError(
+                "contexts must be a table (2-D), got one context (1-D); "
+                "contexts of one number each are x[:, None], and tell takes a single context"
+            )
         self.tell(contexts, arms, rewards, eligible=eligible)
         return self
 
@@ -397,6 +425,9 @@ class Learner(Deploying):
     def decide(self, context: Any, *, arms: Any = None) -> Decision:
         """Return what ``ask`` would pick and everything believed there; changes nothing.
 
+        Intervals and gaps rest on the rewards told. Pending picks change which arm is picked;
+        ``pending_std`` shows the standard deviations that the pick was made by.
+
         Parameters
         ----------
         context
@@ -413,7 +444,10 @@ class Learner(Deploying):
         moment.rng = copy.deepcopy(self._rng)
         pick, reason = self._pick(moment)
         labels = tuple(self._labels[i] for i in view.active)
-        return Decision.of(moment.belief, labels, pick, reason, self._rules.sign)
+        decision = Decision.of(view.told(intake.rows[0]), labels, pick, reason, self._rules.sign)
+        if not self._pending:
+            return decision
+        return replace(decision, pending=len(self._pending), pending_std=frozen(moment.belief.std))
 
     @in_turn
     def add_arm(self, label: Label, features: Any = None) -> None:
@@ -480,9 +514,10 @@ class Learner(Deploying):
             eligible, self._labels, self._active, places, single=intake.single
         )
         check_sizes(self.kernel, intake.rows)
-        for row, place in enumerate(places):
-            self._pending.add(intake.rows[row], int(place), None if said is None else said[row])
-        self._adopt(intake.schema)
+        with self._atomic():
+            for row, place in enumerate(places):
+                self._pending.add(intake.rows[row], int(place), None if said is None else said[row])
+            self._adopt(intake.schema)
 
     @in_turn
     def cancel(self, context: Any, arm: Label) -> None:
@@ -499,9 +534,10 @@ class Learner(Deploying):
         if not intake.single:
             raise ValueError("cancel takes one context; pass a 1-D context or one row")
         place = self._place(arm)
-        if not self._pending.holds(intake.rows[0], place):
+        found = self._pending.find(intake.rows[0], place)
+        if found is None:
             raise ValueError(f"there is no pending pick of the arm {arm!r} at the context")
-        self._pending.answered(intake.rows[0], place)
+        self._pending.take(place, found)
 
     @in_turn
     def drop_pending(self) -> None:
@@ -542,10 +578,7 @@ class Learner(Deploying):
         rows = intake.rows if renaming is None else renaming(intake.rows)
         if renaming is not None:
             self._pending = self._pending.changed(renaming)
-        asked_among = [
-            self._pending.answered(context, int(place))
-            for context, place in zip(rows, places, strict=True)
-        ]
+        asked_among = self._answered(rows, places)
         sets = asked_among if eligible is None else eligible
         told, count = (rows, np.asarray(places), values), len(self._model)
         if self._is_time_to_tune(len(values)):
@@ -557,6 +590,31 @@ class Learner(Deploying):
         else:
             self._model = grown_model(self._model, *told, self._points)
             self._model.observed.note_eligible(count, sets)
+
+    def _answered(self, rows: FloatArray, places: Sequence[int] | IntArray) -> list[Eligible]:
+        """Forget the picks that contexts and arms answer; return the arms they were made among."""
+        among: list[Eligible] = [None] * len(rows)
+        unanswered = []
+        for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
+            found = self._pending.find(context, arm)
+            if found is None:
+                unanswered.append(row)
+            else:
+                among[row] = self._pending.take(arm, found)
+        rounded = 0
+        for row in unanswered:  # exact answers first, so that no pick is taken from them
+            arm = int(places[row])
+            found = self._pending.find_rounded(rows[row], arm)
+            if found is not None:
+                among[row] = self._pending.take(arm, found)
+                rounded += 1
+        if rounded:
+            warnings.warn(
+                f"{rounded} of {len(rows)} contexts told equal that of a pending pick of the same "
+                "arm only when rounded; they count as its answer. Tell contexts with all digits",
+                stacklevel=level_of_user(),
+            )
+        return among
 
     def _adopt(self, schema: ContextSchema) -> None:
         """Go on with a schema that knows more; what was taken in before is as if it had known."""
@@ -586,16 +644,18 @@ class Learner(Deploying):
         at_once = new > 1 and not (self._kernel_given or self._rules.hindsight)
         return at_once or count >= self._next_tune
 
-    def _state(self) -> tuple[Any, ...]:
-        """What ``_restore`` needs to undo a call that an interrupt or an error left unfinished."""
-        kept = {name: getattr(self, name) for name in _CHANGED_BY_TELL}
-        return self._model.mark(), self._pending.copy(), kept
-
-    def _restore(self, state: tuple[Any, ...]) -> None:
-        mark, pending, kept = state
-        vars(self).update(kept, _pending=pending)
-        self._model.rewind(mark)
-        self._followed = None
+    @contextmanager
+    def _atomic(self) -> Iterator[None]:
+        """Undo everything that was changed if an error or an interrupt ends the call."""
+        kept = {**vars(self), "_pending": self._pending.copy(), "_followed": None}
+        mark, random = self._model.mark(), self._rng.bit_generator.state
+        try:
+            yield
+        except BaseException:
+            vars(self).update(kept)
+            self._model.rewind(mark)
+            self._rng.bit_generator.state = random
+            raise
 
     def _read(self, contexts: Any, called: str = "contexts") -> Intake:
         intake = self._schema.read(contexts, called, learning=True)
@@ -609,6 +669,23 @@ class Learner(Deploying):
 
     def _signed(self, prior_mean: float | str) -> float | str:
         return prior_mean if isinstance(prior_mean, str) else self._rules.sign * prior_mean
+
+    def _check_order(self, contexts: Any, arms: Any) -> None:
+        """Raise if the arm or arms were given in place of the contexts."""
+        first = contexts[0] if isinstance(contexts, list | tuple) and contexts else contexts
+        second = arms[0] if isinstance(arms, list | tuple) and arms else arms
+        given = self._is_arm(contexts) or self._is_arm(first)
+        if given and not (self._is_arm(arms) or self._is_arm(second)):
+            raise TypeError(
+                f"contexts must be contexts, got the arm {first!r}; "
+                "the order is context, arm, reward"
+            )
+
+    def _is_arm(self, thing: Any) -> bool:
+        try:
+            return thing in self._places
+        except TypeError:  # nothing hashable
+            return False
 
     def _place(self, label: Any) -> int:
         try:
@@ -625,22 +702,39 @@ class Learner(Deploying):
             return None
         return self._features.row_of(features)
 
-    def _ask_from(self, pool: Any, arms: Any) -> tuple[Any, Label]:
+    def _ask_from(self, pool: Any, arms: Any, once: bool, index: bool) -> tuple[Any, Label]:
         intake = self._read(pool, called="pool")
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
         check_sizes(self.kernel, intake.rows)
         eligible = self._eligible(arms, 1, True)
         view = self._view(intake.schema, eligible)
-        chosen = view.pool(intake.rows)
-        burning_in = min(view.pulls()) < self._rules.burn_in
-        explorer = self._rules.method.explorer
-        row = any_context(chosen) if burning_in else choose_context(chosen, explorer)
-        pick, _ = self._pick(view.moment(intake.rows[row]))
-        place = view.active[pick]
-        self._pending.add(intake.rows[row], place, None if eligible is None else view.active)
-        self._adopt(intake.schema)
-        return row_of(pool, row), self._labels[place]
+        left = self._left(intake.rows, view.active) if once else None
+        rows = np.arange(len(intake.rows)) if left is None else np.flatnonzero(left.any(axis=1))
+        if not len(rows):
+            raise ValueError("every arm was tried at every context of the pool; none is left")
+        pulls, explorer = view.pulls(), self._rules.method.explorer
+        burning_in = min(pulls) < self._rules.burn_in
+        if burning_in and left is not None:
+            # A context where the arm whose turn it is was not tried, if there is one.
+            open_to_it = np.flatnonzero(left[:, pulls.index(min(pulls))])
+            rows = open_to_it if len(open_to_it) else rows
+        with self._atomic():
+            chosen = view.pool(intake.rows[rows])
+            row = rows[any_context(chosen) if burning_in else choose_context(chosen, explorer)]
+            there = view if left is None else view.among(left[row])
+            pick, _ = self._pick(there.moment(intake.rows[row]))
+            place = there.active[pick]
+            self._pending.add(intake.rows[row], place, None if eligible is None else view.active)
+            self._adopt(intake.schema)
+        return int(row) if index else row_of(pool, row), self._labels[place]
+
+    def _left(self, rows: FloatArray, active: Sequence[int]) -> Mask:
+        """Return which arms were neither told nor picked at each of several contexts."""
+        log = self._model.observed
+        tried = {(x.tobytes(), arm) for x, arm in zip(log.contexts, log.arms.tolist(), strict=True)}
+        tried |= {(x.tobytes(), arm) for arm, own in self._pending.by_arm.items() for x in own}
+        return np.array([[(x.tobytes(), arm) not in tried for arm in active] for x in rows])
 
     def _eligible(self, arms: Any, rows: int, single: bool) -> Mask | None:
         return read_eligible(arms, self.arms, rows, single=single)

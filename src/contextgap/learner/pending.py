@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
+
+import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.models import Eligible
+
+_DECIMALS = 3  # a number with fewer is not taken for another one, rounded
 
 
 @dataclass
@@ -43,21 +48,31 @@ class Pending:
         self.by_arm.setdefault(arm, []).append(context)
         self.eligible.setdefault(arm, []).append(eligible)
 
-    def answered(self, context: FloatArray, arm: int) -> Eligible:
-        """Forget the oldest waiting pick of this arm at this context; return its eligible arms.
-
-        None if all were eligible, or if there is no such pick.
-        """
-        waiting = self.by_arm.get(arm, [])
-        for i, candidate in enumerate(waiting):
-            if candidate.tolist() == context.tolist():  # as short as contexts are, the fastest way
-                del waiting[i]
-                eligible = self.eligible[arm].pop(i)
-                if not waiting:  # files keep no empty lists; the order of arms must not differ
-                    del self.by_arm[arm], self.eligible[arm]
-                return eligible
+    def find(self, context: FloatArray, arm: int) -> int | None:
+        """Return the place of the oldest waiting pick of an arm at a context, if there is one."""
+        given = context.tolist()  # as short as contexts are, the fastest way
+        for place, candidate in enumerate(self.by_arm.get(arm, ())):
+            if candidate.tolist() == given:
+                return place
         return None
 
-    def holds(self, context: FloatArray, arm: int) -> bool:
-        """Return whether a pick of this arm at this context waits for its reward."""
-        return any(each.tolist() == context.tolist() for each in self.by_arm.get(arm, ()))
+    def find_rounded(self, context: FloatArray, arm: int) -> int | None:
+        """Return the place of the oldest waiting pick that equals a context but for rounding."""
+        waiting = np.array(self.by_arm.get(arm, []))
+        if not len(waiting):
+            return None
+        same = np.isclose(waiting, context, rtol=1e-6, atol=0.0)  # as single precision would be
+        decimals = max(-int(Decimal(repr(each)).as_tuple().exponent) for each in context.tolist())
+        if decimals >= _DECIMALS:
+            same |= np.round(waiting, decimals) == context
+        places = np.flatnonzero(same.all(axis=1))
+        return int(places[0]) if len(places) else None
+
+    def take(self, arm: int, place: int) -> Eligible:
+        """Forget a waiting pick; return the arms among which it was made: None for all."""
+        waiting = self.by_arm[arm]
+        del waiting[place]
+        eligible = self.eligible[arm].pop(place)
+        if not waiting:  # files keep no empty lists; the order of arms must not differ
+            del self.by_arm[arm], self.eligible[arm]
+        return eligible

@@ -49,7 +49,10 @@ def learn_columns(learner: Learner, contexts: Any) -> None:
 
 def forget_pick(learner: Learner, context: Any, arm: Label) -> None:
     """Forget the oldest pending pick of an arm at a context, if there is one."""
-    learner._pending.answered(learner._read(context).rows[0], learner._place(arm))
+    place = learner._place(arm)
+    found = learner._pending.find(learner._read(context).rows[0], place)
+    if found is not None:
+        learner._pending.take(place, found)
 
 
 def observations(learner: Learner) -> int:

@@ -70,6 +70,10 @@ class View:
             read=self.read,
         )
 
+    def told(self, context: FloatArray) -> Belief:
+        """Return what the rewards told so far say at one context, pending picks left out."""
+        return Belief(self.model.posterior(context, self.active), self.width)
+
     def _believe(self, context: FloatArray) -> Belief:
         posterior = self.model.posterior(context, self.active, self.pending.by_arm)
         return Belief(posterior, self.width)

@@ -39,6 +39,7 @@ class Arm:
         self.w = Rows()
         self.gain = 0.0  # ½ ln det(I + K/ridge)
         self.assumed: list[FloatArray] = []  # contexts whose rewards are still to come
+        self._assumed_rows: FloatArray = np.empty((0, 0))
         self._dual: tuple[tuple[float, int], FloatArray] | None = None
 
     def __len__(self) -> int:
@@ -62,18 +63,26 @@ class Arm:
         self.factor.append(v, self._pivot(v, prior_variance))
         self.assumed.append(context)
 
+    @property
+    def assumed_rows(self) -> FloatArray:
+        """The contexts whose rewards are still to come, as rows."""
+        if len(self._assumed_rows) != len(self.assumed):
+            self._assumed_rows = np.array(self.assumed)
+        return self._assumed_rows
+
     def retract(self) -> None:
         """Forget the assumed observations."""
         if self.assumed:
             self.factor.truncate(len(self))
-            self.assumed = []
+            self.assumed, self._assumed_rows = [], np.empty((0, 0))
 
     def rewind(self, size: int, gain: float) -> None:
         """Go back to the first ``size`` observations, none assumed, whatever was done since."""
         for rows in (self.z, self.w):
             rows.truncate(size)
         self.factor.truncate(size)
-        self.gain, self.assumed, self._dual = gain, [], None
+        self.gain, self._dual = gain, None
+        self.assumed, self._assumed_rows = [], np.empty((0, 0))
 
     def weights(self, prior: float) -> FloatArray:
         """Return z − prior·w: the mean is prior + v·weights."""

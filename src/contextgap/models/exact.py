@@ -238,7 +238,7 @@ class ExactModel(Model, KeepsHistory):
         """Return L⁻¹k for every context, shape (observations, contexts)."""
         state, points = self._arms[arm], self._points(arm)
         if assumed and state.assumed:
-            points = np.vstack([points.reshape(-1, contexts.shape[1]), state.assumed])
+            points = np.vstack([points.reshape(-1, contexts.shape[1]), state.assumed_rows])
         if not len(points):
             return np.empty((0, len(contexts)))
         v = np.ascontiguousarray(self.kernel(points, contexts))
@@ -266,7 +266,7 @@ class ExactModel(Model, KeepsHistory):
         state = self._arms[arm]
         v = kernel_row.take(self.observed.places(arm))
         if state.assumed:
-            v = np.concatenate([v, self.kernel(context[None], np.array(state.assumed))[0]])
+            v = np.concatenate([v, self.kernel(context[None], state.assumed_rows)[0]])
         state.factor.solve(v)
         return v
 

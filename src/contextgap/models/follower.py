@@ -243,5 +243,9 @@ class ExactFollower(Follower):
 
 
 def starts_with(whole: Sequence[FloatArray], start: Sequence[FloatArray]) -> bool:
-    """Return whether a list of contexts begins with the very arrays of another."""
-    return len(start) <= len(whole) and all(a is b for a, b in zip(whole, start, strict=False))
+    """Return whether a list of contexts begins with the very arrays of another.
+
+    Pending picks are only ever appended or removed, so that all before one that kept its place
+    kept theirs.
+    """
+    return not start or (len(start) <= len(whole) and whole[len(start) - 1] is start[-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -361,6 +361,19 @@ class Policy(Known):
         return self._replaced(
             fallback=Fallback.of(arm, tolerance, self.arms, seen, codes), card=None
         )
+
+    def with_columns(self, names: Sequence[str]) -> Policy:
+        """Return the same policy with names for the columns of contexts, which had none.
+
+        A policy that was learnt from arrays knows columns by their order alone, and refuses tables
+        whose columns have names. This one takes both.
+
+        Parameters
+        ----------
+        names
+            One name for each number of a context, in the order learnt.
+        """
+        return self._replaced(schema=self._schema.named(names))
 
     def expected_regret(self, contexts: Any, *, arms: Any = None) -> FloatArray:
         """Return the expected simple regret of every answer, as far as the policy knows.

@@ -168,6 +168,6 @@ def _restore_schema(dimension: Any, columns: Any) -> ContextSchema:
         return ContextSchema(dimension)
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
         raise ValueError("columns are not a list of names")
-    if not len(set(columns)) == len(columns) == dimension:
+    if not len(set(columns)) == len(columns) > 0 or dimension not in (None, len(columns)):
         raise ValueError("columns do not name the numbers of a context")
     return ContextSchema(dimension, tuple(columns))

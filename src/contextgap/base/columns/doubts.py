@@ -46,7 +46,7 @@ def warn_of_doubts(
     for name, column in zip(wanted, raw.picked(wanted), strict=True):
         doubts = (f"{doubt}; {_LEAVE}" for doubt in _doubts(column, rewards, np.asarray(arms)))
         for doubt in (*doubts, *_misread(column, guessed)):
-            warnings.warn(f"the column {name!r} {doubt}", stacklevel=_level_of_user())
+            warnings.warn(f"the column {name!r} {doubt}", stacklevel=level_of_user())
 
 
 def _misread(column: Sequence[Any], guessed: bool) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _reads_as_number(text: str) -> bool:
     return _NUMBER.fullmatch(text.strip()) is not None
 
 
-def _level_of_user() -> int:
+def level_of_user() -> int:
     """Return how far up the stack the user's own code is, for a warning to point at."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):

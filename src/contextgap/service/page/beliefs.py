@@ -32,7 +32,7 @@ class Look:
     """A learner's rule as of an event, and the seconds that were spent on it."""
 
     event: int
-    policy: Policy
+    policy: Policy | None  # None before the first reward
     tuning: Tuning | None
     at: float
     seconds: float
@@ -45,7 +45,7 @@ class Look:
     @property
     def rewards(self) -> int:
         """How many rewards it rests on."""
-        return len(self.policy._model.observed)
+        return 0 if self.policy is None else len(self.policy._model.observed)
 
 
 class Beliefs:
@@ -80,18 +80,18 @@ class Beliefs:
             return self._looks[campaign]
 
 
-def _frozen(campaign: Campaign) -> tuple[Policy, Tuning | None, float]:
+def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
     _ = campaign.arms  # takes in what happened, which has to be done anyway
     start = time.monotonic()
     learner = campaign.learner()
-    policy = learner.freeze()
+    policy = learner.freeze() if any(learner.counts.values()) else None
     return policy, learner.tuning, time.monotonic() - start
 
 
 def score(look: Look) -> dict[str, Any]:
     """Return the score card in words, and the last tuning."""
     start = time.monotonic()
-    card = look.policy.card if look.rewards > 1 else None
+    card = look.policy.card if look.policy is not None and look.rewards > 1 else None
     look.seconds += time.monotonic() - start
     tuning = look.tuning
     return {
@@ -106,7 +106,7 @@ def score(look: Look) -> dict[str, Any]:
 def columns(look: Look) -> dict[str, Any]:
     """Return what contexts look like: columns, their values, and the most typical context."""
     policy = look.policy
-    if not look.rewards:
+    if policy is None:
         return {"event": look.event, "columns": [], "typical": None, "named": False}
     typical = policy._schema.decode(read_context(policy, None)[None])[0]
     return plain(
@@ -133,9 +133,15 @@ def _column(policy: Policy, name: str) -> dict[str, Any]:
     return found | {"low": low, "high": high}
 
 
+def _policy(look: Look) -> Policy:
+    if look.policy is None:
+        raise ValueError("there is nothing to explain before the first reward was told")
+    return look.policy
+
+
 def course(look: Look, column: Any, at: Any) -> dict[str, Any]:
     """Return what is believed along a column."""
-    found = along(look.policy, column, at)
+    found = along(_policy(look), column, at)
     return plain(
         {
             **found.describe(),
@@ -151,9 +157,7 @@ def why(look: Look, context: Any, against: Any) -> dict[str, Any]:
 
     Trials are named by their places among the rewards that count.
     """
-    policy = look.policy
-    if not look.rewards:
-        raise ValueError("there is nothing to explain before the first reward was told")
+    policy = _policy(look)
     ranking = policy.rank(context)
     explained = None
     if len(policy.arms) > 1:
