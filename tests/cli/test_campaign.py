@@ -21,7 +21,9 @@ def call(tmp_path, monkeypatch):
         return result.output if code == 0 else result.stderr
 
     def machine(*words):
-        return json.loads(run(*words, "--json"))
+        result = CliRunner().invoke(app, ["campaign", *map(str, words), "--json"])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
 
     run.json = machine
     return run
@@ -225,6 +227,16 @@ def test_levels_that_look_like_numbers_stay_as_they_are(call, tmp_path):
     assert "about the contexts of --reference" in call(
         "create", "d", "--arms", "x,y", "--category", "shop", code=2
     )
+
+
+def test_a_level_never_met_is_said(call, begun, tmp_path):
+    for number, mode in enumerate(("eco", "sport", "eco"), start=1):
+        assert "new level" not in call("ask", "temperature=3", f"mode={mode}")
+        call("tell", number, 0.5)
+    assert "warning: new level 'turbo' of mode" in call("ask", "temperature=3", "mode=turbo")
+    assert "new level" not in call("ask", "temperature=3", "mode=turbo")  # by now it was met
+    (tmp_path / "c.csv").write_text("temperature,mode\n1,eco\n2,boost\n")
+    assert "warning: new level 'boost' of mode" in call("sheet", "-n", 2, "--contexts", "c.csv")
 
 
 @pytest.mark.parametrize(

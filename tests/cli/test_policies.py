@@ -208,7 +208,12 @@ def test_recommend_keeps_the_users_columns(learnt, tmp_path):
     answers = rows(call("recommend", learnt, path).stdout)
     assert [row["id"] for row in answers] == ["x7", "x9"]
     assert [row["note"] for row in answers] == ["a", "b,c"]
-    assert list(answers[0]) == ["id", "density", "size", "note", "arm", "regret_bound", "bound"]
+    added = ["arm", "status", "regret_bound", "bound"]
+    assert list(answers[0]) == ["id", "density", "size", "note", *added]
+    path.write_text("status,density,size\nold,0.1,50\n")
+    (answer,) = rows(call("recommend", learnt, path).stdout)
+    assert (answer["status"], answer["recommended_status"]) == ("old", "recommended")
+    assert "arm" in answer
     plain = rows(call("recommend", learnt, path, "--no-bounds").stdout)
     assert list(plain[0]) == ["id", "density", "size", "note", "arm"]
     assert [row["arm"] for row in plain] == [row["arm"] for row in answers]

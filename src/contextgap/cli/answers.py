@@ -59,10 +59,16 @@ def check_answers(path: Path, *, json: bool) -> None:
 
 
 def _names(columns: Sequence[str], answers: Answers) -> list[str]:
-    """Return names for the answers that no column has: a log has the arm that was tried."""
-    added = list(answers)
-    while set(added) & set(columns):
-        added = [f"recommended_{name}" for name in added]
+    """Return names for the answers that no column has: a log has the arm that was tried.
+
+    If there is only a ``status``, which many tables have, the other names stay as they are.
+    """
+    own, taken = list(answers), set(columns)
+    renamed = {"status"} if taken & set(own) == {"status"} else set(own)
+    added = own
+    while taken & set(added):
+        pairs = zip(own, added, strict=True)
+        added = [f"recommended_{name}" if each in renamed else name for each, name in pairs]
     return added
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.columns import Category, Date, Kind
-from contextgap.cli.options import CategoryColumns, Json
-from contextgap.cli.problems import given_kinds, split
-from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
+from contextgap.cli.options import CategoryColumns, Json, list_option
+from contextgap.cli.problems import given_kinds
+from contextgap.cli.tables import new_levels
+from contextgap.cli.terminal import (
+    complaints,
+    noting_warnings,
+    out,
+    print_json,
+    print_table,
+    say_warning,
+)
 from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
 from contextgap.problems.blocks import read_sheet
@@ -87,7 +95,7 @@ def database_complaints() -> Iterator[None]:
 @app.command("create")
 def create_command(
     name: Annotated[str, typer.Argument(help="A name for the campaign.")],
-    arms: Annotated[str, typer.Option(help="The arms to choose from, comma-separated.")],
+    arms: Annotated[list[str], list_option("The arms to choose from, comma-separated.")],
     database: Where = FILE,
     reference: Annotated[
         Path | None,
@@ -133,7 +141,7 @@ def create_command(
         campaign = Campaign.create(
             database,
             name,
-            split(arms),
+            arms,
             goal=goal,
             lease=86_400 * lease,
             method=method,
@@ -157,7 +165,7 @@ def ask_command(
     database: Where = FILE,
     campaign: Which = None,
     among: Annotated[
-        str | None, typer.Option(help="The eligible arms, comma-separated; all by default.")
+        list[str] | None, list_option("The eligible arms, comma-separated; all by default.")
     ] = None,
     lease: Annotated[float | None, typer.Option(help="Days that the pick counts.")] = None,
     key: Key = None,
@@ -165,12 +173,14 @@ def ask_command(
 ) -> None:
     """Say which arm to try at a context, and open a trial."""
     with opened(database, campaign) as current:
+        learner = current.learner()
         trial = current.ask(
-            read_cells(cells, current.learner().columns),
-            arms=None if among is None else [read_arm(arm, current) for arm in split(among) or []],
+            read_cells(cells, learner.columns),
+            arms=None if among is None else [read_arm(arm, current) for arm in among],
             lease=None if lease is None else 86_400 * lease,
             key=key,
         )
+        say_new_levels(learner, [trial])
     show_trial(trial, json)
 
 
@@ -237,14 +247,14 @@ def trials_command(
     database: Where = FILE,
     campaign: Which = None,
     state: Annotated[
-        str | None,
-        typer.Option(help="Only open, told, cancelled, expired or retracted ones; several by a,b."),
+        list[str] | None,
+        list_option("Only open, told, cancelled, expired or retracted ones; several by a,b."),
     ] = None,
     json: Json = False,
 ) -> None:
     """List trials."""
     with opened(database, campaign) as current:
-        trials = current.find_trials(split(state))
+        trials = current.find_trials(state)
     if json:
         print_json([described(trial) for trial in trials])
         return
@@ -301,6 +311,18 @@ def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any
         raise ValueError(f"a context must be all name=value, or all numbers, got {words}")
     by_place = list(kinds.values()) if len(kinds) == len(words) else [None] * len(words)
     return [read_cell(word, kind) for word, kind in zip(words, by_place, strict=True)]
+
+
+def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
+    """Say which levels of the trials' contexts a learner had never met before it was asked."""
+    table = learner._schema.table
+    if table is None:
+        return
+    cells = [[trial.context[name] for trial in trials] for name in table.columns]
+    by_name = dict(zip(table.columns, cells, strict=True))
+    found = new_levels(table, table.encode(cells, learning=False)[0], by_name.__getitem__)
+    for level in dict.fromkeys(found.values()):
+        say_warning(f"new level {level}; nothing is known of it yet")
 
 
 def read_cell(word: str, kind: Kind | None = None) -> Any:

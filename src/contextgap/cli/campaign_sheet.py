@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.cli.campaign import FILE, Where, Which, described, opened
+from contextgap.cli.campaign import FILE, Where, Which, described, opened, say_new_levels
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
 from contextgap.problems.blocks import read_sheet
@@ -78,7 +78,10 @@ def _ask(campaign: Any, count: int, contexts: Path | None, pool: Path | None) ->
         table = _table(campaign, read_sheet(contexts))
         if len(table) < count:
             raise ValueError(f"{contexts} has {len(table)} contexts, fewer than {count}")
-        return list(campaign.ask(table[:count]))
+        before = campaign.learner()
+        trials = list(campaign.ask(table[:count]))
+        say_new_levels(before, trials)
+        return trials
     if pool is None and campaign.goal is None:
         raise ValueError(
             "give --contexts with the contexts to try, or --pool to choose some from: the campaign "

@@ -19,9 +19,10 @@ from contextgap.cli.options import (
     Gaps,
     Json,
     Separator,
+    list_option,
 )
 from contextgap.cli.policies import EligibleColumn, described, print_card, print_settings
-from contextgap.cli.problems import given_kinds, split
+from contextgap.cli.problems import given_kinds
 from contextgap.cli.terminal import (
     complaints,
     noting_warnings,
@@ -52,7 +53,8 @@ def learn_command(
     reward: Annotated[str, typer.Option(help="Column with the reward it gave.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")],
     context: Annotated[
-        str | None, typer.Option(help="Context columns, comma-separated; all others by default.")
+        list[str] | None,
+        list_option("Context columns, comma-separated; all others by default."),
     ] = None,
     exclude: Exclude = None,
     category: CategoryColumns = None,
@@ -95,12 +97,12 @@ def learn_command(
         trials = Trials(
             arm=arm,
             reward=reward,
-            context=None if context is None else tuple(split(context) or []),
-            exclude=tuple(split(exclude) or []),
+            context=None if context is None else tuple(context),
+            exclude=tuple(exclude or ()),
             propensity=propensity,
-            eligible=eligible,
+            eligible=tuple(eligible or ()),
             kinds=given_kinds(category, cyclic),
-            gaps=tuple(split(gaps) or []),
+            gaps=tuple(gaps or ()),
         )
         how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
         how |= {"reward": "minimize"} if minimize else {}

@@ -32,7 +32,7 @@ from contextgap.cli.options import (
     Separator,
 )
 from contextgap.cli.policies import has_card, print_card
-from contextgap.cli.problems import read_problem, split
+from contextgap.cli.problems import read_problem
 from contextgap.cli.terminal import (
     command_line,
     complaints,
@@ -64,11 +64,12 @@ if TYPE_CHECKING:
 
 _MOST = 1000  # rows to explore, and rows to deploy on, unless the user says otherwise
 _CHECKPOINTS = 20
+_METHODS = ["auto", "uniform", "kernel-ucb"]
 
 
 def run_command(
     problem: ProblemName = "sinusoids",
-    methods: Methods = "auto,uniform,kernel-ucb",
+    methods: Methods = _METHODS,
     repetitions: Annotated[
         int, typer.Option(help="Flights, samples or shufflings, with seeds from --seed on.", min=1)
     ] = 3,
@@ -172,9 +173,9 @@ def run_command(
     out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
 
 
-def _read(methods: str) -> dict[str, Method]:
+def _read(methods: Sequence[str]) -> dict[str, Method]:
     """Return methods by label; "auto" gets the name of the method that it stands for."""
-    named = [read_method(name).name if name == "auto" else name for name in split(methods) or []]
+    named = [read_method(name).name if name == "auto" else name for name in methods]
     return read_methods(named)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import TableSchema
 from contextgap.base.contexts import Encoded
 from contextgap.policy import Policy
 from contextgap.problems.blocks import read_sheet
@@ -25,6 +29,18 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
         return Encoded(policy._read(table)[0], policy._schema)
     except (TypeError, ValueError) as error:
         raise ValueError(sheet.located(error)) from None
+
+
+def new_levels(table: TableSchema | None, rows: FloatArray, cells_of: Any) -> dict[int, str]:
+    """Return the rows with a level of a category that was never met, and which that is, in words.
+
+    ``cells_of`` returns a column's cells by its name.
+    """
+    found: dict[int, str] = {}
+    for name, new in ({} if table is None else table.new_levels(rows)).items():
+        for row in np.flatnonzero(new).tolist():
+            found.setdefault(row, f"{cells_of(name)[row]!r} of {name}")
+    return found
 
 
 def _table(sheet: Sheet, policy: Policy) -> Any:

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.cli.options import CORES, Jobs, Json, Seed
-from contextgap.cli.problems import split
+from contextgap.cli.options import CORES, Jobs, Json, Seed, list_option
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
 from contextgap.experiments.plan import Plan, plan
@@ -33,7 +32,7 @@ def plan_command(
         float | None, typer.Option(help="Of a Gaussian kernel; from the contexts if left out.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(help="Context columns, comma-separated; all by default.")
+        list[str] | None, list_option("Context columns, comma-separated; all by default.")
     ] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "contextual-gap",
     budget: Annotated[int, typer.Option(help="Longest exploration simulated.", min=1)] = 500,
@@ -51,7 +50,7 @@ def plan_command(
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         sheet = read_sheet(contexts)
-        rows = sheet.numbers(split(columns) or list(sheet.columns))
+        rows = sheet.numbers(columns or list(sheet.columns))
         kernel = Gaussian.from_contexts(rows) if bandwidth is None else Gaussian(bandwidth)
         found = plan(
             rows,

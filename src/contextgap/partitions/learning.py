@@ -64,7 +64,7 @@ def learn_from(
     exclude: Sequence[str] = (),
     columns: Mapping[str, Any] | None = None,
     propensity: str | None = None,
-    eligible: str | None = None,
+    eligible: str | Sequence[str] | None = None,
     separator: str | None = None,
     minimize: bool = False,
     kernel: Kernel | None = None,
@@ -101,7 +101,7 @@ def learn_from(
     propensity
         The column with the probability with which the logged arm was chosen.
     eligible
-        The column with the arms that could have been chosen, such as ``a|b``.
+        The column with the arms that could have been chosen, such as ``a|b``; of several, all arms.
     separator
         What separates the cells of text files; told from the header if None.
     minimize
@@ -128,7 +128,7 @@ def learn_from(
         context=None if context is None else read_names("context", context),
         exclude=read_names("exclude", exclude) if len(exclude) else (),
         propensity=propensity,
-        eligible=eligible,
+        eligible=(eligible,) if isinstance(eligible, str) else tuple(eligible or ()),
         kinds={name: read_kind(name, kind) for name, kind in (columns or {}).items()},
     )
     given = {
@@ -221,9 +221,7 @@ class _Log:
         holds = None if self.whole else summary.holds
         self.table = self.sheet.table(summary.columns, trials.kinds, holds)
         self.eligible = (
-            None
-            if trials.eligible is None
-            else eligible_arms(self.sheet, trials.eligible, self.labels)
+            None if not trials.eligible else eligible_arms(self.sheet, trials.eligible, self.labels)
         )
         self.chances = (
             None if trials.propensity is None else self.sheet.numbers([trials.propensity])[:, 0]

@@ -30,7 +30,7 @@ class Trials:
     propensity
         The probability with which the arm was chosen.
     eligible
-        The arms that could have been chosen, such as a|b.
+        Columns with the arms that could have been chosen, such as a|b.
     kinds
         What columns of contexts hold that are not what they seem.
     gaps
@@ -42,14 +42,14 @@ class Trials:
     context: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     propensity: str | None = None
-    eligible: str | None = None
+    eligible: tuple[str, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     gaps: tuple[str, ...] = ()
 
     def columns(self, sheet: Sheet) -> list[str]:
         """Return the columns that are context; says nothing of a saved index that is left out."""
         outcome = [name for name in (self.arm, self.reward, self.propensity) if name is not None]
-        left_out = [*self.exclude, *([] if self.eligible is None else [self.eligible])]
+        left_out = [*self.exclude, *self.eligible]
         for name in left_out:
             sheet.cells_of(name)  # a name that is mistyped excludes nothing
         columns = [
@@ -99,21 +99,23 @@ def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
 
 
 def eligible_arms(
-    sheet: Sheet, column: str, arms: Sequence[Any], unknown: set[str] | None = None
+    sheet: Sheet, columns: Sequence[str], arms: Sequence[Any], unknown: set[str] | None = None
 ) -> list[list[Any]]:
-    """Return the arms eligible in each row of a table, whose cells are such as a|b.
+    """Return the arms eligible in each row of a table: those in any of the cells, such as a|b.
 
     Other arms, which a log may never have tried, are passed over, and put into ``unknown``.
     """
     by_text, found = {str(arm): arm for arm in arms}, []
-    for place, cell in zip(sheet.places, sheet.cells_of(column), strict=True):
-        listed = [each.strip() for each in ("" if cell is None else str(cell)).split("|")]
+    rows = zip(*map(sheet.cells_of, columns), strict=True)
+    for place, cells in zip(sheet.places, rows, strict=True):
+        texts = [str(cell) for cell in cells if cell is not None]
+        listed = list(dict.fromkeys(each.strip() for text in texts for each in text.split("|")))
         if unknown is not None:
             unknown.update(each for each in listed if each not in by_text)
         found.append([by_text[each] for each in listed if each in by_text])
         if not found[-1]:
             raise ValueError(
-                f"{sheet.path}, {place}, column {column!r}: none of the arms {list(by_text)} is "
-                f"eligible, got {cell!r}"
+                f"{sheet.path}, {place}, column {', '.join(map(repr, columns))}: none of the arms "
+                f"{list(by_text)} is eligible, got {'|'.join(texts)!r}"
             )
     return found
