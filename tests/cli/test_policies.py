@@ -210,16 +210,16 @@ def test_recommend_keeps_the_users_columns(learnt, tmp_path):
     assert [row["note"] for row in answers] == ["a", "b,c"]
     added = ["arm", "status", "regret_bound", "bound"]
     assert list(answers[0]) == ["id", "density", "size", "note", *added]
-    path.write_text("status,density,size\nold,0.1,50\n")
-    (answer,) = rows(call("recommend", learnt, path).stdout)
-    assert (answer["status"], answer["recommended_status"]) == ("old", "recommended")
-    assert "arm" in answer
     plain = rows(call("recommend", learnt, path, "--no-bounds").stdout)
-    assert list(plain[0]) == ["id", "density", "size", "note", "arm"]
+    assert list(plain[0]) == ["id", "density", "size", "note", "arm", "status"]
     assert [row["arm"] for row in plain] == [row["arm"] for row in answers]
     path.write_text("arm,density,size\nold,0.1,50\n")
     (both,) = rows(call("recommend", learnt, path, "--no-bounds").stdout)
     assert (both["arm"], both["recommended_arm"]) == ("old", "greedy")
+    path.write_text("status,density,size\nold,0.1,50\n")
+    (answer,) = rows(call("recommend", learnt, path).stdout)
+    assert (answer["status"], answer["recommended_status"]) == ("old", "recommended")
+    assert "arm" in answer
 
 
 def run_program(*arguments, **how):
