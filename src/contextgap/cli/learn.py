@@ -19,6 +19,7 @@ from contextgap.cli.options import (
     Gaps,
     Json,
     Separator,
+    SkipMissing,
     list_option,
 )
 from contextgap.cli.policies import EligibleColumn, described, print_card, print_settings
@@ -61,6 +62,7 @@ def learn_command(
     cyclic: CyclicColumns = None,
     gaps: Gaps = None,
     separator: Separator = None,
+    skip_missing: SkipMissing = False,
     minimize: Annotated[
         bool, typer.Option("--minimize", help="The reward is a cost, to be kept low.")
     ] = False,
@@ -116,6 +118,7 @@ def learn_command(
                 method,
                 lambda table: how | _settings(table, trials, bandwidth, ridge),
                 points=points or None,
+                skip_missing=skip_missing,
                 fallback=fallback,
                 tolerance=tolerance,
                 executor=client,

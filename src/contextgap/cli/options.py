@@ -77,6 +77,9 @@ Separator = Annotated[
     str | None,
     typer.Option(help="Between the cells of a text file; told from its header if left out."),
 ]
+SkipMissing = Annotated[
+    bool, typer.Option("--skip-missing", help="Leave out rows without a reward.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 CORES = os.cpu_count() or 1

@@ -40,6 +40,7 @@ def read_problem(
     cyclic: Sequence[str] | None = None,
     gaps: Sequence[str] | None = None,
     separator: str | None = None,
+    skip_missing: bool = False,
 ) -> Problem:
     """Return a bundled problem, ``openml:NAME``, a problem of the user's own, or the one in a file.
 
@@ -75,12 +76,13 @@ def read_problem(
             kinds=given_kinds(category, cyclic),
             gaps=gaps or (),
             separator=separator,
+            skip_missing=skip_missing,
             ordered=ordered,
         )
         with noting_warnings():
             return table.sample(rows, seed=seed)
     given = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
-    given |= {"separator": separator}
+    given |= {"separator": separator, "skip-missing": skip_missing or None}
     for option, value in given.items():
         if value is not None:
             raise ValueError(f"--{option} is for tables; name every arm's reward by --rewards")

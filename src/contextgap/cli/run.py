@@ -30,6 +30,7 @@ from contextgap.cli.options import (
     Rows,
     Seed,
     Separator,
+    SkipMissing,
 )
 from contextgap.cli.policies import has_card, print_card
 from contextgap.cli.problems import read_problem
@@ -81,6 +82,7 @@ def run_command(
     cyclic: CyclicColumns = None,
     gaps: Gaps = None,
     separator: Separator = None,
+    skip_missing: SkipMissing = False,
     ordered: Ordered = False,
     rows: Rows = None,
     explore: Explore = None,
@@ -128,7 +130,7 @@ def run_command(
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         seeds = list(range(seed, seed + repetitions))
         table = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
-        table |= {"separator": separator}
+        table |= {"separator": separator, "skip_missing": skip_missing}
         samples = [
             read_problem(problem, context, rewards, noise, ordered, rows, number, **table)
             for number in seeds

@@ -17,6 +17,7 @@ from contextgap.cli.options import (
     Evaluate,
     Exclude,
     Explore,
+    Gaps,
     GridSize,
     Jobs,
     Json,
@@ -29,6 +30,7 @@ from contextgap.cli.options import (
     Rows,
     Seed,
     Separator,
+    SkipMissing,
     list_option,
 )
 from contextgap.cli.problems import read_problem
@@ -64,7 +66,9 @@ def compare_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
+    gaps: Gaps = None,
     separator: Separator = None,
+    skip_missing: SkipMissing = False,
     ordered: Ordered = False,
     rows: Rows = None,
     explore: Explore = None,
@@ -85,7 +89,8 @@ def compare_command(
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
-        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
+        table |= {"separator": separator, "skip_missing": skip_missing}
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)
         study = make_study(data, explore, evaluate, repetitions)
         if problem == "spacecraft":

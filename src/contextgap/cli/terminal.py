@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shlex
 import sys
 import time
@@ -26,6 +27,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+
+try:
+    from typer.main import get_current_context
+except ImportError:  # as in typer's earlier versions
+    from click import get_current_context
 
 # No emoji: ":X:" in a user's label or path is that and nothing else.
 out = Console(highlight=False, emoji=False)
@@ -175,13 +181,44 @@ def complaints(resume: str | None = None) -> Iterator[None]:
 def say_error(error: Any) -> None:
     """Print one line about an error."""
     err.print("[red]error:[/red]", end=" ")
-    err.print(str(error), markup=False, soft_wrap=True)
+    err.print(_in_options(str(error)), markup=False, soft_wrap=True)
+
+
+def _in_options(text: str) -> str:
+    """Return a message with the options of the command that was called.
+
+    Python's ``some_name=True`` becomes ``--some-name`` if the command has that. An option that it
+    does not have is that of the command that makes the policy or campaign, which is named.
+    """
+    context: Any = get_current_context(silent=True)
+    if context is None:
+        return text
+    own = _options(context.command)
+    campaign = context.parent is not None and context.parent.info_name == "campaign"
+    words = ("campaign", "create") if campaign else ("learn",)
+    maker = context.find_root().command
+    for word in words:
+        maker = getattr(maker, "commands", {}).get(word)
+    others = _options(maker) - own
+
+    def named(found: re.Match[str]) -> str:
+        name = found[0].removesuffix("=True").replace("_", "-")
+        option = name if name.startswith("--") else f"--{name}"
+        if option in own:
+            return option
+        return f"contextgap {' '.join(words)} {option}" if option in others else found[0]
+
+    return re.sub(r"(?<![\w-])--[a-z][a-z-]*|\b[a-z]+_[a-z_]+=True\b", named, text)
+
+
+def _options(command: Any) -> set[str]:
+    return {name for each in getattr(command, "params", ()) for name in each.opts}
 
 
 def say_warning(warning: Any, console: Console = err) -> None:
     """Print one line about what a user should know."""
     console.print("[yellow]warning:[/yellow]", end=" ")
-    console.print(str(warning), markup=False, soft_wrap=True)
+    console.print(_in_options(str(warning)), markup=False, soft_wrap=True)
 
 
 @contextmanager

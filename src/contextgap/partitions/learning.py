@@ -28,7 +28,7 @@ from contextgap.partitions.summary import Summarise, Summary
 from contextgap.partitions.summing import Progress, map_and_sum
 from contextgap.partitions.totals import Add, Totals
 from contextgap.policy import Policy
-from contextgap.problems.sheet import Sheet, read_names
+from contextgap.problems.sheet import Sheet, check_missing, read_names
 from contextgap.problems.trials import Trials, eligible_arms, labels_of
 from contextgap.tuning import Tuning
 from contextgap.widths import Width
@@ -66,6 +66,7 @@ def learn_from(
     propensity: str | None = None,
     eligible: str | Sequence[str] | None = None,
     separator: str | None = None,
+    skip_missing: bool = False,
     minimize: bool = False,
     kernel: Kernel | None = None,
     ridge: float | None = None,
@@ -104,6 +105,8 @@ def learn_from(
         The column with the arms that could have been chosen, such as ``a|b``; of several, all arms.
     separator
         What separates the cells of text files; told from the header if None.
+    skip_missing
+        Whether to leave out rows without a reward, which are an error otherwise.
     minimize
         Whether the reward is a cost, to be kept low.
     kernel, ridge, method, width, points, seed
@@ -145,6 +148,7 @@ def learn_from(
         method,
         lambda table: given | columns_for(table, trials),
         points=points,
+        skip_missing=skip_missing,
         fallback=fallback,
         tolerance=tolerance,
         executor=executor,
@@ -170,6 +174,7 @@ def learn_trials(
     settings: Settings,
     *,
     points: int | None = POINTS,
+    skip_missing: bool = False,
     fallback: Label | None = None,
     tolerance: float | None = None,
     executor: Any = None,
@@ -185,6 +190,8 @@ def learn_trials(
     of_an_arm = None if most is None else 2 * most
     work = Summarise(trials, sample.SAMPLE, of_an_arm)
     summary = map_and_sum(work, partitions, executor, watch("reading"))
+    place = f"{summary.first_missing}, column {trials.reward!r}"
+    check_missing(place, summary.missing, summary.rows + summary.missing, skip_missing)
     log = _Log(trials, summary)
     safe = _safe_arm(fallback, tolerance, log.by_text, prefix)
     try:

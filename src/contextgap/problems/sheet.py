@@ -57,6 +57,11 @@ class Sheet:
         cells = tuple([column[row] for row in chosen] for column in self.cells)
         return replace(self, cells=cells, places=[self.places[row] for row in chosen])
 
+    def drop(self, rows: Iterable[int]) -> Sheet:
+        """Return the table without some of its rows."""
+        dropped = set(rows)
+        return self.take(row for row in range(len(self)) if row not in dropped)
+
     def numbers(self, names: Sequence[str]) -> FloatArray:
         """Return the named columns as an array of finite floats."""
         return np.column_stack([self._column(name) for name in names])
@@ -67,6 +72,12 @@ class Sheet:
             words = [str(cell).strip().lower() for cell in self.cells_of(name)]
             return np.array([TRUTHS[word] for word in words])
         return np.asarray(self.numbers([name])[:, 0])
+
+    def without(self, names: Sequence[str]) -> list[int]:
+        """Return the rows in which one of the named columns has a gap."""
+        columns = [column for column in map(self.cells_of, names) if floats(column) is None]
+        rows = enumerate(zip(*columns, strict=True))
+        return [row for row, cells in rows if any(map(is_gap, cells))]
 
     def are_truths(self, name: str) -> bool:
         """Whether a column holds truth values throughout."""
@@ -190,6 +201,20 @@ class Sheet:
                 raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}")
             values.append(value)
         return values
+
+
+def check_missing(first: str, missing: int, rows: int, skip: bool) -> None:
+    """Raise, or warn if they are to be skipped, that rewards are missing from ``first`` on."""
+    if not missing:
+        return
+    said = f"{missing} of {rows} rows have no reward"
+    if missing == rows:
+        raise ValueError(f"{first}: {said}; there is nothing to learn from")
+    if not skip:
+        raise ValueError(
+            f"{first}: {said}, of which this is the first; skip_missing=True skips them"
+        )
+    warnings.warn(f"{said} and are skipped", stacklevel=3)
 
 
 def read_path(path: Any) -> Path:

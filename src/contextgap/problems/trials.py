@@ -67,6 +67,11 @@ class Trials:
         check_columns([*self.kinds, *self.gaps], columns)
         return columns
 
+    def rewarded(self, sheet: Sheet) -> Sheet:
+        """Return the rows that have a reward."""
+        missing = sheet.without([self.reward])
+        return sheet.drop(missing) if missing else sheet
+
     def arms(self, sheet: Sheet) -> list[str]:
         """Return the text of the arm tried in every row."""
         arms = [str(cell).strip() for cell in sheet.cells_of(self.arm)]
