@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.columns import Category, Date, Kind
+from contextgap.base.labels import Written
 from contextgap.cli.options import CategoryColumns, Json, list_option
 from contextgap.cli.problems import given_kinds
 from contextgap.cli.tables import new_levels
@@ -335,13 +336,13 @@ def read_reward(word: str) -> float:
     """Return a reward."""
     number = to_number(word)
     if number is None:
-        raise ValueError(f"the reward must be a number, got {word!r}")
+        raise ValueError(f"the reward must be a number, such as 1 for yes, got {word!r}")
     return number
 
 
 def read_arm(word: str, campaign: Any) -> Any:
     """Return the arm that is written so; learners complain about others."""
-    return {str(label): label for label in campaign.arms}.get(word, word)
+    return Written(campaign.arms).read(word, word)
 
 
 def described(trial: Any) -> dict[str, Any]:

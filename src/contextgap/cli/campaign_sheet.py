@@ -139,7 +139,8 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
         where = f"{sheet.path}, {sheet.places[row]}"
         reward = to_number(cell, decimal_comma=sheet.decimal_comma)
         if reward is None or not math.isfinite(reward):
-            raise ValueError(f"{where}, column 'reward': {no_number(cell)}")
+            hint = "; write 1 for yes and 0 for no" if reward is None else ""
+            raise ValueError(f"{where}, column 'reward': {no_number(cell)}{hint}")
         if not str(number).strip().isdecimal():
             raise ValueError(f"{where}, column 'trial': must be a trial's number, got {number!r}")
         try:
@@ -169,7 +170,7 @@ def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
     where = f"{sheet.path}, {sheet.places[row]}"
     if "arm" in sheet.columns:
         arm = sheet.cells_of("arm")[row]
-        if not is_empty(arm) and str(arm).strip() != str(trial.arm).strip():
+        if not is_empty(arm) and not _same(trial.arm, arm, sheet.decimal_comma):
             raise ValueError(f"{where}: trial {trial.id} is of {trial.arm!r}, not of {arm!r}")
     for name, asked in context_cells(trial).items():
         cell = sheet.cells_of(name)[row] if name in sheet.columns else None

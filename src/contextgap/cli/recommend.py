@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from contextgap.base.columns import Category, Date
-from contextgap.base.labels import label_array
+from contextgap.base.labels import check_written
 from contextgap.base.saving import check_output
 from contextgap.cli.answers import Answers, check_answers, written
 from contextgap.cli.options import CORES, Json, Separator
@@ -62,10 +61,10 @@ def recommend_command(
         rows = sum(map(count_rows, files))
         # A bar would stand among the answers, or be gone at once.
         quiet = (output is None and sys.stdout.isatty()) or rows <= BLOCK
-        numbered = label_array(rule.arms, np.arange(0)).dtype != np.object_
+        check_written(rule.arms)
         kinds = (rule.kinds or {}).items()
         numbers = [name for name, kind in kinds if not isinstance(kind, Category | Date)]
-        answers_to = written(output, files, json=json, numbers=numbers, numbered=numbered)
+        answers_to = written(output, files, json=json, numbers=numbers, arms=rule.arms)
         with answers_to as write, phases(quiet) as watch:
             update, forecast = watch("recommending"), Forecast(rows, CORES)
             sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
@@ -88,7 +87,7 @@ def recommend_command(
         )
     if output is None or json:
         return
-    shown = [[arm, count] for arm, count in sorted(times.items())]
+    shown = [[str(arm), times[str(arm)]] for arm in rule.arms if str(arm) in times]
     print_table(f"{times.total()} recommendations", ["arm", "times"], shown)
     kind = kind_of_bounds(rule.probability) if bounds else "left out"
     out.print(f"bounds: {kind}\nwritten to {output}", soft_wrap=True)
@@ -134,8 +133,8 @@ def _answered(
     rows = encoded_in(sheet, rule)
     among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms, unknown)
     answered = rule._answered(rows, among, bounds)
-    arms = [arm if isinstance(arm, int) else str(arm) for arm in answered.arms.tolist()]
-    columns: Answers = {"arm": arms}
+    plain = [arm if isinstance(arm, int | float) else str(arm) for arm in answered.arms.tolist()]
+    columns: Answers = {"arm": plain}
     columns["status"] = [Status(each).name.lower() for each in answered.status.tolist()]
     found = new_levels(rule._schema.table, rows.rows, sheet.cells_of)
     new.update(found.values())

@@ -9,7 +9,7 @@ import numpy as np
 
 from contextgap.base.columns import Columns
 from contextgap.base.columns.kinds import read_kind
-from contextgap.base.labels import Label
+from contextgap.base.labels import Label, Written
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
 from contextgap.learner.settings import read_points
@@ -193,7 +193,7 @@ def learn_trials(
     place = f"{summary.first_missing}, column {trials.reward!r}"
     check_missing(place, summary.missing, summary.rows + summary.missing, skip_missing)
     log = _Log(trials, summary)
-    safe = _safe_arm(fallback, tolerance, log.by_text, prefix)
+    safe = _safe_arm(fallback, tolerance, Written(log.labels), prefix)
     try:
         learner = Learner(log.labels, method=method, **settings(log.table))
         if not log.whole:
@@ -221,8 +221,9 @@ class _Log:
         self.whole = len(self.sheet) == summary.rows
         if "" in summary.header.columns and "" not in summary.columns and not trials.context:
             summary.header.warn_of_index()
-        self.by_text = labels_of(summary.counts)
-        self.labels = tuple(self.by_text.values())
+        decimal_comma = summary.header.decimal_comma
+        self.by_text = labels_of(summary.counts, decimal_comma=decimal_comma)
+        self.labels = tuple(dict.fromkeys(self.by_text.values()))
         self.arms = [self.by_text[text] for text in summary.sample.arms]
         self.rewards = trials.rewards(self.sheet, summary.truths)
         holds = None if self.whole else summary.holds
@@ -236,7 +237,7 @@ class _Log:
 
 
 def _safe_arm(
-    fallback: Any, tolerance: float | None, labels: Mapping[str, Any], prefix: str
+    fallback: Any, tolerance: float | None, labels: Written, prefix: str
 ) -> dict[str, Any]:
     """Return the safe arm, and when it is answered, as ``freeze`` takes them."""
     if fallback is None:
@@ -245,9 +246,10 @@ def _safe_arm(
                 f"{prefix}tolerance says when {prefix}fallback is answered; give that too"
             )
         return {}
-    if str(fallback) not in labels:
+    missing = object()
+    if (safe := labels.read(str(fallback), missing)) is missing:
         raise ValueError(f"{prefix}fallback must be one of {list(labels)}, got {fallback!r}")
-    return {"fallback": labels[str(fallback)], "tolerance": tolerance}
+    return {"fallback": safe, "tolerance": tolerance}
 
 
 def _summed(
@@ -266,7 +268,7 @@ def _summed(
         holds=summary.holds,
         truths=summary.truths,
         schema=schema_of_all(learner),
-        places={text: place for place, text in enumerate(log.by_text)},
+        places={text: log.labels.index(label) for text, label in log.by_text.items()},
         sign=sign_of(learner),
         kernel=learner.kernel,
         ridge=learner.ridge,

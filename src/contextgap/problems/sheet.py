@@ -27,6 +27,10 @@ from contextgap.problems.cells import (
 )
 from contextgap.problems.extras import study_import
 
+_WORDS = " or ".join(
+    ", ".join(word for word, value in TRUTHS.items() if value == wanted) for wanted in (1.0, 0.0)
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
@@ -66,12 +70,15 @@ class Sheet:
         """Return the named columns as an array of finite floats."""
         return np.column_stack([self._column(name) for name in names])
 
-    def rewards(self, name: str) -> FloatArray:
-        """Return a column of rewards: numbers, or truth values, which are 1 and 0."""
-        if self.are_truths(name):
+    def rewards(self, name: str, truths: bool | None = None) -> FloatArray:
+        """Return a column of rewards: numbers, or truth values, which are 1 and 0.
+
+        ``truths`` says which, where this is a part of a longer table.
+        """
+        if self.are_truths(name) if truths is None else truths:
             words = [str(cell).strip().lower() for cell in self.cells_of(name)]
             return np.array([TRUTHS[word] for word in words])
-        return np.asarray(self.numbers([name])[:, 0])
+        return np.array(self._column(name, f"; words must be {_WORDS} in every row"))
 
     def without(self, names: Sequence[str]) -> list[int]:
         """Return the rows in which one of the named columns has a gap."""
@@ -190,7 +197,7 @@ class Sheet:
             )
         return self.cells[self.columns.index(name)]
 
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str, hint: str = "") -> Any:
         cells = self.cells_of(name)
         if (plain := floats(cells)) is not None:
             return plain
@@ -198,7 +205,8 @@ class Sheet:
         for place, cell in zip(self.places, cells, strict=True):
             value = to_number(cell, decimal_comma=self.decimal_comma)
             if value is None or not math.isfinite(value):
-                raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}")
+                hint = hint if value is None and not is_empty(cell) else ""
+                raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}{hint}")
             values.append(value)
         return values
 
