@@ -229,6 +229,37 @@ def test_levels_that_look_like_numbers_stay_as_they_are(call, tmp_path):
     )
 
 
+def test_telling_twice_names_the_command_that_changes_a_reward(call, begun):
+    call("ask", "temperature=1", "mode=eco")
+    call("tell", 1, 0.5)
+    said = call("tell", 1, 0.7, code=2)
+    assert "contextgap campaign correct changes it" in said
+    assert "correct(" not in said
+    assert "must be a number, such as 1 for yes, got 'yes'" in call("tell", 1, "yes", code=2)
+
+
+def test_a_sheet_with_columns_of_prefixed_names_comes_back(call, tmp_path):
+    """A column may be called as another one is in a sheet."""
+    call("create", "c", "--arms", "x,y")
+    call.json("ask", "arm=1", "context.arm=2", "reward=3")
+    (line,) = csv.DictReader(call("sheet").splitlines())
+    assert (line["context.context.arm"], line["context.arm"], line["context.reward"]) == (
+        "1.0",
+        "2.0",
+        "3.0",
+    )
+    with (tmp_path / "sheet.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(line))
+        writer.writeheader()
+        writer.writerow({**line, "reward": 0.5})
+    call("sheet", "--import", "sheet.csv")
+    assert call.json("trials")[0]["reward"] == 0.5
+    (tmp_path / "sheet.csv").write_text("trial,context.arm,reward\n1,1,0.5\n")
+    assert "column 'context.arm': trial 1 was asked for at 2.0" in call(
+        "sheet", "--import", "sheet.csv", code=2
+    )
+
+
 def test_a_level_never_met_is_said(call, begun, tmp_path):
     for number, mode in enumerate(("eco", "sport", "eco"), start=1):
         assert "new level" not in call("ask", "temperature=3", f"mode={mode}")

@@ -27,12 +27,8 @@ app.add_typer(token_app, name="token")
 def service_complaints() -> Iterator[None]:
     """Turn errors a user can fix into one line, also a missing extra."""
     with database_complaints():
-        try:
-            import contextgap.service  # noqa: F401  # is it there
-        except ImportError as error:
-            raise ImportError(
-                f"the service needs {error.name}; pip install 'contextgap[serve]' brings it"
-            ) from None
+        import contextgap.service  # noqa: F401  # is it there
+
         yield
 
 

@@ -195,6 +195,8 @@ def _in_options(text: str) -> str:
         return text
     own = _options(context.command)
     campaign = context.parent is not None and context.parent.info_name == "campaign"
+    if campaign:
+        text = text.replace("correct(trial, reward, why)", "contextgap campaign correct")
     words = ("campaign", "create") if campaign else ("learn",)
     maker = context.find_root().command
     for word in words:
