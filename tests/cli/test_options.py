@@ -54,7 +54,7 @@ def test_all_that_takes_a_list_is_among_them():
         assert {(command, name) for name in ("exclude", "category", "cyclic", "rewards")} <= found
     for option in ("exclude", "category", "cyclic", "gaps", "eligible", "context"):
         assert ("learn", option) in found
-    for option in ("arms", "category"):
+    for option in ("arms", "category", "cyclic", "gaps"):
         assert ("create", option) in found
     assert {("recommend", "eligible"), ("ask", "among"), ("create", "scopes")} <= found
 

@@ -11,9 +11,9 @@ import typer
 
 from contextgap.base.columns import Category, Date, Kind
 from contextgap.base.labels import Written
-from contextgap.cli.options import CategoryColumns, Json, list_option
+from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Gaps, Json, list_option
 from contextgap.cli.problems import given_kinds
-from contextgap.cli.tables import new_levels
+from contextgap.cli.tables import context_columns, described_table, new_levels
 from contextgap.cli.terminal import (
     complaints,
     noting_warnings,
@@ -108,7 +108,10 @@ def create_command(
     share: Annotated[
         float | None, typer.Option(help="The share of them to be settled; 0.95 if left out.")
     ] = None,
+    exclude: Exclude = None,
     category: CategoryColumns = None,
+    cyclic: CyclicColumns = None,
+    gaps: Gaps = None,
     lease: Annotated[
         float, typer.Option(help="Days after which a pick without a reward stops counting.")
     ] = 7.0,
@@ -128,16 +131,20 @@ def create_command(
         from contextgap.campaign import Campaign
 
         sheet = None if reference is None else read_sheet(reference)
-        goal = None
+        goal, columns = None, None
         if sheet is not None:
-            table = sheet.table(sheet.others([]), given_kinds(category, None))
+            names = context_columns(sheet, exclude)
+            kinds = given_kinds(category, cyclic)
+            table, columns = described_table(sheet, names, kinds, gaps or ())
             wanted = {} if share is None else {"share": share}
             goal = StoppingRule(tolerance or 0.0, reference=table, **wanted)
-        elif (tolerance, share, category) != (None, None, None):
+        elif any(each is not None for each in (tolerance, share, exclude, category, cyclic, gaps)):
             raise ValueError(
-                "--tolerance, --share and --category are about the contexts of --reference FILE"
+                "--tolerance, --share, --exclude, --category, --cyclic and --gaps are about the "
+                "contexts of --reference FILE"
             )
         how: dict[str, Any] = {} if bandwidth is None else {"kernel": Gaussian(bandwidth)}
+        how |= {} if columns is None else {"columns": columns}
         how |= {} if ridge is None else {"ridge": ridge}
         campaign = Campaign.create(
             database,

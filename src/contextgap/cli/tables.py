@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns import TableSchema
+from contextgap.base.columns import Columns, Kind, TableSchema
 from contextgap.base.contexts import Encoded
+from contextgap.cli.terminal import noting_warnings
 from contextgap.policy import Policy
 from contextgap.problems.blocks import read_sheet
 from contextgap.problems.sheet import Sheet
+from contextgap.problems.trials import check_columns
 
 
 def read_contexts(policy: Policy, path: Path) -> Any:
@@ -29,6 +32,31 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
         return Encoded(policy._read(table)[0], policy._schema)
     except (TypeError, ValueError) as error:
         raise ValueError(sheet.located(error)) from None
+
+
+def described_table(
+    sheet: Sheet,
+    names: Sequence[str],
+    kinds: Mapping[str, Kind],
+    gaps: Sequence[str] = (),
+) -> tuple[Any, Columns | None]:
+    """Return columns of a table, and what they hold; None unless the user said something of it."""
+    check_columns([*kinds, *gaps], names)
+    table = sheet.table(names, kinds)
+    if not kinds and not gaps:
+        return table, None
+    return table, Columns.from_table(table, **kinds).with_gaps(gaps)
+
+
+def context_columns(sheet: Sheet, exclude: Sequence[str] | None) -> list[str]:
+    """Return all columns but those excluded; a name that is mistyped is an error."""
+    for name in exclude or ():
+        sheet.cells_of(name)
+    with noting_warnings():
+        names = list(sheet.others(exclude or ()))
+    if not names:
+        raise ValueError(f"{sheet.path}: no column is left as context")
+    return names
 
 
 def new_levels(table: TableSchema | None, rows: FloatArray, cells_of: Any) -> dict[int, str]:
