@@ -164,3 +164,46 @@ def test_python_names_its_own_keyword(tmp_path):
         cg.learn_from(pattern, **columns)
     with pytest.warns(UserWarning, match="1 of 60 rows have no reward and are skipped"):
         assert cg.learn_from(pattern, **columns, skip_missing=True).rows == 59
+
+
+def test_arms_may_have_features_in_a_file(tmp_path):
+    """They are learnt from as by a learner that is given them."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.uniform(size=90), "dose": rng.choice([5.0, 10.0, 20.0], 90)})
+    table["reward"] = -((table["x"] - table["dose"] / 20) ** 2)
+    pattern, output = write(table, tmp_path), ["-o", tmp_path / "policy.cgap"]
+    features = tmp_path / "doses.tsv"
+    features.write_text(
+        "size\tdose\tform\n2\t10\tpill\n1\t5.0\tpill\n3\t20.0\tdrops\n9\t40\tdrops\n"
+    )
+    how = ["--arm", "dose", "--reward", "reward", "--arm-features", features, *output]
+    said = call("learn", pattern, *how).stderr
+    assert "the features of 40 are not used: the log has no such arm" in said
+    found = cg.Policy.load(tmp_path / "policy.cgap")
+    assert found.arms == (5.0, 10.0, 20.0)
+    given = {5.0: [1, "pill"], 10.0: [2, "pill"], 20.0: [3, "drops"]}
+    learner = cg.Learner([5.0, 10.0, 20.0], features=given, width=cg.PosteriorWidth(2.0), seed=0)
+    learner.fit(table[["x"]], table["dose"].tolist(), table["reward"])
+    expected, new = learner.freeze(), pd.DataFrame({"x": np.linspace(0, 1, 40)})
+    np.testing.assert_array_equal(found.recommend(new), expected.recommend(new))
+    bounds = found.certificate(new).bound
+    np.testing.assert_allclose(bounds, expected.certificate(new).bound, rtol=1e-6)
+    for text, message in [
+        (
+            "size\tdose\n1\t5\n2\t10\n",
+            "a row for every arm of the log; 20.0 has none",
+        ),
+        ("size\tdose\n1\t5\n2\t5\n", "the arm '5' is there twice"),
+        ("dose\n5\n", "no column is left as a feature beside 'dose'"),
+        ("size\tdoes\n1\t5\n", "there is no column 'dose'"),
+    ]:
+        features.write_text(text)
+        assert message in call("learn", pattern, *how, code=2).stderr
+
+
+def test_features_need_all_rows(few, tmp_path):
+    pattern = write(make()[["x", "arm", "reward"]], tmp_path)
+    (tmp_path / "arms.tsv").write_text("arm\tsize\nleft\t1\nright\t2\nrare\t3\n")
+    given = ["--arm-features", tmp_path / "arms.tsv", "--points", 64]
+    said = learn(tmp_path, pattern, *given, code=2).stderr
+    assert "this one has 6,000 rows, of which" in said

@@ -24,6 +24,7 @@ from contextgap.cli.options import (
 )
 from contextgap.cli.policies import EligibleColumn, described, print_card, print_settings
 from contextgap.cli.problems import given_kinds
+from contextgap.cli.tables import read_features
 from contextgap.cli.terminal import (
     complaints,
     noting_warnings,
@@ -79,6 +80,10 @@ def learn_command(
         typer.Option(help="Column with the probability with which the logged arm was chosen."),
     ] = None,
     eligible: EligibleColumn = None,
+    arm_features: Annotated[
+        Path | None,
+        typer.Option(help="File with a row of features for each arm, in a column named as --arm."),
+    ] = None,
     fallback: Annotated[
         str | None, typer.Option(help="A safe arm, answered where too little is known.")
     ] = None,
@@ -95,7 +100,7 @@ def learn_command(
 ) -> None:
     """Make a policy from logged trials."""
     with complaints():
-        check_output(output, files_named(log))
+        check_output(output, [*files_named(log), *([] if arm_features is None else [arm_features])])
         trials = Trials(
             arm=arm,
             reward=reward,
@@ -119,6 +124,7 @@ def learn_command(
                 lambda table: how | _settings(table, trials, bandwidth, ridge),
                 points=points or None,
                 skip_missing=skip_missing,
+                features=None if arm_features is None else read_features(arm_features, arm),
                 fallback=fallback,
                 tolerance=tolerance,
                 executor=client,

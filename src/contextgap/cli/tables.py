@@ -34,6 +34,20 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
         raise ValueError(sheet.located(error)) from None
 
 
+def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
+    """Return the features of arms in a file by the texts in its column ``arm``."""
+    sheet = read_sheet(path)
+    names = [name for name in sheet.columns if name != arm]
+    arms = [str(cell).strip() for cell in sheet.cells_of(arm)]
+    if not names:
+        raise ValueError(f"{path}: no column is left as a feature beside {arm!r}")
+    if len(set(arms)) < len(arms):
+        twice = next(each for each in arms if arms.count(each) > 1)
+        raise ValueError(f"{path}: the arm {twice!r} is there twice; it has one row of features")
+    rows = sheet.table(names).to_dict("records")
+    return dict(zip(arms, rows, strict=True))
+
+
 def described_table(
     sheet: Sheet,
     names: Sequence[str],
@@ -48,12 +62,14 @@ def described_table(
     return table, Columns.from_table(table, **kinds).with_gaps(gaps)
 
 
-def context_columns(sheet: Sheet, exclude: Sequence[str] | None) -> list[str]:
-    """Return all columns but those excluded; a name that is mistyped is an error."""
+def context_columns(
+    sheet: Sheet, exclude: Sequence[str] | None, columns: Sequence[str] | None = None
+) -> list[str]:
+    """Return ``columns``, or all, but those excluded; a name that is mistyped is an error."""
     for name in exclude or ():
         sheet.cells_of(name)
     with noting_warnings():
-        names = list(sheet.others(exclude or ()))
+        names = [each for each in columns or sheet.others(()) if each not in (exclude or ())]
     if not names:
         raise ValueError(f"{sheet.path}: no column is left as context")
     return names

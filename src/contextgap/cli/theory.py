@@ -67,7 +67,7 @@ def plan_command(
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         sheet = read_sheet(contexts)
-        names = columns or context_columns(sheet, exclude)
+        names = context_columns(sheet, exclude, columns)
         rows = _encoded(*described_table(sheet, names, given_kinds(category, cyclic)))
         kernel = Gaussian.from_contexts(rows)
         if bandwidth is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -74,6 +75,7 @@ def learn_from(
     width: Width | None = None,
     points: int = POINTS,
     seed: int | None = None,
+    features: Mapping[Label, Any] | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
     executor: Any = None,
@@ -111,6 +113,8 @@ def learn_from(
         Whether the reward is a cost, to be kept low.
     kernel, ridge, method, width, points, seed
         As for ``Learner``.
+    features
+        Features by arm, as for ``Learner``; only for a log that is no longer than the sample.
     fallback, tolerance
         As for ``Learner.freeze``.
     executor
@@ -149,6 +153,7 @@ def learn_from(
         lambda table: given | columns_for(table, trials),
         points=points,
         skip_missing=skip_missing,
+        features=features,
         fallback=fallback,
         tolerance=tolerance,
         executor=executor,
@@ -175,6 +180,7 @@ def learn_trials(
     *,
     points: int | None = POINTS,
     skip_missing: bool = False,
+    features: Mapping[Any, Any] | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
     executor: Any = None,
@@ -183,7 +189,8 @@ def learn_trials(
 ) -> Learnt:
     """Do as ``learn_from``, with a learner's settings made from the sample's table.
 
-    ``fallback`` may be the arm's text; errors call it and the tolerance so, after a ``prefix``.
+    ``fallback`` may be the arm's text, as may be those of ``features``; errors call it and the
+    tolerance so, after a ``prefix``.
     """
     watch: Watch = progress or (lambda _: lambda _done, _total: None)
     most = read_points(points, read_method(method).recommender)
@@ -194,8 +201,9 @@ def learn_trials(
     check_missing(place, summary.missing, summary.rows + summary.missing, skip_missing)
     log = _Log(trials, summary)
     safe = _safe_arm(fallback, tolerance, Written(log.labels), prefix)
+    known = _features(features, log)
     try:
-        learner = Learner(log.labels, method=method, **settings(log.table))
+        learner = Learner(log.labels, method=method, **settings(log.table), **known)
         if not log.whole:
             set_columns(learner, summary.codings(_kinds(log.table, trials)))
         learning = watch("learning scales")
@@ -234,6 +242,29 @@ class _Log:
         self.chances = (
             None if trials.propensity is None else self.sheet.numbers([trials.propensity])[:, 0]
         )
+
+
+def _features(features: Mapping[Any, Any] | None, log: _Log) -> dict[str, Any]:
+    """Return the features of the arms that a log has, as a learner takes them."""
+    if features is None:
+        return {}
+    if not log.whole:
+        raise ValueError(
+            "features are for logs of which every row can be kept; this one has "
+            f"{log.summary.rows:,} rows, of which {len(log.sheet):,} are: learn from fewer rows, "
+            "or without features"
+        )
+    written, missing = Written(log.labels), object()
+    found = {written.read(str(arm), missing): row for arm, row in features.items()}
+    if others := [str(arm) for arm in features if written.read(str(arm), missing) is missing]:
+        warnings.warn(
+            f"the features of {', '.join(others)} are not used: the log has no such arm",
+            stacklevel=3,
+        )
+    for arm in log.labels:
+        if arm not in found:
+            raise ValueError(f"features must have a row for every arm of the log; {arm!r} has none")
+    return {"features": {arm: found[arm] for arm in log.labels}}
 
 
 def _safe_arm(
