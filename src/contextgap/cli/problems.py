@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from contextgap.base import names
 from contextgap.base.columns import Category, Cyclic, Date, Kind
@@ -81,7 +82,12 @@ def read_problem(
         )
         with noting_warnings():
             return table.sample(rows, seed=seed)
-    given = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
+    given: dict[str, Any] = {
+        "exclude": exclude,
+        "category": category,
+        "cyclic": cyclic,
+        "gaps": gaps,
+    }
     given |= {"separator": separator, "skip-missing": skip_missing or None}
     for option, value in given.items():
         if value is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,7 +68,7 @@ def recommend_command(
         with answers_to as write, phases(quiet) as watch:
             update, forecast = watch("recommending"), Forecast(rows, CORES)
             sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
-            noted = {"unknown": unknown, "new": new}
+            noted: dict[str, Any] = {"unknown": unknown, "new": new}
             answer = partial(_answered, rule, eligible=eligible, bounds=bounds, **noted)
             for sheet, answers in _in_threads(answer, sheets):
                 write(sheet, answers)

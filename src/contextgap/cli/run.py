@@ -129,7 +129,12 @@ def run_command(
         )
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         seeds = list(range(seed, seed + repetitions))
-        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
+        table: dict[str, Any] = {
+            "exclude": exclude,
+            "category": category,
+            "cyclic": cyclic,
+            "gaps": gaps,
+        }
         table |= {"separator": separator, "skip_missing": skip_missing}
         samples = [
             read_problem(problem, context, rewards, noise, ordered, rows, number, **table)

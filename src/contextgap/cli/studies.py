@@ -89,7 +89,12 @@ def compare_command(
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
-        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
+        table: dict[str, Any] = {
+            "exclude": exclude,
+            "category": category,
+            "cyclic": cyclic,
+            "gaps": gaps,
+        }
         table |= {"separator": separator, "skip_missing": skip_missing}
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)
         study = make_study(data, explore, evaluate, repetitions)

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -27,11 +28,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
-
-try:
-    from typer.main import get_current_context
-except ImportError:  # as in typer's earlier versions
-    from click import get_current_context
 
 # No emoji: ":X:" in a user's label or path is that and nothing else.
 out = Console(highlight=False, emoji=False)
@@ -190,7 +186,9 @@ def _in_options(text: str) -> str:
     Python's ``some_name=True`` becomes ``--some-name`` if the command has that. An option that it
     does not have is that of the command that makes the policy or campaign, which is named.
     """
-    context: Any = get_current_context(silent=True)
+    # Later versions of typer have their own copy of click.
+    home = typer.main if hasattr(typer.main, "get_current_context") else import_module("click")
+    context: Any = vars(home)["get_current_context"](silent=True)
     if context is None:
         return text
     own = _options(context.command)

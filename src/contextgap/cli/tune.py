@@ -67,7 +67,12 @@ def tune_command(
     from contextgap.report import save, tuning_heat_map
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
-        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
+        table: dict[str, Any] = {
+            "exclude": exclude,
+            "category": category,
+            "cyclic": cyclic,
+            "gaps": gaps,
+        }
         table |= {"separator": separator, "skip_missing": skip_missing}
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)
         study = make_study(data, explore, evaluate, 1)
