@@ -49,7 +49,9 @@ def check_written(labels: Iterable[Label]) -> None:
     written: dict[str, Label] = {}
     for label in labels:
         if _is_infinite(label):
-            raise ValueError(f"arms must be finite if they are numbers, got {label!r}")
+            raise ValueError(
+                f"arms must be finite if they are numbers, got {label!r}; write such an arm as text"
+            )
         other = written.setdefault(str(label), label)
         if other is not label:
             raise ValueError(
