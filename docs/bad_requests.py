@@ -51,6 +51,7 @@ BAD = [
     Bad("text for a number", "POST", f"{HERE}/ask", {"contexts": [0.0, "warm"]}),
     Bad("a cell that is a list", "POST", f"{HERE}/ask", {"contexts": {"a": [1]}}),
     Bad("a date that is none", "POST", f"{HERE}/ask", {"contexts": [{"date": "soon"}, 1]}),
+    Bad("one row or two", "POST", f"{HERE}/ask", {"contexts": [{"date": "2024-05-01"}] * 2}),
     Bad("a table of rows and cells", "POST", f"{HERE}/ask", {"contexts": [[0.0, 0.0], 1]}),
     Bad("no rows", "POST", f"{HERE}/ask", {"contexts": []}),
     Bad("contexts and a pool", "POST", f"{HERE}/ask", {"contexts": [0, 0], "pool": [[0, 0]]}),

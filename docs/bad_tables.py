@@ -84,6 +84,8 @@ IN_PYTHON: dict[str, Callable[[], Any]] = {
     "an arm that is not there": lambda: learner().ask(ROW, arms=["a", "c"]),
     "no eligible arm": lambda: learner().recommend(TABLE[:2], arms=[["a"], []]),
     "the arm tried was not eligible": lambda: learner().tell(ROW, "a", 1.0, eligible=["b"]),
+    "arms that are written alike": lambda: cg.Learner([1, "1"]),
+    "an infinite arm": lambda: cg.Learner([1.0, float("inf")]),
     "a fallback that is no arm": lambda: learner().freeze(fallback="c"),
     "a tolerance without fallback": lambda: learner().freeze(tolerance=0.1),
     "masks of a look-back, exported": lambda: (

@@ -91,6 +91,28 @@ print(" ".join(names))
     assert {"Campaign", "client", "report"} <= set(dir(cg))
 
 
+@pytest.mark.parametrize(
+    ("package", "code", "extra"),
+    [
+        ("matplotlib", "contextgap.plot.decision(contextgap.Learner(2).decide([0.0]))", "plot"),
+        ("matplotlib", "contextgap.report", "study"),
+        ("fastapi", "import contextgap.service", "serve"),
+        ("uvicorn", "import contextgap.service", "serve"),
+        ("sqlalchemy", "contextgap.Campaign", "campaign"),
+        ("httpx", "contextgap.client", "client"),
+    ],
+)
+def test_what_lacks_its_extra_names_it(package, code, extra):
+    lines = f"import sys\nsys.modules[{package!r}] = None\nimport contextgap\n"
+    done = subprocess.run(
+        [sys.executable, "-c", lines + code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert package in said
+    assert f"pip install 'contextgap[{extra}]' brings it" in said
+
+
 def test_only_what_is_public_is_listed():
     listed = {name for name in dir(cg) if not name.startswith("__")}
     assert listed == {*cg.__all__, *cg._LAZY, "Campaign", "learn_from"}

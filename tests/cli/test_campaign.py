@@ -21,7 +21,9 @@ def call(tmp_path, monkeypatch):
         return result.output if code == 0 else result.stderr
 
     def machine(*words):
-        return json.loads(run(*words, "--json"))
+        result = CliRunner().invoke(app, ["campaign", *map(str, words), "--json"])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
 
     run.json = machine
     return run
@@ -193,7 +195,7 @@ def test_no_policy_replaces_the_campaigns_own_database(call, begun, database):
 def test_what_is_asked_for_twice_or_about_nothing_is_refused(call, begun):
     twice = ("temperature=1", "temperature=2", "mode=eco")
     assert "name each column once, got 'temperature' twice" in call("ask", *twice, code=2)
-    message = "--tolerance, --share and --category are about the contexts of --reference FILE"
+    message = "--cyclic and --gaps are about the contexts of --reference FILE"
     assert message in call("create", "other", "--arms", "a,b", "--share", 7, code=2)
     assert message in call("create", "other", "--arms", "a,b", "--tolerance", 0.5, code=2)
 
@@ -225,6 +227,77 @@ def test_levels_that_look_like_numbers_stay_as_they_are(call, tmp_path):
     assert "about the contexts of --reference" in call(
         "create", "d", "--arms", "x,y", "--category", "shop", code=2
     )
+
+
+def test_columns_of_a_campaign_may_be_cyclic_and_have_gaps_later(call, tmp_path):
+    (tmp_path / "reference.csv").write_text("id,hour,age,code\n1,3,20,7\n2,15,30,8\n3,23,40,7\n")
+    given = ["--exclude", "id", "--cyclic", "hour=24", "--gaps", "age", "--category", "code"]
+    call("create", "c", "--arms", "x,y", "--reference", "reference.csv", *given)
+    with cg.Campaign.open(tmp_path / "contextgap.db", "c") as campaign:
+        kinds = dict(campaign.learner().columns)
+    assert kinds == {
+        "hour": cg.Cyclic(24),
+        "age": cg.Number(gaps=True),
+        "code": cg.Category(),
+    }
+    asked = call.json("ask", "hour=4", "age=", "code=7")
+    assert asked["context"] == {"hour": 4.0, "age": None, "code": "7"}
+    call("tell", asked["trial"], 0.5)
+    said = call("ask", "hour=", "age=3", "code=7", code=2)
+    assert "or contextgap campaign create --gaps hour on the command line" in said
+    said = call("create", "d", "--arms", "x,y", "--cyclic", "hour=24", code=2)
+    assert "--cyclic and --gaps are about the contexts of --reference FILE" in said
+
+
+def test_hints_of_sheets_name_the_command_that_has_the_option(call, tmp_path):
+    call("create", "c", "--arms", "x,y")
+    (tmp_path / "contexts.csv").write_text("shop,v\n02,1\n2,2\nA1,3\n")
+    said = call("sheet", "-n", 2, "--contexts", "contexts.csv", code=2)
+    assert "is it a category (contextgap campaign create --category)?" in said
+    (tmp_path / "contexts.csv").write_text("shop,v\n,1\n,2\n")
+    said = call("create", "d", "--arms", "x,y", "--reference", "contexts.csv", code=2)
+    assert "every cell is empty; leave it out (--exclude)" in said
+
+
+def test_telling_twice_names_the_command_that_changes_a_reward(call, begun):
+    call("ask", "temperature=1", "mode=eco")
+    call("tell", 1, 0.5)
+    said = call("tell", 1, 0.7, code=2)
+    assert "contextgap campaign correct changes it" in said
+    assert "correct(" not in said
+    assert "must be a number, such as 1 for yes, got 'yes'" in call("tell", 1, "yes", code=2)
+
+
+def test_a_sheet_with_columns_of_prefixed_names_comes_back(call, tmp_path):
+    """A column may be called as another one is in a sheet."""
+    call("create", "c", "--arms", "x,y")
+    call.json("ask", "arm=1", "context.arm=2", "reward=3")
+    (line,) = csv.DictReader(call("sheet").splitlines())
+    assert (line["context.context.arm"], line["context.arm"], line["context.reward"]) == (
+        "1.0",
+        "2.0",
+        "3.0",
+    )
+    with (tmp_path / "sheet.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(line))
+        writer.writeheader()
+        writer.writerow({**line, "reward": 0.5})
+    call("sheet", "--import", "sheet.csv")
+    assert call.json("trials")[0]["reward"] == 0.5
+    (tmp_path / "sheet.csv").write_text("trial,context.arm,reward\n1,1,0.5\n")
+    assert "column 'context.arm': trial 1 was asked for at 2.0" in call(
+        "sheet", "--import", "sheet.csv", code=2
+    )
+
+
+def test_a_level_never_met_is_said(call, begun, tmp_path):
+    for number, mode in enumerate(("eco", "sport", "eco"), start=1):
+        assert "new level" not in call("ask", "temperature=3", f"mode={mode}")
+        call("tell", number, 0.5)
+    assert "warning: new level 'turbo' of mode" in call("ask", "temperature=3", "mode=turbo")
+    assert "new level" not in call("ask", "temperature=3", "mode=turbo")  # by now it was met
+    (tmp_path / "c.csv").write_text("temperature,mode\n1,eco\n2,boost\n")
+    assert "warning: new level 'boost' of mode" in call("sheet", "-n", 2, "--contexts", "c.csv")
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_a_gap_where_none_was_is_named(tmp_path):
     made = call("recommend", tmp_path / "p.cgap", tmp_path / "new.csv", code=2)
     said = " ".join(made.output.split())
     assert "new.csv: contexts must have no gap in column 'hour', line 5;" in said
-    assert "or learn with --gaps hour from the command line" in said
+    assert "or contextgap learn --gaps hour on the command line" in said
     learn(tmp_path, "--exclude", "user", "--gaps", "hour,shop")
     kinds = cg.Policy.load(tmp_path / "p.cgap").kinds
     assert kinds["hour"] == kinds["shop"] == cg.Number(gaps=True)

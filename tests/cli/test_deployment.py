@@ -86,7 +86,7 @@ def test_export_shows_sizes_in_80_columns(place, tmp_path):
     export = explored().to_c(tmp_path / "y", float32=True, certificates=True)
     for part in (
         *(f"{export.rom_bytes} bytes", f"{export.ram_bytes} bytes", "HighestMean", "float"),
-        *(str(export.operations.multiply_adds), LABELS[export.fallback], str(tmp_path / "x")),
+        *(str(export.operations.multiply_adds), LABELS[export.default_arm], str(tmp_path / "x")),
     ):
         assert part in text
     table = text[: text.index("written to")]

@@ -120,3 +120,90 @@ def test_scales_are_those_of_all_contexts_and_not_of_the_first(few, tmp_path):
     policy = cg.Policy.load(tmp_path / "policy.cgap")
     assert regret(policy, make(1000, seed=1)) < 0.1
     assert pd.Series(policy.recommend(make(1000, seed=1))).nunique() > 1
+
+
+def test_rows_without_reward_are_counted_and_skipped_if_asked(few, tmp_path):
+    """With and without sums; what is learnt is what the other rows alone would teach."""
+    for count, suffix in ((300, "csv"), (3000, "csv"), (3000, "parquet")):
+        table = make(count)[["x", "arm", "reward"]]
+        missing = np.arange(count) % 7 == 3
+        gappy = table.assign(reward=table["reward"].where(~missing))
+        folder = tmp_path / f"{count}{suffix}"
+        folder.mkdir()
+        pattern, given = write(gappy, folder, suffix=suffix), ["--bandwidth", "0.5", "--points", 64]
+        said = learn(folder, pattern, *given, code=2).stderr
+        place = "line 5" if suffix == "csv" else "row 4"
+        assert f"{place}, column 'reward': {missing.sum()} of {count} rows have no reward" in said
+        assert "--skip-missing skips them" in said
+        shown = learn(folder, pattern, *given, "--skip-missing")
+        assert f"{missing.sum()} of {count} rows have no reward and are skipped" in shown.stderr
+        found = cg.Policy.load(folder / "policy.cgap")
+        assert sum(found.counts.values()) == count - missing.sum()
+        if count == 300:
+            rest = write(table[~missing], folder, suffix=suffix)
+            learn(folder, rest, *given)
+            alone, new = cg.Policy.load(folder / "policy.cgap"), make(50, seed=1)
+            np.testing.assert_array_equal(found.recommend(new), alone.recommend(new))
+            bounds = [each.certificate(new).bound for each in (found, alone)]
+            np.testing.assert_array_equal(*bounds)
+        else:
+            assert regret(found, make(1000, seed=1).assign(kind="a")) < 0.1
+
+
+def test_a_log_without_any_reward_is_refused(tmp_path):
+    table = make(60)[["x", "arm"]].assign(reward="NA")
+    said = learn(tmp_path, write(table, tmp_path), "--skip-missing", code=2).stderr
+    assert "60 of 60 rows have no reward; there is nothing to learn from" in said
+
+
+def test_python_names_its_own_keyword(tmp_path):
+    table = make(60)[["x", "arm", "reward"]]
+    table.loc[5, "reward"] = None
+    pattern, columns = write(table, tmp_path), {"arm": "arm", "reward": "reward"}
+    with pytest.raises(ValueError, match=r"1 of 60 rows have no reward.*skip_missing=True"):
+        cg.learn_from(pattern, **columns)
+    with pytest.warns(UserWarning, match="1 of 60 rows have no reward and are skipped"):
+        assert cg.learn_from(pattern, **columns, skip_missing=True).rows == 59
+
+
+def test_arms_may_have_features_in_a_file(tmp_path):
+    """They are learnt from as by a learner that is given them."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.uniform(size=90), "dose": rng.choice([5.0, 10.0, 20.0], 90)})
+    table["reward"] = -((table["x"] - table["dose"] / 20) ** 2)
+    pattern, output = write(table, tmp_path), ["-o", tmp_path / "policy.cgap"]
+    features = tmp_path / "doses.tsv"
+    features.write_text(
+        "size\tdose\tform\n2\t10\tpill\n1\t5.0\tpill\n3\t20.0\tdrops\n9\t40\tdrops\n"
+    )
+    how = ["--arm", "dose", "--reward", "reward", "--arm-features", features, *output]
+    said = call("learn", pattern, *how).stderr
+    assert "the features of 40 are not used: the log has no such arm" in said
+    found = cg.Policy.load(tmp_path / "policy.cgap")
+    assert found.arms == (5.0, 10.0, 20.0)
+    given = {5.0: [1, "pill"], 10.0: [2, "pill"], 20.0: [3, "drops"]}
+    learner = cg.Learner([5.0, 10.0, 20.0], features=given, width=cg.PosteriorWidth(2.0), seed=0)
+    learner.fit(table[["x"]], table["dose"].tolist(), table["reward"])
+    expected, new = learner.freeze(), pd.DataFrame({"x": np.linspace(0, 1, 40)})
+    np.testing.assert_array_equal(found.recommend(new), expected.recommend(new))
+    bounds = found.certificate(new).bound
+    np.testing.assert_allclose(bounds, expected.certificate(new).bound, rtol=1e-6)
+    for text, message in [
+        (
+            "size\tdose\n1\t5\n2\t10\n",
+            "a row for every arm of the log; 20.0 has none",
+        ),
+        ("size\tdose\n1\t5\n2\t5\n", "the arm '5' is there twice"),
+        ("dose\n5\n", "no column is left as a feature beside 'dose'"),
+        ("size\tdoes\n1\t5\n", "there is no column 'dose'"),
+    ]:
+        features.write_text(text)
+        assert message in call("learn", pattern, *how, code=2).stderr
+
+
+def test_features_need_all_rows(few, tmp_path):
+    pattern = write(make()[["x", "arm", "reward"]], tmp_path)
+    (tmp_path / "arms.tsv").write_text("arm\tsize\nleft\t1\nright\t2\nrare\t3\n")
+    given = ["--arm-features", tmp_path / "arms.tsv", "--points", 64]
+    said = learn(tmp_path, pattern, *given, code=2).stderr
+    assert "this one has 6,000 rows, of which" in said

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import contextgap as cg
 from contextgap.cli.app import app
+from contextgap.problems.trials import labels_of
 
 
 def call(*arguments, code=0, app=app):
@@ -202,19 +204,71 @@ def test_whole_number_arms_stay_numbers_in_numeric_order(tmp_path):
     assert json.loads(call("show", policy, "--json").stdout)["arms"] == [2, 9, 10]
 
 
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_arms_with_decimals_are_numbers_in_numeric_order(tmp_path, separator):
+    """Also where they are written in several ways, and with decimal commas."""
+    path, point = tmp_path / "log.csv", "," if separator == ";" else "."
+    written = ["10.0", "5.0", "5", "2.5"]
+    lines = [f"{x},{written[x % 4]},{float(x % 4 == 1 + x // 20)}" for x in range(40)]
+    text = "\n".join(["x,arm,reward", *lines]).replace(",", separator).replace(".", point)
+    path.write_text(text)
+    policy, options = tmp_path / "p.cgap", ["--arm", "arm", "--reward", "reward"]
+    call("learn", path, *options, "--bandwidth", 1, "--fallback", "10", "-o", policy)
+    found = cg.Policy.load(policy)
+    assert [(type(arm), arm) for arm in found.arms] == [(float, 2.5), (float, 5.0), (float, 10.0)]
+    assert found.counts == {2.5: 10, 5.0: 20, 10.0: 10}
+    assert found.fallback.arm == 10.0
+    new = tmp_path / "new.csv"
+    new.write_text("x,may\n1,10|2.5\n1,5\n".replace(",", separator).replace(".", point))
+    for name in ("out.csv", "out.parquet"):
+        call("recommend", policy, new, "--eligible", "may", "-o", tmp_path / name)
+    table = pd.read_parquet(tmp_path / "out.parquet")
+    assert table["arm"].dtype == float
+    assert table["arm"].isin([10.0, 2.5, 5.0]).all()
+    assert table["arm"][1] == 5.0
+    again = tmp_path / "out.csv"
+    assert f"{separator}5{point}0{separator}" in again.read_text()
+    shown = call("recommend", policy, path, "-o", again).stdout
+    assert shown.index("2.5") < shown.index("5.0") < shown.index("10.0")
+
+
+def test_arms_that_are_codes_or_too_long_for_numbers_stay_text(tmp_path):
+    for arms in (["007", "5"], ["0.10000000000000000001", "0.1"], ["1e999", "5"], ["5.0", "a"]):
+        assert list(labels_of(arms).values()) == sorted(arms)
+    assert labels_of(["9", "-10", "9"]) == {"-10": -10, "9": 9}
+    assert labels_of(["1,5", "2"], decimal_comma=True) == {"1,5": 1.5, "2": 2.0}
+    assert labels_of(["1,5", "2"]) == {"1,5": "1,5", "2": "2"}
+
+
+def test_policies_whose_numbers_are_text_work_as_they_did(tmp_path):
+    """Earlier versions learnt them from files."""
+    learner = cg.Learner(["10.0", "5.0"], kernel=cg.Gaussian(1.0), ridge=0.1, seed=0)
+    learner.fit([{"x": 0.0}, {"x": 0.0}], ["10.0", "5.0"], [1, 0])
+    learner.freeze().save(tmp_path / "p.cgap")
+    (tmp_path / "new.csv").write_text("x,may\n0,5.0\n0,10.0|5.0\n")
+    given = ["--eligible", "may"]
+    shown = call("recommend", tmp_path / "p.cgap", tmp_path / "new.csv", *given).stdout
+    assert [row["arm"] for row in rows(shown)] == ["5.0", "10.0"]
+
+
 def test_recommend_keeps_the_users_columns(learnt, tmp_path):
     path = tmp_path / "new.csv"
     path.write_text('id,density,size,note\nx7,0.1,50,a\nx9,0.95,50,"b,c"\n')
     answers = rows(call("recommend", learnt, path).stdout)
     assert [row["id"] for row in answers] == ["x7", "x9"]
     assert [row["note"] for row in answers] == ["a", "b,c"]
-    assert list(answers[0]) == ["id", "density", "size", "note", "arm", "regret_bound", "bound"]
+    added = ["arm", "status", "regret_bound", "bound"]
+    assert list(answers[0]) == ["id", "density", "size", "note", *added]
     plain = rows(call("recommend", learnt, path, "--no-bounds").stdout)
-    assert list(plain[0]) == ["id", "density", "size", "note", "arm"]
+    assert list(plain[0]) == ["id", "density", "size", "note", "arm", "status"]
     assert [row["arm"] for row in plain] == [row["arm"] for row in answers]
     path.write_text("arm,density,size\nold,0.1,50\n")
     (both,) = rows(call("recommend", learnt, path, "--no-bounds").stdout)
     assert (both["arm"], both["recommended_arm"]) == ("old", "greedy")
+    path.write_text("status,density,size\nold,0.1,50\n")
+    (answer,) = rows(call("recommend", learnt, path).stdout)
+    assert (answer["status"], answer["recommended_status"]) == ("old", "recommended")
+    assert "arm" in answer
 
 
 def run_program(*arguments, **how):

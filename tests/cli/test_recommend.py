@@ -77,6 +77,21 @@ def test_answers_are_the_policys(policy, table, tmp_path):
     assert [answer["arm"] for answer in listed] == arms.tolist()
 
 
+def test_a_level_never_met_has_a_status_without_a_fallback_too(policy, tmp_path):
+    (tmp_path / "new.csv").write_text("x,kind\n0,a\n0,turbo\n0,b\n")
+    result = call("recommend", policy, tmp_path / "new.csv")
+    assert [row["status"] for row in rows(result.stdout)][1] == "outside"
+    assert "never met: 'turbo' of kind; the status of their rows is outside" in result.stderr
+    plain = cg.Policy.load(policy)._replaced(fallback=None)
+    plain.save(tmp_path / "plain.cgap")
+    for more in ([], ["--json"]):
+        result = call("recommend", tmp_path / "plain.cgap", tmp_path / "new.csv", *more)
+        answers = json.loads(result.stdout) if more else rows(result.stdout)
+        found = [answer["status"] for answer in answers]
+        assert found == ["recommended", "new_level", "recommended"]
+        assert "'turbo' of kind; the status of their rows is new_level" in result.stderr
+
+
 @pytest.mark.parametrize("name", ["out.parquet", "out.pq", "out.tsv"])
 def test_other_formats_hold_the_same_as_csv(policy, table, tmp_path, monkeypatch, name):
     monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
@@ -239,7 +254,8 @@ def test_an_eligible_arm_that_the_policy_does_not_have_is_named(policy, tmp_path
     assert [row["arm"] for row in rows(result.stdout)] == ["left", "left"]
     warned = " ".join(result.stderr.split())
     assert (
-        "'may' names arms that the policy does not have, which were passed over: 'rihgt'" in warned
+        "--eligible may names arms that the policy does not have, which were passed over: 'rihgt'"
+        in warned
     )
     (tmp_path / "right.csv").write_text("x,kind,may\n1,a,left\n2,b,left|right\n")
     assert call("recommend", policy, tmp_path / "right.csv", "--eligible", "may").stderr == ""

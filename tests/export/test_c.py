@@ -252,10 +252,10 @@ def test_input_that_is_not_finite_gives_the_fallback_and_says_so(rule, tmp_path)
     library = compiled(export)
     observed = np.concatenate([arm.support for arm in decision_rule(policy).arms])
     average = np.mean([policy.decide(x).mean for x in observed], axis=0)
-    assert export.fallback == library.fallback == average.argmax()
+    assert export.default_arm == library.default_arm == average.argmax()
     bad = np.array([[np.nan, 0.0], [0.0, np.inf], [-np.inf, np.nan]])
     got = library.decide(bad)
-    assert got.arm.tolist() == library.recommend(bad).tolist() == [export.fallback] * 3
+    assert got.arm.tolist() == library.recommend(bad).tolist() == [export.default_arm] * 3
     assert got.status.tolist() == [1, 1, 1]
     if library.has_widths:
         assert np.isinf(got.certificate).all()
@@ -268,7 +268,7 @@ def test_results_that_overflow_give_the_fallback_and_say_so(rule, tmp_path):
     far = np.array([[1e200, -1e200], [0.1, 0.1]])
     got = library.decide(far)
     assert got.status.tolist() == [2, 0]
-    assert got.arm[0] == library.recommend(far)[0] == export.fallback
+    assert got.arm[0] == library.recommend(far)[0] == export.default_arm
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="counting needs g++")

@@ -222,7 +222,7 @@ def test_what_has_no_answer(tmp_path):
         export = write_c(policy, tmp_path / "c")
         got = compiled(export).decide(np.array(rows))
         np.testing.assert_array_equal(got.status == 1, bad)
-        assert (got.arm[bad] == export.fallback).all()
+        assert (got.arm[bad] == export.default_arm).all()
 
 
 @pytest.mark.filterwarnings("ignore:the column")

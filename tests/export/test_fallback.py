@@ -10,6 +10,7 @@ import contextgap as cg
 from contextgap.export import decision_rule, parity
 from contextgap.export.answers import answers_of
 from contextgap.export.c import write_c
+from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.columns import has_unknown_level, read_rows
 from contextgap.export.onnx import GraphPolicy, write_onnx
 from tests.export.compilers import (
@@ -168,7 +169,7 @@ def test_what_is_not_finite(rule, tmp_path):
         export = exported(policy, tmp_path / "c", rule)
         got = compiled(export).decide(bad)
         assert (got.arm.tolist(), got.status.tolist()) == ([2, 2, 2], [1, 1, 2])
-        assert export.fallback == 2
+        assert export.default_arm == 2
 
 
 @needs_c
@@ -182,6 +183,26 @@ def test_the_header_says_when_the_safe_arm_is_answered(tmp_path):
         policy.with_fallback(1), tmp_path
     ).header.read_text().replace("the recommended arm's", "")
     assert "CONTEXTGAP_OUTSIDE" not in write_c(policy, tmp_path).header.read_text()
+
+
+@pytest.mark.parametrize("eligible", [False, True])
+def test_without_a_safe_arm_no_file_speaks_of_one(tmp_path, eligible):
+    export = write_c(explored().freeze(), tmp_path, eligible=eligible)
+    for path in (export.header, export.source, export.self_test):
+        assert "fallback" not in path.read_text().lower(), path.name
+    assert f"#define CONTEXTGAP_DEFAULT_ARM {export.default_arm}" in export.header.read_text()
+    with pytest.warns(DeprecationWarning, match="default_arm is the same"):
+        assert export.fallback == export.default_arm
+
+
+@needs_c
+def test_exports_of_earlier_versions_are_compared(tmp_path):
+    """They have another name for the default arm."""
+    policy = explored().freeze()
+    export = write_c(policy, tmp_path)
+    for path in (export.header, export.source, export.self_test):
+        path.write_text(path.read_text().replace("_DEFAULT_ARM", "_FALLBACK_ARM"))
+    assert CompiledPolicy(tmp_path).default_arm == export.default_arm
 
 
 @needs_c

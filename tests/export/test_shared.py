@@ -92,7 +92,7 @@ def test_c_gives_the_fallback_where_numbers_are_not_finite(rule, tmp_path):
     bad = np.array([[np.nan, 0.0], [1e200, -1e200], [0.1, 0.1]])
     got = library.decide(bad)
     assert got.status.tolist() == [1, 2, 0]
-    assert got.arm[:2].tolist() == [export.fallback] * 2
+    assert got.arm[:2].tolist() == [export.default_arm] * 2
 
 
 @needs_c

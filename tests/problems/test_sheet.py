@@ -260,7 +260,10 @@ def test_rewards_may_be_truth_values(write):
     np.testing.assert_array_equal(sheet.rewards("won"), [1, 0])
     np.testing.assert_array_equal(sheet.rewards("liked"), [1, 0])
     np.testing.assert_array_equal(sheet.rewards("paid"), [1.5, 0])
-    with pytest.raises(ValueError, match=r"column 'won': a number is needed, got 'True'"):
+    said = (
+        "column 'won': a number is needed, got 'True'; words must be true, yes, y or false, no, n"
+    )
+    with pytest.raises(ValueError, match=f"{said} in every row"):
         read_sheet(write("won\nTrue\nmaybe\n")).rewards("won")
 
 

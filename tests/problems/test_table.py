@@ -90,3 +90,14 @@ def test_a_bad_cell_names_file_line_and_column(tmp_path):
     path.write_text("a,r\n1,2\n3,oops\n")
     with pytest.raises(ValueError, match=r"runs\.csv, line 3, column 'r': .*'oops'"):
         Table(path, rewards=["r"]).sample()
+
+
+def test_rows_without_a_reward_are_skipped_if_asked(tmp_path):
+    (tmp_path / "t.csv").write_text("x,a,b\n1,1,2\n2,,3\n3,2,NA\n4,5,7\n")
+    given = {"rewards": ["a", "b"], "scale": False}
+    with pytest.raises(ValueError, match=r"line 3: 2 of 4 rows have no reward.*skip_missing=True"):
+        Table(tmp_path / "t.csv", **given).load()
+    with pytest.warns(UserWarning, match="2 of 4 rows have no reward and are skipped"):
+        found = Table(tmp_path / "t.csv", **given, skip_missing=True).load()
+    assert found.contexts.tolist() == [[1.0], [4.0]]
+    assert found.rewards.tolist() == [[1.0, 2.0], [5.0, 7.0]]

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from contextgap.campaign.database import Database
+from contextgap.client import Campaign
 from contextgap.service import Settings, create_app
 from contextgap.service.guard import SCOPES, GuardedRoute
 from contextgap.service.tokens import hash_of, read_tokens, revoke_token
@@ -82,6 +83,14 @@ def test_the_secret_is_not_in_the_database(closed):
         path.read_bytes() for path in closed.database.parent.glob("bench.db*")
     )
     assert secret not in closed.log.read_text()
+
+
+def test_a_client_without_a_token_says_where_to_give_one(closed, monkeypatch):
+    monkeypatch.delenv("CONTEXTGAP_TOKEN", raising=False)
+    with pytest.raises(PermissionError, match=r"give token=, or set CONTEXTGAP_TOKEN in the env"):
+        Campaign.names(closed.url)
+    with pytest.raises(PermissionError, match=r"the token is unknown, revoked or too old$"):
+        Campaign.names(closed.url, token="wrong")
 
 
 def test_revoked_and_old_tokens_are_refused(closed):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
@@ -154,6 +155,36 @@ def test_text_that_cannot_be_shown_again_is_refused(service, text):
     assert campaign.status().log == before
     assert "never" not in cg.Campaign.names(service.database)
     assert campaign.trials()["mode"].tolist() == ["eco"]
+
+
+def test_an_unknown_field_lists_those_there_are(service):
+    service.create("fields")
+    said = service.http.post("/v1/campaigns/fields/ask", json={"context": [0, 0]}).json()["detail"]
+    assert said == (
+        "context: is not a field of this request; its fields are key, contexts, pool, arms, lease"
+    )
+    goal = {"tolerance": 0.1, "reference": [[0, 0]], "shares": 1}
+    body = {"name": "n", "arms": 2, "goal": goal}
+    said = service.http.post("/v1/campaigns", json=body).json()["detail"]
+    assert said.endswith("its fields are tolerance, share, reference")
+
+
+def test_a_list_of_dates_that_may_be_one_context_or_several_is_refused(service):
+    columns = {"date": "date"}
+    service.create("days", kernel=None, columns=columns)
+    days = [{"date": "2024-05-01"}, {"date": "2024-05-02"}]
+    for listed in (days, days[:1]):
+        answer = service.http.post("/v1/campaigns/days/ask", json={"contexts": listed})
+        assert answer.status_code == 422
+        assert "one context of dates and times, or several contexts" in answer.json()["detail"]
+    table = {"table": {"columns": ["date"], "rows": [["2024-05-01"], ["2024-05-02"]]}}
+    by_name = [{"date": {"date": day["date"]}} for day in days]
+    for contexts in (table, by_name):
+        found = service.http.post("/v1/campaigns/days/ask", json={"contexts": contexts}).json()
+        assert len(found["trials"]) == 2
+    with Campaign.open(service.url, "days") as client:
+        asked = client.ask([{"date": date(2024, 5, 1)}, {"date": date(2024, 5, 2)}])
+    assert [trial.context["date"] for trial in asked] == [date(2024, 5, 1), date(2024, 5, 2)]
 
 
 def test_calls_that_wait_are_committed_together_and_each_fails_alone(service):

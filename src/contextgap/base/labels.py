@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +14,12 @@ from contextgap.base import checks
 from contextgap.base.arrays import IntArray
 
 Label: TypeAlias = Hashable
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+"""A number as files have it; 007 is none."""
+
+
+class Restored(tuple[Label, ...]):
+    """Labels from a file; in earlier versions they could be written alike."""
 
 
 def read_labels(arms: Any) -> tuple[Label, ...]:
@@ -22,7 +30,7 @@ def read_labels(arms: Any) -> tuple[Label, ...]:
         raise TypeError(f"arms must be a number of arms or a list of labels, got {arms!r}")
     if isinstance(arms, int | np.integer):
         return tuple(range(checks.whole("arms", arms, least=1)))
-    labels = tuple(arms)
+    labels = arms if isinstance(arms, Restored) else tuple(arms)
     if not labels:
         raise ValueError("arms must name at least one arm, got an empty list")
     seen: set[Label] = set()
@@ -31,7 +39,54 @@ def read_labels(arms: Any) -> tuple[Label, ...]:
         if label in seen:
             raise ValueError(f"arms must be distinct, got {label!r} twice")
         seen.add(label)
+    if not isinstance(labels, Restored):
+        check_written(labels)
     return labels
+
+
+def check_written(labels: Iterable[Label]) -> None:
+    """Raise unless labels can be written as text and understood again."""
+    written: dict[str, Label] = {}
+    for label in labels:
+        if _is_infinite(label):
+            raise ValueError(
+                f"arms must be finite if they are numbers, got {label!r}; write such an arm as text"
+            )
+        other = written.setdefault(str(label), label)
+        if other is not label:
+            raise ValueError(
+                f"arms must be written differently, got {other!r} and {label!r}: files and "
+                "commands cannot distinguish them; rename one"
+            )
+
+
+def check_new_label(label: Any, others: Iterable[Label]) -> None:
+    """Raise unless ``label`` can be that of a new arm beside others."""
+    check_label(label)
+    check_written([*(each for each in others if each != label and str(each) == str(label)), label])
+
+
+def _is_infinite(label: Label) -> bool:
+    if isinstance(label, tuple):
+        return any(map(_is_infinite, label))
+    return isinstance(label, float | np.floating) and bool(np.isinf(label))
+
+
+class Written(dict[str, Label]):
+    """Labels by how they are written; numbers may be written otherwise, as 5 for 5.0."""
+
+    def __init__(self, labels: Iterable[Label]) -> None:
+        listed = tuple(labels)
+        check_written(listed)
+        super().__init__((str(label), label) for label in listed)
+        numbers = (label for label in listed if type(label) in (int, float))
+        self._numbers = {Decimal(repr(number)): number for number in numbers}
+
+    def read(self, text: str, default: Any = None) -> Any:
+        """Return the label that is written so; the default if there is none."""
+        if text not in self and NUMBER.fullmatch(text):
+            return self._numbers.get(Decimal(text), default)
+        return self.get(text, default)
 
 
 def _equals_itself(label: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Self
 from sqlalchemy import Connection
 
 from contextgap.base import checks
-from contextgap.base.labels import Label, encode_label
+from contextgap.base.labels import Label, check_new_label, encode_label
 from contextgap.base.turns import in_turn
 from contextgap.campaign import actions, frozen, requests
 from contextgap.campaign.database import Database, opened
@@ -473,6 +473,7 @@ class Campaign:
             As for ``ask``.
         """
         known = None if features is None else encode_given(features, called="features")
+        check_new_label(label, self.arms)
         self._simple("add_arm", {"arm": requests.encode_new_label(label), "features": known}, key)
 
     @in_turn

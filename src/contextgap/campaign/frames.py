@@ -13,14 +13,20 @@ _ABOUT = ("state", "arm", "reward", "asked", "until", "told", "why")
 def context_cells(trial: Trial) -> dict[str, Any]:
     """Return a trial's context by column; columns without names are x0, x1, ...
 
-    A column named as something else about a trial is prefixed with "context.".
+    A column named as something else about a trial is prefixed with "context.", twice if another
+    column is called so.
     """
     if isinstance(trial.context, Mapping):
         named = dict(trial.context)
     else:
         named = {f"x{place}": cell for place, cell in enumerate(trial.context)}
-    taken = ("trial", *_ABOUT)
-    return {f"context.{name}" if name in taken else name: cell for name, cell in named.items()}
+    cells = {}
+    for name, cell in named.items():
+        written = name
+        while written in ("trial", *_ABOUT) or (written != name and written in named):
+            written = f"context.{written}"
+        cells[written] = cell
+    return cells
 
 
 def trials_frame(trials: Sequence[Trial]) -> Any:

@@ -15,6 +15,7 @@ from contextgap.campaign.payloads import decode_contexts, is_table, rows_of, som
 from contextgap.campaign.trial import Pick
 from contextgap.learner import Learner
 from contextgap.learner.recorded import (
+    add_recorded_arm,
     forget_pick,
     learn_columns,
     observations,
@@ -185,7 +186,7 @@ class Replay:
     def _add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         features = request["features"]
         known = None if features is None else decode_contexts(features)
-        self.learner.add_arm(decode_label(request["arm"]), known)
+        add_recorded_arm(self.learner, decode_label(request["arm"]), known)
 
     def _remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         self.learner.remove_arm(decode_label(request["arm"]))

@@ -8,6 +8,7 @@ keep them: text, numbers, and tuples as ``{"tuple": [...]}``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
@@ -41,6 +42,13 @@ def read_contexts(value: Any, called: str = "contexts") -> Any:
         return _read_row(value, called)
     if not isinstance(value, list):
         raise TypeError(f"{called} must be an object, a list of cells or a list of these")
+    if value and all(map(_is_moment, value)):
+        column = next(iter(value[0]))
+        raise ValueError(
+            f"{called} may be one context of dates and times, or several contexts with the one "
+            f'column {column!r}; write one as {{"name": {{"date": "2024-05-01"}}}}, and several as '
+            f'{{"table": {{"columns": [{json.dumps(column)}], "rows": [["2024-05-01"]]}}}}'
+        )
     if any(isinstance(row, list) or _is_row(row) for row in value):
         return [_read_row(row, f"{called}[{place}]") for place, row in enumerate(value)]
     return _read_row(value, called)

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+import numpy as np
+
+from contextgap.base.labels import Label, label_array
 from contextgap.base.saving import whole_file
 from contextgap.cli.terminal import plain
 from contextgap.problems.blocks import PARQUET, SEPARATORS
@@ -29,14 +32,14 @@ def written(
     *,
     json: bool,
     numbers: Sequence[str],
-    numbered: bool,
+    arms: Sequence[Label],
 ) -> Iterator[Write]:
     """Give what writes a block and its answers: to a file, or to the standard output.
 
     The name of the file says in which format; it is CSV unless it ends otherwise, with the
     separator of the first file that is read.
     ``files`` are those that blocks are read from, ``numbers`` the columns in them that are known
-    to be numbers; ``numbered`` says that all arms are whole numbers.
+    to be numbers; ``arms`` are those that may be answered.
     """
     if json:
         yield from _json(sys.stdout)
@@ -44,7 +47,7 @@ def written(
         yield _text(sys.stdout)
     elif path.suffix.lower() in PARQUET:
         with whole_file(path) as file:
-            yield from _parquet(file, _kept_types(files, numbers), numbered)
+            yield from _parquet(file, _kept_types(files, numbers), arms)
     else:
         with whole_file(path, text=True) as file:
             yield _text(file, "\t" if path.suffix.lower() == ".tsv" else None)
@@ -59,10 +62,16 @@ def check_answers(path: Path, *, json: bool) -> None:
 
 
 def _names(columns: Sequence[str], answers: Answers) -> list[str]:
-    """Return names for the answers that no column has: a log has the arm that was tried."""
-    added = list(answers)
-    while set(added) & set(columns):
-        added = [f"recommended_{name}" for name in added]
+    """Return names for the answers that no column has: a log has the arm that was tried.
+
+    If there is only a ``status``, which many tables have, the other names stay as they are.
+    """
+    own, taken = list(answers), set(columns)
+    renamed = {"status"} if taken & set(own) == {"status"} else set(own)
+    added = own
+    while taken & set(added):
+        pairs = zip(own, added, strict=True)
+        added = [f"recommended_{name}" if each in renamed else name for each, name in pairs]
     return added
 
 
@@ -92,10 +101,10 @@ def _with_comma(cell: Any) -> Any:
     return str(cell).replace(".", ",") if isinstance(cell, float) else cell
 
 
-def _parquet(file: IO[bytes], kept: Mapping[str, Any], numbered: bool) -> Iterator[Write]:
+def _parquet(file: IO[bytes], kept: Mapping[str, Any], arms: Sequence[Label]) -> Iterator[Write]:
     """Give what writes the same columns as row groups; all that has no type is text."""
     arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
-    types = {"arm": arrow.int64() if numbered else arrow.string(), "regret_bound": arrow.float64()}
+    types = {"arm": _arm_type(arrow, arms), "regret_bound": arrow.float64()}
     writer = None
 
     def write(sheet: Sheet, answers: Answers) -> None:
@@ -118,6 +127,13 @@ def _parquet(file: IO[bytes], kept: Mapping[str, Any], numbered: bool) -> Iterat
     finally:
         if writer is not None:
             writer.close()
+
+
+def _arm_type(arrow: Any, arms: Sequence[Label]) -> Any:
+    """Return the type of a column of arms: numbers if all of them are."""
+    if label_array(arms, np.arange(0)).dtype != np.object_:
+        return arrow.int64()
+    return arrow.float64() if all(type(arm) in (int, float) for arm in arms) else arrow.string()
 
 
 def _kept_types(files: Sequence[Path], numbers: Sequence[str]) -> dict[str, Any]:

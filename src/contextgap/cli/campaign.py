@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.columns import Category, Date, Kind
-from contextgap.cli.options import CategoryColumns, Json
-from contextgap.cli.problems import given_kinds, split
-from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
+from contextgap.base.labels import Written
+from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Gaps, Json, list_option
+from contextgap.cli.problems import given_kinds
+from contextgap.cli.tables import context_columns, described_table, new_levels
+from contextgap.cli.terminal import (
+    complaints,
+    noting_warnings,
+    out,
+    print_json,
+    print_table,
+    say_warning,
+)
 from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
 from contextgap.problems.blocks import read_sheet
@@ -87,7 +96,7 @@ def database_complaints() -> Iterator[None]:
 @app.command("create")
 def create_command(
     name: Annotated[str, typer.Argument(help="A name for the campaign.")],
-    arms: Annotated[str, typer.Option(help="The arms to choose from, comma-separated.")],
+    arms: Annotated[list[str], list_option("The arms to choose from, comma-separated.")],
     database: Where = FILE,
     reference: Annotated[
         Path | None,
@@ -99,7 +108,10 @@ def create_command(
     share: Annotated[
         float | None, typer.Option(help="The share of them to be settled; 0.95 if left out.")
     ] = None,
+    exclude: Exclude = None,
     category: CategoryColumns = None,
+    cyclic: CyclicColumns = None,
+    gaps: Gaps = None,
     lease: Annotated[
         float, typer.Option(help="Days after which a pick without a reward stops counting.")
     ] = 7.0,
@@ -119,21 +131,25 @@ def create_command(
         from contextgap.campaign import Campaign
 
         sheet = None if reference is None else read_sheet(reference)
-        goal = None
+        goal, columns = None, None
         if sheet is not None:
-            table = sheet.table(sheet.others([]), given_kinds(category, None))
+            names = context_columns(sheet, exclude)
+            kinds = given_kinds(category, cyclic)
+            table, columns = described_table(sheet, names, kinds, gaps or ())
             wanted = {} if share is None else {"share": share}
             goal = StoppingRule(tolerance or 0.0, reference=table, **wanted)
-        elif (tolerance, share, category) != (None, None, None):
+        elif any(each is not None for each in (tolerance, share, exclude, category, cyclic, gaps)):
             raise ValueError(
-                "--tolerance, --share and --category are about the contexts of --reference FILE"
+                "--tolerance, --share, --exclude, --category, --cyclic and --gaps are about the "
+                "contexts of --reference FILE"
             )
         how: dict[str, Any] = {} if bandwidth is None else {"kernel": Gaussian(bandwidth)}
+        how |= {} if columns is None else {"columns": columns}
         how |= {} if ridge is None else {"ridge": ridge}
         campaign = Campaign.create(
             database,
             name,
-            split(arms),
+            arms,
             goal=goal,
             lease=86_400 * lease,
             method=method,
@@ -157,7 +173,7 @@ def ask_command(
     database: Where = FILE,
     campaign: Which = None,
     among: Annotated[
-        str | None, typer.Option(help="The eligible arms, comma-separated; all by default.")
+        list[str] | None, list_option("The eligible arms, comma-separated; all by default.")
     ] = None,
     lease: Annotated[float | None, typer.Option(help="Days that the pick counts.")] = None,
     key: Key = None,
@@ -165,12 +181,14 @@ def ask_command(
 ) -> None:
     """Say which arm to try at a context, and open a trial."""
     with opened(database, campaign) as current:
+        learner = current.learner()
         trial = current.ask(
-            read_cells(cells, current.learner().columns),
-            arms=None if among is None else [read_arm(arm, current) for arm in split(among) or []],
+            read_cells(cells, learner.columns),
+            arms=None if among is None else [read_arm(arm, current) for arm in among],
             lease=None if lease is None else 86_400 * lease,
             key=key,
         )
+        say_new_levels(learner, [trial])
     show_trial(trial, json)
 
 
@@ -237,14 +255,14 @@ def trials_command(
     database: Where = FILE,
     campaign: Which = None,
     state: Annotated[
-        str | None,
-        typer.Option(help="Only open, told, cancelled, expired or retracted ones; several by a,b."),
+        list[str] | None,
+        list_option("Only open, told, cancelled, expired or retracted ones; several by a,b."),
     ] = None,
     json: Json = False,
 ) -> None:
     """List trials."""
     with opened(database, campaign) as current:
-        trials = current.find_trials(split(state))
+        trials = current.find_trials(state)
     if json:
         print_json([described(trial) for trial in trials])
         return
@@ -303,6 +321,18 @@ def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any
     return [read_cell(word, kind) for word, kind in zip(words, by_place, strict=True)]
 
 
+def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
+    """Say which levels of the trials' contexts a learner had never met before it was asked."""
+    table = learner._schema.table
+    if table is None:
+        return
+    cells = [[trial.context[name] for trial in trials] for name in table.columns]
+    by_name = dict(zip(table.columns, cells, strict=True))
+    found = new_levels(table, table.encode(cells, learning=False)[0], by_name.__getitem__)
+    for level in dict.fromkeys(found.values()):
+        say_warning(f"new level {level}; nothing is known of it yet")
+
+
 def read_cell(word: str, kind: Kind | None = None) -> Any:
     """Return a number, a gap or text; what is a category or a date is no number."""
     number = None if isinstance(kind, Category | Date) else to_number(word)
@@ -313,13 +343,13 @@ def read_reward(word: str) -> float:
     """Return a reward."""
     number = to_number(word)
     if number is None:
-        raise ValueError(f"the reward must be a number, got {word!r}")
+        raise ValueError(f"the reward must be a number, such as 1 for yes, got {word!r}")
     return number
 
 
 def read_arm(word: str, campaign: Any) -> Any:
     """Return the arm that is written so; learners complain about others."""
-    return {str(label): label for label in campaign.arms}.get(word, word)
+    return Written(campaign.arms).read(word, word)
 
 
 def described(trial: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.cli.campaign import FILE, Where, Which, described, opened
+from contextgap.cli.campaign import FILE, Where, Which, described, opened, say_new_levels
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
 from contextgap.problems.blocks import read_sheet
@@ -78,7 +78,10 @@ def _ask(campaign: Any, count: int, contexts: Path | None, pool: Path | None) ->
         table = _table(campaign, read_sheet(contexts))
         if len(table) < count:
             raise ValueError(f"{contexts} has {len(table)} contexts, fewer than {count}")
-        return list(campaign.ask(table[:count]))
+        before = campaign.learner()
+        trials = list(campaign.ask(table[:count]))
+        say_new_levels(before, trials)
+        return trials
     if pool is None and campaign.goal is None:
         raise ValueError(
             "give --contexts with the contexts to try, or --pool to choose some from: the campaign "
@@ -136,7 +139,8 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
         where = f"{sheet.path}, {sheet.places[row]}"
         reward = to_number(cell, decimal_comma=sheet.decimal_comma)
         if reward is None or not math.isfinite(reward):
-            raise ValueError(f"{where}, column 'reward': {no_number(cell)}")
+            hint = "; write 1 for yes and 0 for no" if reward is None else ""
+            raise ValueError(f"{where}, column 'reward': {no_number(cell)}{hint}")
         if not str(number).strip().isdecimal():
             raise ValueError(f"{where}, column 'trial': must be a trial's number, got {number!r}")
         try:
@@ -166,7 +170,7 @@ def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
     where = f"{sheet.path}, {sheet.places[row]}"
     if "arm" in sheet.columns:
         arm = sheet.cells_of("arm")[row]
-        if not is_empty(arm) and str(arm).strip() != str(trial.arm).strip():
+        if not is_empty(arm) and not _same(trial.arm, arm, sheet.decimal_comma):
             raise ValueError(f"{where}: trial {trial.id} is of {trial.arm!r}, not of {arm!r}")
     for name, asked in context_cells(trial).items():
         cell = sheet.cells_of(name)[row] if name in sheet.columns else None

@@ -40,7 +40,7 @@ def say_duration(
         return
     start = time.perf_counter()
     found = Summarise(trials, SAMPLE, 2 * points)(_OneBlock(partitions[0]))
-    reading = (time.perf_counter() - start) / (1 if found is None else found.rows)
+    reading = (time.perf_counter() - start) / (1 if found is None else max(1, found.rows))
     # Reading twice; k and φ, then φφᵀ: some 3·m² operations in each of which a number is added.
     square = np.ones((points, points))
     start = time.perf_counter()

@@ -200,7 +200,12 @@ def _described(
         "rule": type(policy.method.recommender).__name__,
         "points": list(policy.counts.values()),
         "onnx": graph and asdict(graph),
-        "c": code and {**asdict(code), "multiply_adds": code.operations.multiply_adds},
+        "c": code
+        and {
+            **asdict(code),
+            "fallback": None if policy.fallback is None else code.default_arm,
+            "multiply_adds": code.operations.multiply_adds,
+        },
         "compression": compression,
         "policy": saved and str(saved),
     }
@@ -234,13 +239,14 @@ def _print_graph(policy: Policy, graph: OnnxFile, float32: bool) -> None:
 
 def _print_code(policy: Policy, code: CExport, float32: bool) -> None:
     count = code.operations
+    arm = "default arm" if policy.fallback is None else "fallback arm"
     rows = [
         *_rule_rows(policy, "float" if float32 else "double"),
         ["ROM, constants", f"{code.rom_bytes} bytes"],
         ["RAM, on the stack", f"{code.ram_bytes} bytes"],
         ["multiply-adds per decision", count.multiply_adds],
         ["divisions, exp, sqrt, sin", f"{count.divisions}, {count.exp}, {count.sqrt}, {count.sin}"],
-        ["fallback arm", f"{code.fallback}, {label_text(policy.arms[code.fallback])}"],
+        [arm, f"{code.default_arm}, {label_text(policy.arms[code.default_arm])}"],
         ["near ties in the self-test", code.near_ties],
     ]
     print_table("C99", ["", ""], [[name, str(value)] for name, value in rows])

@@ -19,9 +19,12 @@ from contextgap.cli.options import (
     Gaps,
     Json,
     Separator,
+    SkipMissing,
+    list_option,
 )
 from contextgap.cli.policies import EligibleColumn, described, print_card, print_settings
-from contextgap.cli.problems import given_kinds, split
+from contextgap.cli.problems import given_kinds
+from contextgap.cli.tables import read_features
 from contextgap.cli.terminal import (
     complaints,
     noting_warnings,
@@ -52,13 +55,15 @@ def learn_command(
     reward: Annotated[str, typer.Option(help="Column with the reward it gave.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")],
     context: Annotated[
-        str | None, typer.Option(help="Context columns, comma-separated; all others by default.")
+        list[str] | None,
+        list_option("Context columns, comma-separated; all others by default."),
     ] = None,
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
     gaps: Gaps = None,
     separator: Separator = None,
+    skip_missing: SkipMissing = False,
     minimize: Annotated[
         bool, typer.Option("--minimize", help="The reward is a cost, to be kept low.")
     ] = False,
@@ -75,6 +80,10 @@ def learn_command(
         typer.Option(help="Column with the probability with which the logged arm was chosen."),
     ] = None,
     eligible: EligibleColumn = None,
+    arm_features: Annotated[
+        Path | None,
+        typer.Option(help="File with a row of features for each arm, in a column named as --arm."),
+    ] = None,
     fallback: Annotated[
         str | None, typer.Option(help="A safe arm, answered where too little is known.")
     ] = None,
@@ -91,16 +100,16 @@ def learn_command(
 ) -> None:
     """Make a policy from logged trials."""
     with complaints():
-        check_output(output, files_named(log))
+        check_output(output, [*files_named(log), *([] if arm_features is None else [arm_features])])
         trials = Trials(
             arm=arm,
             reward=reward,
-            context=None if context is None else tuple(split(context) or []),
-            exclude=tuple(split(exclude) or []),
+            context=None if context is None else tuple(context),
+            exclude=tuple(exclude or ()),
             propensity=propensity,
-            eligible=eligible,
+            eligible=tuple(eligible or ()),
             kinds=given_kinds(category, cyclic),
-            gaps=tuple(split(gaps) or []),
+            gaps=tuple(gaps or ()),
         )
         how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
         how |= {"reward": "minimize"} if minimize else {}
@@ -114,6 +123,8 @@ def learn_command(
                 method,
                 lambda table: how | _settings(table, trials, bandwidth, ridge),
                 points=points or None,
+                skip_missing=skip_missing,
+                features=None if arm_features is None else read_features(arm_features, arm),
                 fallback=fallback,
                 tolerance=tolerance,
                 executor=client,

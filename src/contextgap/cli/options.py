@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 
 from contextgap.methods import METHODS
+
+
+def names_in(texts: Iterable[str] | None) -> list[str] | None:
+    """Return the names in comma-separated lists, one after the other."""
+    if texts is None:
+        return None
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def list_option(text: str, *flags: str) -> Any:
+    """Return an option with this help that takes a comma-separated list and may be repeated.
+
+    Its parameter is a ``list[str]`` of names, or None.
+    """
+    return typer.Option(*flags, callback=names_in, metavar="A,B", help=text)
+
 
 ProblemName = Annotated[
     str,
@@ -16,17 +33,17 @@ ProblemName = Annotated[
         "file (.csv, .tsv, .parquet, .mat) or package.module:problem"
     ),
 ]
-Context = Annotated[str | None, typer.Option(help="Context columns of a file, comma-separated.")]
-Rewards = Annotated[str | None, typer.Option(help="Reward columns of a file, one per arm.")]
-Noise = Annotated[str | None, typer.Option(help="Noise columns of a sensor log.")]
+Context = Annotated[list[str] | None, list_option("Context columns of a file, comma-separated.")]
+Rewards = Annotated[list[str] | None, list_option("Reward columns of a file, one per arm.")]
+Noise = Annotated[list[str] | None, list_option("Noise columns of a sensor log.")]
 Ordered = Annotated[bool, typer.Option(help="The file's rows are in time order.")]
 Rows = Annotated[int | None, typer.Option(help="How many rows to use.", min=6)]
 Explore = Annotated[int | None, typer.Option(help="Exploration steps.", min=1)]
 Evaluate = Annotated[int | None, typer.Option(help="Rows to evaluate deployment on.", min=1)]
 Methods = Annotated[
-    str,
-    typer.Option(
-        help=f"Comma-separated: auto for the default, {', '.join(METHODS)}, or your own as "
+    list[str],
+    list_option(
+        f"Comma-separated: auto for the default, {', '.join(METHODS)}, or your own as "
         "package.module:name."
     ),
 ]
@@ -39,25 +56,29 @@ Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]
 GridSize = Annotated[int, typer.Option(help="Bandwidths and ridges tried when tuning.", min=1)]
 Exclude = Annotated[
-    str | None, typer.Option(help="Columns that are not context, such as ids, comma-separated.")
+    list[str] | None,
+    list_option("Columns that are not context, such as ids, comma-separated."),
 ]
 CategoryColumns = Annotated[
-    str | None,
-    typer.Option("--category", help="Columns of numbers that are only names, such as codes."),
+    list[str] | None,
+    list_option("Columns of numbers that are only names, such as codes.", "--category"),
 ]
 CyclicColumns = Annotated[
-    str | None,
-    typer.Option(
-        "--cyclic",
-        help="Columns that come back to where they began: hour=24; dates: when=day+week.",
+    list[str] | None,
+    list_option(
+        "Columns that come back to where they began: hour=24; dates: when=day+week.", "--cyclic"
     ),
 ]
 Gaps = Annotated[
-    str | None, typer.Option(help="Columns that may have gaps later, though the file has none.")
+    list[str] | None,
+    list_option("Columns that may have gaps later, though the file has none."),
 ]
 Separator = Annotated[
     str | None,
     typer.Option(help="Between the cells of a text file; told from its header if left out."),
+]
+SkipMissing = Annotated[
+    bool, typer.Option("--skip-missing", help="Leave out rows without a reward.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 

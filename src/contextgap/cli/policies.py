@@ -10,7 +10,7 @@ import typer
 
 from contextgap.base.columns import Cyclic, Kind
 from contextgap.base.components import Component
-from contextgap.cli.options import Json
+from contextgap.cli.options import Json, list_option
 from contextgap.cli.terminal import (
     complaints,
     out,
@@ -27,7 +27,8 @@ ContextFile = Annotated[
     Path | None, typer.Option(help="A .csv or .parquet file of contexts that will be met.")
 ]
 EligibleColumn = Annotated[
-    str | None, typer.Option(help="Column with the arms eligible in each row, such as a|b.")
+    list[str] | None,
+    list_option("Columns with the arms eligible in each row, such as a|b; of several, all arms."),
 ]
 
 

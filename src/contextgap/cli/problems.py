@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from contextgap.base import names
 from contextgap.base.columns import Category, Cyclic, Date, Kind
@@ -27,22 +29,23 @@ BUNDLED = ("sinusoids", "spacecraft", "digits", "wine", "breast_cancer", "iris")
 
 def read_problem(
     name: str,
-    context: str | None = None,
-    rewards: str | None = None,
-    noise: str | None = None,
+    context: Sequence[str] | None = None,
+    rewards: Sequence[str] | None = None,
+    noise: Sequence[str] | None = None,
     ordered: bool = False,
     rows: int | None = None,
     seed: int = 0,
     *,
-    exclude: str | None = None,
-    category: str | None = None,
-    cyclic: str | None = None,
-    gaps: str | None = None,
+    exclude: Sequence[str] | None = None,
+    category: Sequence[str] | None = None,
+    cyclic: Sequence[str] | None = None,
+    gaps: Sequence[str] | None = None,
     separator: str | None = None,
+    skip_missing: bool = False,
 ) -> Problem:
     """Return a bundled problem, ``openml:NAME``, a problem of the user's own, or the one in a file.
 
-    ``context``, ``rewards`` and ``noise`` are comma-separated columns of a file. A file with
+    ``context``, ``rewards`` and ``noise`` are columns of a file. A file with
     ``rewards`` is a table, otherwise a sensor log; ``ordered`` says that a table's rows are in time
     order. All that comes last is about tables: what to leave out, what columns hold, and what
     separates cells.
@@ -68,18 +71,24 @@ def read_problem(
     if rewards is not None:
         table = Table(
             path,
-            context=split(context),
-            rewards=split(rewards) or [],
-            exclude=split(exclude) or (),
+            context=context,
+            rewards=rewards,
+            exclude=exclude or (),
             kinds=given_kinds(category, cyclic),
-            gaps=split(gaps) or (),
+            gaps=gaps or (),
             separator=separator,
+            skip_missing=skip_missing,
             ordered=ordered,
         )
         with noting_warnings():
             return table.sample(rows, seed=seed)
-    given = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
-    given |= {"separator": separator}
+    given: dict[str, Any] = {
+        "exclude": exclude,
+        "category": category,
+        "cyclic": cyclic,
+        "gaps": gaps,
+    }
+    given |= {"separator": separator, "skip-missing": skip_missing or None}
     for option, value in given.items():
         if value is not None:
             raise ValueError(f"--{option} is for tables; name every arm's reward by --rewards")
@@ -90,7 +99,7 @@ def read_problem(
                 f"{path}: name the columns with every arm's reward by --rewards, or those with the "
                 f"sensors' noise by --noise; the columns are {', '.join(columns)}"
             )
-    return SensorLog(path, noise=split(noise), telemetry=split(context)).sample(rows)
+    return SensorLog(path, noise=noise, telemetry=context).sample(rows)
 
 
 @dataclass(frozen=True)
@@ -103,15 +112,10 @@ class _Own(FixedData):
         return self.problem
 
 
-def split(listed: str | None) -> list[str] | None:
-    """Return the names in a comma-separated list."""
-    return None if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
-
-
-def given_kinds(category: str | None, cyclic: str | None) -> dict[str, Kind]:
+def given_kinds(category: Sequence[str] | None, cyclic: Sequence[str] | None) -> dict[str, Kind]:
     """Return the kinds of the columns that the user named."""
-    given: dict[str, Kind] = {name: Category() for name in split(category) or []}
-    for each in split(cyclic) or []:
+    given: dict[str, Kind] = {name: Category() for name in category or []}
+    for each in cyclic or []:
         name, _, period = each.partition("=")
         cycles = [cycle.strip() for cycle in period.split("+")]
         if set(cycles) <= set(CYCLES):

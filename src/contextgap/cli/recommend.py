@@ -8,18 +8,17 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from contextgap.base.columns import Category, Date
-from contextgap.base.labels import label_array
+from contextgap.base.labels import check_written
 from contextgap.base.saving import check_output
 from contextgap.cli.answers import Answers, check_answers, written
 from contextgap.cli.options import CORES, Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
-from contextgap.cli.tables import encoded_in
+from contextgap.cli.tables import encoded_in, new_levels
 from contextgap.cli.terminal import Forecast, complaints, out, phases, print_table, say_warning
 from contextgap.experiments.tasks import one_thread
 from contextgap.policy import Policy, Status
@@ -27,7 +26,7 @@ from contextgap.problems.blocks import BLOCK, check_alike, count_rows, files_nam
 from contextgap.problems.sheet import Sheet
 from contextgap.problems.trials import eligible_arms
 
-_NAMED = 5  # arms in a warning
+_NAMED = 5  # arms or levels in a warning
 
 
 def recommend_command(
@@ -52,6 +51,7 @@ def recommend_command(
     """Recommend an arm for every row; the file's own columns are kept."""
     times: Counter[str] = Counter()
     unknown: set[str] = set()
+    new: set[str] = set()
     with complaints():
         if output is not None:
             check_answers(output, json=json)
@@ -61,14 +61,15 @@ def recommend_command(
         rows = sum(map(count_rows, files))
         # A bar would stand among the answers, or be gone at once.
         quiet = (output is None and sys.stdout.isatty()) or rows <= BLOCK
-        numbered = label_array(rule.arms, np.arange(0)).dtype != np.object_
+        check_written(rule.arms)
         kinds = (rule.kinds or {}).items()
         numbers = [name for name, kind in kinds if not isinstance(kind, Category | Date)]
-        answers_to = written(output, files, json=json, numbers=numbers, numbered=numbered)
+        answers_to = written(output, files, json=json, numbers=numbers, arms=rule.arms)
         with answers_to as write, phases(quiet) as watch:
             update, forecast = watch("recommending"), Forecast(rows, CORES)
             sheets = _alike(sheet for file in files for sheet in read_blocks(file, separator))
-            answer = partial(_answered, rule, eligible=eligible, bounds=bounds, unknown=unknown)
+            noted: dict[str, Any] = {"unknown": unknown, "new": new}
+            answer = partial(_answered, rule, eligible=eligible, bounds=bounds, **noted)
             for sheet, answers in _in_threads(answer, sheets):
                 write(sheet, answers)
                 times.update(map(str, answers["arm"]))
@@ -76,12 +77,17 @@ def recommend_command(
                 update(done, max(rows, done))
     if unknown:
         say_warning(
-            f"the column {eligible!r} names arms that the policy does not have, which were passed "
-            f"over: {', '.join(map(repr, sorted(unknown)[:_NAMED]))}"
+            f"--eligible {','.join(eligible or ())} names arms that the policy does not have, "
+            f"which were passed over: {', '.join(map(repr, sorted(unknown)[:_NAMED]))}"
+        )
+    if new:
+        say_warning(
+            f"new levels, which the policy never met: {', '.join(sorted(new)[:_NAMED])}; the "
+            f"status of their rows is {'new_level' if rule.fallback is None else 'outside'}"
         )
     if output is None or json:
         return
-    shown = [[arm, count] for arm, count in sorted(times.items())]
+    shown = [[str(arm), times[str(arm)]] for arm in rule.arms if str(arm) in times]
     print_table(f"{times.total()} recommendations", ["arm", "times"], shown)
     kind = kind_of_bounds(rule.probability) if bounds else "left out"
     out.print(f"bounds: {kind}\nwritten to {output}", soft_wrap=True)
@@ -115,16 +121,26 @@ def _in_threads(
 
 
 def _answered(
-    rule: Policy, sheet: Sheet, *, eligible: str | None, bounds: bool, unknown: set[str]
+    rule: Policy,
+    sheet: Sheet,
+    *,
+    eligible: list[str] | None,
+    bounds: bool,
+    unknown: set[str],
+    new: set[str],
 ) -> Answers:
     """Return the answers to the rows of a table, by column."""
     rows = encoded_in(sheet, rule)
     among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms, unknown)
     answered = rule._answered(rows, among, bounds)
-    arms = [arm if isinstance(arm, int) else str(arm) for arm in answered.arms.tolist()]
-    columns: Answers = {"arm": arms}
-    if rule.fallback is not None:
-        columns["status"] = [Status(each).name.lower() for each in answered.status.tolist()]
+    plain = [arm if isinstance(arm, int | float) else str(arm) for arm in answered.arms.tolist()]
+    columns: Answers = {"arm": plain}
+    columns["status"] = [Status(each).name.lower() for each in answered.status.tolist()]
+    found = new_levels(rule._schema.table, rows.rows, sheet.cells_of)
+    new.update(found.values())
+    if rule.fallback is None:  # it would have been answered
+        for place in found:
+            columns["status"][place] = "new_level"
     if answered.certificate is not None:
         columns["regret_bound"] = answered.certificate.bound.tolist()
         columns["bound"] = [kind_of_bounds(answered.certificate.probability)] * len(sheet)

@@ -30,9 +30,10 @@ from contextgap.cli.options import (
     Rows,
     Seed,
     Separator,
+    SkipMissing,
 )
 from contextgap.cli.policies import has_card, print_card
-from contextgap.cli.problems import read_problem, split
+from contextgap.cli.problems import read_problem
 from contextgap.cli.terminal import (
     command_line,
     complaints,
@@ -64,11 +65,12 @@ if TYPE_CHECKING:
 
 _MOST = 1000  # rows to explore, and rows to deploy on, unless the user says otherwise
 _CHECKPOINTS = 20
+_METHODS = ["auto", "uniform", "kernel-ucb"]
 
 
 def run_command(
     problem: ProblemName = "sinusoids",
-    methods: Methods = "auto,uniform,kernel-ucb",
+    methods: Methods = _METHODS,
     repetitions: Annotated[
         int, typer.Option(help="Flights, samples or shufflings, with seeds from --seed on.", min=1)
     ] = 3,
@@ -80,6 +82,7 @@ def run_command(
     cyclic: CyclicColumns = None,
     gaps: Gaps = None,
     separator: Separator = None,
+    skip_missing: SkipMissing = False,
     ordered: Ordered = False,
     rows: Rows = None,
     explore: Explore = None,
@@ -126,8 +129,13 @@ def run_command(
         )
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         seeds = list(range(seed, seed + repetitions))
-        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "gaps": gaps}
-        table |= {"separator": separator}
+        table: dict[str, Any] = {
+            "exclude": exclude,
+            "category": category,
+            "cyclic": cyclic,
+            "gaps": gaps,
+        }
+        table |= {"separator": separator, "skip_missing": skip_missing}
         samples = [
             read_problem(problem, context, rewards, noise, ordered, rows, number, **table)
             for number in seeds
@@ -172,9 +180,9 @@ def run_command(
     out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
 
 
-def _read(methods: str) -> dict[str, Method]:
+def _read(methods: Sequence[str]) -> dict[str, Method]:
     """Return methods by label; "auto" gets the name of the method that it stands for."""
-    named = [read_method(name).name if name == "auto" else name for name in split(methods) or []]
+    named = [read_method(name).name if name == "auto" else name for name in methods]
     return read_methods(named)
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods
-from contextgap.cli.problems import split
+from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods, list_option
 from contextgap.cli.selector import ship
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
@@ -24,7 +23,8 @@ from contextgap.problems.extras import study_import
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_USUAL = ",".join(SELECTION_METHODS)
+_USUAL = list(SELECTION_METHODS)
+_BUDGET = ["1"]
 
 
 def select_command(
@@ -33,8 +33,8 @@ def select_command(
     ],
     methods: Methods = _USUAL,
     budget: Annotated[
-        str, typer.Option(help="Runs per training instance, such as 1 or 0.25,1,4.")
-    ] = "1",
+        list[str], list_option("Runs per training instance, such as 1 or 0.25,1,4.")
+    ] = _BUDGET,
     seeds: Annotated[int, typer.Option(help="Repetitions of every fold.", min=1)] = 3,
     choose: Annotated[
         bool,
@@ -69,7 +69,7 @@ def select_command(
     expected, in units of reward, and a bound on that loss.
     """
     with complaints():
-        names = list(read_methods(split(methods) or []))
+        names = list(read_methods(methods))
         budgets = _read_budgets(budget)
         if selector or instance or onnx or c:
             if len(folders) != 1 or len(budgets) != 1:
@@ -125,11 +125,12 @@ def _study(
     out.print(f"report: {page}", soft_wrap=True)
 
 
-def _read_budgets(text: str) -> list[float]:
+def _read_budgets(texts: Sequence[str]) -> list[float]:
     try:
-        return [float(value) for value in split(text) or []]
+        return [float(value) for value in texts]
     except ValueError:
-        raise ValueError(f"--budget must be numbers such as 0.25,1,4, got {text!r}") from None
+        shown = ",".join(texts)
+        raise ValueError(f"--budget must be numbers such as 0.25,1,4, got {shown!r}") from None
 
 
 def _read_scenarios(folders: Sequence[Path]) -> list[Scenario]:

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from contextgap.cli.campaign import FILE, Where, database_complaints
-from contextgap.cli.options import Json
-from contextgap.cli.problems import split
+from contextgap.cli.options import Json, list_option
 from contextgap.cli.terminal import out, print_json, print_table
 
 app = typer.Typer(
@@ -28,12 +27,8 @@ app.add_typer(token_app, name="token")
 def service_complaints() -> Iterator[None]:
     """Turn errors a user can fix into one line, also a missing extra."""
     with database_complaints():
-        try:
-            import contextgap.service  # noqa: F401  # is it there
-        except ImportError as error:
-            raise ImportError(
-                f"the service needs {error.name}; pip install 'contextgap[serve]' brings it"
-            ) from None
+        import contextgap.service  # noqa: F401  # is it there
+
         yield
 
 
@@ -53,7 +48,7 @@ def serve_command(
     ] = "auto",
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="A name of this machine by which it may be asked without a token."),
+        list_option("A name of this machine by which it may be asked without a token."),
     ] = None,
     max_body: Annotated[int, typer.Option(help="Bytes of one request.", min=1)] = 8_000_000,
     max_rows: Annotated[int, typer.Option(help="Contexts of one request.", min=1)] = 100_000,
@@ -103,7 +98,8 @@ def serve_command(
 def create_command(
     name: Annotated[str, typer.Option(help="Who or what will use it.")],
     scopes: Annotated[
-        str, typer.Option(help="What it is good for: read, explore, freeze, admin; several by a,b.")
+        list[str],
+        list_option("What it is good for: read, explore, freeze, admin; several by a,b."),
     ],
     database: Where = FILE,
     campaign: Annotated[
@@ -117,7 +113,7 @@ def create_command(
         from contextgap.campaign.database import Database
         from contextgap.service.tokens import create_token
 
-        secret = create_token(Database(database), name, split(scopes) or [], campaign, days)
+        secret = create_token(Database(database), name, scopes, campaign, days)
     if json:
         print_json({"name": name, "token": secret})
         return

@@ -17,6 +17,7 @@ from contextgap.cli.options import (
     Evaluate,
     Exclude,
     Explore,
+    Gaps,
     GridSize,
     Jobs,
     Json,
@@ -29,8 +30,10 @@ from contextgap.cli.options import (
     Rows,
     Seed,
     Separator,
+    SkipMissing,
+    list_option,
 )
-from contextgap.cli.problems import read_problem, split
+from contextgap.cli.problems import read_problem
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
 from contextgap.experiments import PAPER_METHODS, Grid, Study, tune_and_compare
@@ -40,7 +43,8 @@ from contextgap.experiments.reproduce import thinned
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_ALL = ",".join(PAPER_METHODS)
+_ALL = list(PAPER_METHODS)
+_SCALES = ["1"]
 
 
 def make_study(problem: Any, explore: int | None, evaluate: int | None, repetitions: int) -> Study:
@@ -52,7 +56,9 @@ def make_study(problem: Any, explore: int | None, evaluate: int | None, repetiti
 def compare_command(
     problem: ProblemName = "sinusoids",
     methods: Methods = _ALL,
-    scales: Annotated[str, typer.Option(help="Widths of the intervals, comma-separated.")] = "1",
+    scales: Annotated[
+        list[str], list_option("Widths of the intervals, comma-separated.")
+    ] = _SCALES,
     repetitions: Annotated[int, typer.Option(help="Shufflings of the data.", min=1)] = 10,
     context: Context = None,
     rewards: Rewards = None,
@@ -60,7 +66,9 @@ def compare_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
+    gaps: Gaps = None,
     separator: Separator = None,
+    skip_missing: SkipMissing = False,
     ordered: Ordered = False,
     rows: Rows = None,
     explore: Explore = None,
@@ -81,7 +89,13 @@ def compare_command(
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
-        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+        table: dict[str, Any] = {
+            "exclude": exclude,
+            "category": category,
+            "cyclic": cyclic,
+            "gaps": gaps,
+        }
+        table |= {"separator": separator, "skip_missing": skip_missing}
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)
         study = make_study(data, explore, evaluate, repetitions)
         if problem == "spacecraft":
@@ -90,7 +104,7 @@ def compare_command(
             study = Study.of_each(missions, hold_out=sizes, evaluate=sizes)
         found = tune_and_compare(
             study,
-            read_methods(split(methods) or []),
+            read_methods(methods),
             thinned(Grid.of(study.hold_out[0].inputs, kernel=kernel), grid),
             scales=_read_scales(scales),
             checkpoints=checkpoints,
@@ -111,11 +125,12 @@ def compare_command(
     out.print(f"report: {page}", soft_wrap=True)
 
 
-def _read_scales(text: str) -> list[float]:
+def _read_scales(texts: Sequence[str]) -> list[float]:
     try:
-        return [float(scale) for scale in split(text) or ["1"]]
+        return [float(scale) for scale in texts]
     except ValueError:
-        raise ValueError(f"--scales must be numbers such as 0.5,1,2, got {text!r}") from None
+        shown = ",".join(texts)
+        raise ValueError(f"--scales must be numbers such as 0.5,1,2, got {shown!r}") from None
 
 
 def summary_of(records: DataFrame) -> list[dict[str, Any]]:

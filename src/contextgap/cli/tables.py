@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+from contextgap.base.columns import Columns, Kind, TableSchema
 from contextgap.base.contexts import Encoded
+from contextgap.cli.terminal import noting_warnings
 from contextgap.policy import Policy
 from contextgap.problems.blocks import read_sheet
 from contextgap.problems.sheet import Sheet
+from contextgap.problems.trials import check_columns
 
 
 def read_contexts(policy: Policy, path: Path) -> Any:
@@ -25,6 +32,59 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
         return Encoded(policy._read(table)[0], policy._schema)
     except (TypeError, ValueError) as error:
         raise ValueError(sheet.located(error)) from None
+
+
+def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
+    """Return the features of arms in a file by the texts in its column ``arm``."""
+    sheet = read_sheet(path)
+    names = [name for name in sheet.columns if name != arm]
+    arms = [str(cell).strip() for cell in sheet.cells_of(arm)]
+    if not names:
+        raise ValueError(f"{path}: no column is left as a feature beside {arm!r}")
+    if len(set(arms)) < len(arms):
+        twice = next(each for each in arms if arms.count(each) > 1)
+        raise ValueError(f"{path}: the arm {twice!r} is there twice; it has one row of features")
+    rows = sheet.table(names).to_dict("records")
+    return dict(zip(arms, rows, strict=True))
+
+
+def described_table(
+    sheet: Sheet,
+    names: Sequence[str],
+    kinds: Mapping[str, Kind],
+    gaps: Sequence[str] = (),
+) -> tuple[Any, Columns | None]:
+    """Return columns of a table, and what they hold; None unless the user said something of it."""
+    check_columns([*kinds, *gaps], names)
+    table = sheet.table(names, kinds)
+    if not kinds and not gaps:
+        return table, None
+    return table, Columns.from_table(table, **kinds).with_gaps(gaps)
+
+
+def context_columns(
+    sheet: Sheet, exclude: Sequence[str] | None, columns: Sequence[str] | None = None
+) -> list[str]:
+    """Return ``columns``, or all, but those excluded; a name that is mistyped is an error."""
+    for name in exclude or ():
+        sheet.cells_of(name)
+    with noting_warnings():
+        names = [each for each in columns or sheet.others(()) if each not in (exclude or ())]
+    if not names:
+        raise ValueError(f"{sheet.path}: no column is left as context")
+    return names
+
+
+def new_levels(table: TableSchema | None, rows: FloatArray, cells_of: Any) -> dict[int, str]:
+    """Return the rows with a level of a category that was never met, and which that is, in words.
+
+    ``cells_of`` returns a column's cells by its name.
+    """
+    found: dict[int, str] = {}
+    for name, new in ({} if table is None else table.new_levels(rows)).items():
+        for row in np.flatnonzero(new).tolist():
+            found.setdefault(row, f"{cells_of(name)[row]!r} of {name}")
+    return found
 
 
 def _table(sheet: Sheet, policy: Policy) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shlex
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -175,13 +177,48 @@ def complaints(resume: str | None = None) -> Iterator[None]:
 def say_error(error: Any) -> None:
     """Print one line about an error."""
     err.print("[red]error:[/red]", end=" ")
-    err.print(str(error), markup=False, soft_wrap=True)
+    err.print(_in_options(str(error)), markup=False, soft_wrap=True)
+
+
+def _in_options(text: str) -> str:
+    """Return a message with the options of the command that was called.
+
+    Python's ``some_name=True`` becomes ``--some-name`` if the command has that. An option that it
+    does not have is that of the command that makes the policy or campaign, which is named.
+    """
+    # Later versions of typer have their own copy of click.
+    home = typer.main if hasattr(typer.main, "get_current_context") else import_module("click")
+    context: Any = vars(home)["get_current_context"](silent=True)
+    if context is None:
+        return text
+    own = _options(context.command)
+    campaign = context.parent is not None and context.parent.info_name == "campaign"
+    if campaign:
+        text = text.replace("correct(trial, reward, why)", "contextgap campaign correct")
+    words = ("campaign", "create") if campaign else ("learn",)
+    maker = context.find_root().command
+    for word in words:
+        maker = getattr(maker, "commands", {}).get(word)
+    others = _options(maker) - own
+
+    def named(found: re.Match[str]) -> str:
+        name = found[0].removesuffix("=True").replace("_", "-")
+        option = name if name.startswith("--") else f"--{name}"
+        if option in own:
+            return option
+        return f"contextgap {' '.join(words)} {option}" if option in others else found[0]
+
+    return re.sub(r"(?<![\w-])--[a-z][a-z-]*|\b[a-z]+_[a-z_]+=True\b", named, text)
+
+
+def _options(command: Any) -> set[str]:
+    return {name for each in getattr(command, "params", ()) for name in each.opts}
 
 
 def say_warning(warning: Any, console: Console = err) -> None:
     """Print one line about what a user should know."""
     console.print("[yellow]warning:[/yellow]", end=" ")
-    console.print(str(warning), markup=False, soft_wrap=True)
+    console.print(_in_options(str(warning)), markup=False, soft_wrap=True)
 
 
 @contextmanager

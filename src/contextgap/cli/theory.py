@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from contextgap.cli.options import CORES, Jobs, Json, Seed
-from contextgap.cli.problems import split
+from contextgap.base.columns import Columns
+from contextgap.base.contexts import Encoded, read_columns
+from contextgap.cli.options import (
+    CORES,
+    CategoryColumns,
+    CyclicColumns,
+    Exclude,
+    Jobs,
+    Json,
+    Seed,
+    list_option,
+)
+from contextgap.cli.problems import given_kinds
+from contextgap.cli.tables import context_columns, described_table
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
 from contextgap.experiments.plan import Plan, plan
@@ -33,8 +46,11 @@ def plan_command(
         float | None, typer.Option(help="Of a Gaussian kernel; from the contexts if left out.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(help="Context columns, comma-separated; all by default.")
+        list[str] | None, list_option("Context columns, comma-separated; all by default.")
     ] = None,
+    exclude: Exclude = None,
+    category: CategoryColumns = None,
+    cyclic: CyclicColumns = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "contextual-gap",
     budget: Annotated[int, typer.Option(help="Longest exploration simulated.", min=1)] = 500,
     repetitions: Annotated[int, typer.Option(help="Explorations simulated.", min=2)] = 20,
@@ -51,8 +67,11 @@ def plan_command(
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         sheet = read_sheet(contexts)
-        rows = sheet.numbers(split(columns) or list(sheet.columns))
-        kernel = Gaussian.from_contexts(rows) if bandwidth is None else Gaussian(bandwidth)
+        names = context_columns(sheet, exclude, columns)
+        rows = _encoded(*described_table(sheet, names, given_kinds(category, cyclic)))
+        kernel = Gaussian.from_contexts(rows)
+        if bandwidth is not None:
+            kernel = replace(kernel, bandwidth=bandwidth)
         found = plan(
             rows,
             n_arms=arms,
@@ -82,6 +101,12 @@ def plan_command(
         "the pilot says what functions drawn from the prior need and promises nothing"
     )
     out.print(f"figure: {folder / 'plan.png'}", soft_wrap=True)
+
+
+def _encoded(table: Any, columns: Columns | None) -> Encoded:
+    """Return contexts as kernels see them."""
+    intake = read_columns(columns).read(table, learning=True)
+    return Encoded(intake.rows, intake.schema)
 
 
 def _facts(found: Plan) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from contextgap.cli.options import (
     Evaluate,
     Exclude,
     Explore,
+    Gaps,
     GridSize,
     Jobs,
     Json,
@@ -25,6 +26,7 @@ from contextgap.cli.options import (
     Rows,
     Seed,
     Separator,
+    SkipMissing,
 )
 from contextgap.cli.problems import read_problem
 from contextgap.cli.studies import make_study
@@ -48,7 +50,9 @@ def tune_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
+    gaps: Gaps = None,
     separator: Separator = None,
+    skip_missing: SkipMissing = False,
     ordered: Ordered = False,
     rows: Rows = None,
     explore: Explore = None,
@@ -63,7 +67,13 @@ def tune_command(
     from contextgap.report import save, tuning_heat_map
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
-        table = {"exclude": exclude, "category": category, "cyclic": cyclic, "separator": separator}
+        table: dict[str, Any] = {
+            "exclude": exclude,
+            "category": category,
+            "cyclic": cyclic,
+            "gaps": gaps,
+        }
+        table |= {"separator": separator, "skip_missing": skip_missing}
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)
         study = make_study(data, explore, evaluate, 1)
         found = tune_all(

@@ -27,7 +27,7 @@ from contextgap.campaign.wire import (
     read_trial_json,
 )
 from contextgap.client.arms import eligible_json, tried_json
-from contextgap.client.connection import Connection
+from contextgap.client.connection import TOKEN, Connection
 from contextgap.client.settings import settings_json
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
@@ -420,7 +420,7 @@ class Campaign:
 
 
 def _connect(url: str, token: str | None, patience: float) -> Connection:
-    return Connection(url, token or os.environ.get("CONTEXTGAP_TOKEN"), patience)
+    return Connection(url, token or os.environ.get(TOKEN), patience)
 
 
 def _key(key: str | None) -> str:

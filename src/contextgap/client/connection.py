@@ -12,6 +12,9 @@ import httpx
 
 from contextgap.campaign.errors import ConflictError, NotFoundError
 
+TOKEN = "CONTEXTGAP_TOKEN"
+"""The environment variable that may hold a token."""
+
 _AGAIN = (429, 502, 503, 504)  # later there may be another answer
 _FIRST, _LONGEST = 0.05, 5.0  # seconds between two tries
 _RAISED: dict[str, type[Exception]] = {
@@ -86,6 +89,8 @@ def _checked(response: httpx.Response) -> httpx.Response:
     if response.is_success:
         return response
     detail = _detail(response)
+    if response.status_code == 401 and "Authorization" not in response.request.headers:
+        raise PermissionError(f"{detail}; give token=, or set {TOKEN} in the environment")
     if response.status_code in (401, 403):
         raise PermissionError(detail)
     name = _problem(response).get("error")

@@ -73,7 +73,7 @@ def pilot(
     table
         One row per repetition and checkpoint: average and worst simple regret.
     """
-    intake = ContextSchema().read(contexts)
+    intake = ContextSchema().read(contexts, learning=True)
     if intake.single or len(intake.rows) < 2:
         raise ValueError("contexts must be a sample of at least 2 contexts (2-D)")
     kernel.check_dimension(intake.rows.shape[1])

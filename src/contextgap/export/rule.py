@@ -18,7 +18,7 @@ from scipy.linalg.blas import dtpmv, dtpsv
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns import TableSchema
-from contextgap.base.labels import Label
+from contextgap.base.labels import Label, check_written
 from contextgap.kernels import Kernel
 from contextgap.models import Posterior, Support
 from contextgap.policy import Policy
@@ -186,6 +186,7 @@ def decision_rule(policy: Policy) -> DecisionRule:
         )
     if policy.dimension is None:
         raise ExportError("a policy that never saw a context cannot be exported: tell it something")
+    check_written(policy.arms)
     model, active = policy._model, policy._active
     shared = _shared_table(policy)
     tables = () if shared else tuple(_table(policy, each) for each in model.supports(active))

@@ -22,7 +22,7 @@ from contextgap.base.completed import completed
 from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.files import File
-from contextgap.base.labels import Label, check_label, label_array, read_labels
+from contextgap.base.labels import Label, check_new_label, label_array, read_labels
 from contextgap.base.seeds import random_sources
 from contextgap.base.turns import in_turn
 from contextgap.belief import Decision
@@ -460,7 +460,10 @@ class Learner(Deploying):
         features
             Its features, where arms have them; it then starts from what similar arms taught.
         """
-        check_label(label)
+        check_new_label(label, self._labels)
+        self._add_arm(label, features)
+
+    def _add_arm(self, label: Label, features: Any) -> None:
         row = self._features_of(label, features)
         if label in self._places:
             state = "is there already" if label in self.arms else "was removed; its data are kept"

@@ -47,6 +47,11 @@ def learn_columns(learner: Learner, contexts: Any) -> None:
     learner._adopt(learner._read(contexts).schema)
 
 
+def add_recorded_arm(learner: Learner, label: Label, features: Any) -> None:
+    """Add an arm that a log has; logs of earlier versions may have labels that are refused now."""
+    learner._add_arm(label, features)
+
+
 def forget_pick(learner: Learner, context: Any, arm: Label) -> None:
     """Forget the oldest pending pick of an arm at a context, if there is one."""
     place = learner._place(arm)

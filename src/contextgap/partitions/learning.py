@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from contextgap.base.columns import Columns
 from contextgap.base.columns.kinds import read_kind
-from contextgap.base.labels import Label
+from contextgap.base.labels import Label, Written
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
 from contextgap.learner.settings import read_points
@@ -28,7 +29,7 @@ from contextgap.partitions.summary import Summarise, Summary
 from contextgap.partitions.summing import Progress, map_and_sum
 from contextgap.partitions.totals import Add, Totals
 from contextgap.policy import Policy
-from contextgap.problems.sheet import Sheet, read_names
+from contextgap.problems.sheet import Sheet, check_missing, read_names
 from contextgap.problems.trials import Trials, eligible_arms, labels_of
 from contextgap.tuning import Tuning
 from contextgap.widths import Width
@@ -64,8 +65,9 @@ def learn_from(
     exclude: Sequence[str] = (),
     columns: Mapping[str, Any] | None = None,
     propensity: str | None = None,
-    eligible: str | None = None,
+    eligible: str | Sequence[str] | None = None,
     separator: str | None = None,
+    skip_missing: bool = False,
     minimize: bool = False,
     kernel: Kernel | None = None,
     ridge: float | None = None,
@@ -73,6 +75,7 @@ def learn_from(
     width: Width | None = None,
     points: int = POINTS,
     seed: int | None = None,
+    features: Mapping[Label, Any] | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
     executor: Any = None,
@@ -101,13 +104,17 @@ def learn_from(
     propensity
         The column with the probability with which the logged arm was chosen.
     eligible
-        The column with the arms that could have been chosen, such as ``a|b``.
+        The column with the arms that could have been chosen, such as ``a|b``; of several, all arms.
     separator
         What separates the cells of text files; told from the header if None.
+    skip_missing
+        Whether to leave out rows without a reward, which are an error otherwise.
     minimize
         Whether the reward is a cost, to be kept low.
     kernel, ridge, method, width, points, seed
         As for ``Learner``.
+    features
+        Features by arm, as for ``Learner``; only for a log that is no longer than the sample.
     fallback, tolerance
         As for ``Learner.freeze``.
     executor
@@ -128,7 +135,7 @@ def learn_from(
         context=None if context is None else read_names("context", context),
         exclude=read_names("exclude", exclude) if len(exclude) else (),
         propensity=propensity,
-        eligible=eligible,
+        eligible=(eligible,) if isinstance(eligible, str) else tuple(eligible or ()),
         kinds={name: read_kind(name, kind) for name, kind in (columns or {}).items()},
     )
     given = {
@@ -145,6 +152,8 @@ def learn_from(
         method,
         lambda table: given | columns_for(table, trials),
         points=points,
+        skip_missing=skip_missing,
+        features=features,
         fallback=fallback,
         tolerance=tolerance,
         executor=executor,
@@ -170,6 +179,8 @@ def learn_trials(
     settings: Settings,
     *,
     points: int | None = POINTS,
+    skip_missing: bool = False,
+    features: Mapping[Any, Any] | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
     executor: Any = None,
@@ -178,17 +189,21 @@ def learn_trials(
 ) -> Learnt:
     """Do as ``learn_from``, with a learner's settings made from the sample's table.
 
-    ``fallback`` may be the arm's text; errors call it and the tolerance so, after a ``prefix``.
+    ``fallback`` may be the arm's text, as may be those of ``features``; errors call it and the
+    tolerance so, after a ``prefix``.
     """
     watch: Watch = progress or (lambda _: lambda _done, _total: None)
     most = read_points(points, read_method(method).recommender)
     of_an_arm = None if most is None else 2 * most
     work = Summarise(trials, sample.SAMPLE, of_an_arm)
     summary = map_and_sum(work, partitions, executor, watch("reading"))
+    place = f"{summary.first_missing}, column {trials.reward!r}"
+    check_missing(place, summary.missing, summary.rows + summary.missing, skip_missing)
     log = _Log(trials, summary)
-    safe = _safe_arm(fallback, tolerance, log.by_text, prefix)
+    safe = _safe_arm(fallback, tolerance, Written(log.labels), prefix)
+    known = _features(features, log)
     try:
-        learner = Learner(log.labels, method=method, **settings(log.table))
+        learner = Learner(log.labels, method=method, **settings(log.table), **known)
         if not log.whole:
             set_columns(learner, summary.codings(_kinds(log.table, trials)))
         learning = watch("learning scales")
@@ -214,24 +229,46 @@ class _Log:
         self.whole = len(self.sheet) == summary.rows
         if "" in summary.header.columns and "" not in summary.columns and not trials.context:
             summary.header.warn_of_index()
-        self.by_text = labels_of(summary.counts)
-        self.labels = tuple(self.by_text.values())
+        decimal_comma = summary.header.decimal_comma
+        self.by_text = labels_of(summary.counts, decimal_comma=decimal_comma)
+        self.labels = tuple(dict.fromkeys(self.by_text.values()))
         self.arms = [self.by_text[text] for text in summary.sample.arms]
         self.rewards = trials.rewards(self.sheet, summary.truths)
         holds = None if self.whole else summary.holds
         self.table = self.sheet.table(summary.columns, trials.kinds, holds)
         self.eligible = (
-            None
-            if trials.eligible is None
-            else eligible_arms(self.sheet, trials.eligible, self.labels)
+            None if not trials.eligible else eligible_arms(self.sheet, trials.eligible, self.labels)
         )
         self.chances = (
             None if trials.propensity is None else self.sheet.numbers([trials.propensity])[:, 0]
         )
 
 
+def _features(features: Mapping[Any, Any] | None, log: _Log) -> dict[str, Any]:
+    """Return the features of the arms that a log has, as a learner takes them."""
+    if features is None:
+        return {}
+    if not log.whole:
+        raise ValueError(
+            "features are for logs of which every row can be kept; this one has "
+            f"{log.summary.rows:,} rows, of which {len(log.sheet):,} are: learn from fewer rows, "
+            "or without features"
+        )
+    written, missing = Written(log.labels), object()
+    found = {written.read(str(arm), missing): row for arm, row in features.items()}
+    if others := [str(arm) for arm in features if written.read(str(arm), missing) is missing]:
+        warnings.warn(
+            f"the features of {', '.join(others)} are not used: the log has no such arm",
+            stacklevel=3,
+        )
+    for arm in log.labels:
+        if arm not in found:
+            raise ValueError(f"features must have a row for every arm of the log; {arm!r} has none")
+    return {"features": {arm: found[arm] for arm in log.labels}}
+
+
 def _safe_arm(
-    fallback: Any, tolerance: float | None, labels: Mapping[str, Any], prefix: str
+    fallback: Any, tolerance: float | None, labels: Written, prefix: str
 ) -> dict[str, Any]:
     """Return the safe arm, and when it is answered, as ``freeze`` takes them."""
     if fallback is None:
@@ -240,9 +277,10 @@ def _safe_arm(
                 f"{prefix}tolerance says when {prefix}fallback is answered; give that too"
             )
         return {}
-    if str(fallback) not in labels:
+    missing = object()
+    if (safe := labels.read(str(fallback), missing)) is missing:
         raise ValueError(f"{prefix}fallback must be one of {list(labels)}, got {fallback!r}")
-    return {"fallback": labels[str(fallback)], "tolerance": tolerance}
+    return {"fallback": safe, "tolerance": tolerance}
 
 
 def _summed(
@@ -261,7 +299,7 @@ def _summed(
         holds=summary.holds,
         truths=summary.truths,
         schema=schema_of_all(learner),
-        places={text: place for place, text in enumerate(log.by_text)},
+        places={text: log.labels.index(label) for text, label in log.by_text.items()},
         sign=sign_of(learner),
         kernel=learner.kernel,
         ridge=learner.ridge,

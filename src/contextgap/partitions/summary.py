@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from contextgap.base.columns import Category, Cyclic, Kind, Number
 from contextgap.base.columns.cells import Level, level
 from contextgap.base.columns.coding import MOST_LEVELS, Coding
@@ -41,6 +43,10 @@ class Summary:
         How often every level of a column of text occurs.
     sample
         Some of the rows.
+    missing
+        How many further rows have no reward; they are in nothing else.
+    first_missing
+        Where the first of these is.
     """
 
     header: Sheet
@@ -50,6 +56,8 @@ class Summary:
     holds: Mapping[str, Holds]
     levels: Mapping[str, Counter[Level]]
     sample: Sample
+    missing: int
+    first_missing: str
 
     def __add__(self, other: Summary) -> Summary:
         check_alike(self.header, other.header)
@@ -61,11 +69,13 @@ class Summary:
             {name: self.holds[name] | other.holds[name] for name in self.columns},
             {name: _frequent(self.levels[name] + other.levels[name]) for name in self.columns},
             self.sample + other.sample,
+            self.missing + other.missing,
+            self.first_missing or other.first_missing,
         )
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """How many rows have a reward."""
         return self.counts.total()
 
     def codings(self, kinds: Mapping[str, Kind]) -> tuple[Coding, ...]:
@@ -101,17 +111,23 @@ class Summarise:
 
     def _of(self, sheet: Sheet, number: int, first: int) -> Summary:
         trials = self.trials
+        sheet.cells_of(trials.arm)  # said first if there is none
+        draws, missing = draws_for(number, first, len(sheet)), sheet.without([trials.reward])
+        first_missing = f"{sheet.path}, {sheet.places[missing[0]]}" if missing else ""
+        if missing:
+            draws, sheet = np.delete(draws, missing), sheet.drop(missing)
         columns, arms = trials.columns(sheet), trials.arms(sheet)
-        truths = sheet.are_truths(trials.reward)
+        truths = not len(sheet) or sheet.are_truths(trials.reward)
         holds = {name: sheet.holds(name) for name in columns}
         # What is wrong in this block alone is said now, before long work begins.
         if not truths:
             trials.rewards(sheet, truths)
-        sheet.table([name for name in columns if holds[name] not in _NOTHING_WRONG], trials.kinds)
+        doubtful = [name for name in columns if holds[name] not in _NOTHING_WRONG]
+        sheet.table(doubtful if len(sheet) else [], trials.kinds)
         levels = {name: self._levels(sheet, name, holds[name]) for name in columns}
-        draws = draws_for(number, first, len(sheet))
         sample = Sample((sheet,), draws, tuple(arms), self.most, self.of_an_arm)
-        return Summary(sheet.take([]), columns, Counter(arms), truths, holds, levels, sample)
+        found = sheet.take([]), columns, Counter(arms), truths, holds, levels, sample
+        return Summary(*found, len(missing), first_missing)
 
     def _levels(self, sheet: Sheet, name: str, holds: Holds) -> Counter[Level]:
         kind = self.trials.kinds.get(name)

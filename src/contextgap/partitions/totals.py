@@ -104,9 +104,10 @@ class Add:
     def __call__(self, partition: Any) -> Totals | None:
         """Return the totals of a partition; None if it has no rows."""
         total = None
-        for sheet in partition.blocks():
-            found = self._of(sheet)
-            total = found if total is None else total + found
+        for sheet in map(self.trials.rewarded, partition.blocks()):
+            if len(sheet):
+                found = self._of(sheet)
+                total = found if total is None else total + found
         return total
 
     def _of(self, sheet: Sheet) -> Totals:

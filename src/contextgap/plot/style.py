@@ -20,8 +20,12 @@ def colours(count: int) -> list[str]:
 
 def new_figure(width: float, height: float) -> Figure:
     """Return a new pyplot figure, which notebooks show."""
-    from matplotlib import pyplot
-
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        name = (error.name or "").partition(".")[0]
+        said = f"pictures need {name}; pip install 'contextgap[plot]' brings it"
+        raise ImportError(said) from None
     return pyplot.figure(figsize=(width, height), layout="constrained")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from contextgap.base import checks, components
 from contextgap.base.columns import TableSchema
 from contextgap.base.contexts import ContextSchema
-from contextgap.base.labels import Label, decode_label, encode_label, read_labels
+from contextgap.base.labels import Label, Restored, decode_label, encode_label, read_labels
 from contextgap.kernels import Kernel
 from contextgap.methods import Method
 from contextgap.models import Model, describe_model, restored_model
@@ -142,7 +142,7 @@ def read_prior_mean(value: Any) -> float | str:
 def _restore_arms(arms: Any, active: Any) -> tuple[tuple[Label, ...], tuple[int, ...]]:
     if not (isinstance(arms, list) and isinstance(active, list)):
         raise ValueError("arms are not a list")
-    labels = read_labels(decode_label(label) for label in arms)
+    labels = read_labels(Restored(decode_label(label) for label in arms))
     places = tuple(checks.whole("active", place, least=0) for place in active)
     if not places or sorted(set(places)) != list(places) or places[-1] >= len(labels):
         raise ValueError("the list of arms in use does not match the arms")

@@ -17,7 +17,7 @@ from contextgap.base.arrays import FloatArray
 NO_WORDS = ("", "n/a", "nan", "none", "null")  # NA may be Namibia
 TRUTHS = {"true": 1.0, "yes": 1.0, "y": 1.0, "false": 0.0, "no": 0.0, "n": 0.0}
 _GAPS = (*NO_WORDS, "na")
-_COMMA = re.compile(r"[-+]?\d+,\d+")
+COMMA = re.compile(r"[-+]?\d+,\d+")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+\.\d+")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(([.,'_ \u00a0\u202f])\d{3})(\2\d{3})*([.,]\d+)?")
 _OTHER_MINUS = re.compile(r"[\u2012\u2013\u2212]\s*\d+([.,]\d+)?")
@@ -35,7 +35,7 @@ def to_number(cell: Any, *, decimal_comma: bool = False) -> float | None:
         if "_" in cell:
             return None  # Python reads 1_000 as a number; in a table it is more likely a slip
         cell = _without_currency(cell.strip())
-        if decimal_comma and _COMMA.fullmatch(cell):
+        if decimal_comma and COMMA.fullmatch(cell):
             cell = cell.replace(",", ".")
         elif _THOUSANDS.fullmatch(cell):
             cell = cell.replace(",", "")
@@ -98,7 +98,7 @@ def no_number(cell: Any) -> str:
     """Say what is wrong with a cell that is to be a finite number."""
     if is_empty(cell):
         return "the cell is empty; a number is needed"
-    if isinstance(cell, str) and _COMMA.fullmatch(cell.strip()):
+    if isinstance(cell, str) and COMMA.fullmatch(cell.strip()):
         return f"numbers have a decimal point, got {cell!r}; write such as 1.5, or 1500"
     if to_number(cell) is None:
         return f"a number is needed, got {cell!r}"
@@ -173,7 +173,7 @@ def slip(cells: Sequence[Any], some_dates: bool) -> tuple[int, str] | None:
     for place, cell in enumerate(cells):
         if not isinstance(cell, str):
             continue
-        if _COMMA.fullmatch(cell):
+        if COMMA.fullmatch(cell):
             return place, no_number(cell)
         if _GROUPED.fullmatch(cell):
             return place, f"numbers are written without marks between thousands, got {cell!r}"

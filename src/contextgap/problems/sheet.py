@@ -27,6 +27,10 @@ from contextgap.problems.cells import (
 )
 from contextgap.problems.extras import study_import
 
+_WORDS = " or ".join(
+    ", ".join(word for word, value in TRUTHS.items() if value == wanted) for wanted in (1.0, 0.0)
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
@@ -57,16 +61,30 @@ class Sheet:
         cells = tuple([column[row] for row in chosen] for column in self.cells)
         return replace(self, cells=cells, places=[self.places[row] for row in chosen])
 
+    def drop(self, rows: Iterable[int]) -> Sheet:
+        """Return the table without some of its rows."""
+        dropped = set(rows)
+        return self.take(row for row in range(len(self)) if row not in dropped)
+
     def numbers(self, names: Sequence[str]) -> FloatArray:
         """Return the named columns as an array of finite floats."""
         return np.column_stack([self._column(name) for name in names])
 
-    def rewards(self, name: str) -> FloatArray:
-        """Return a column of rewards: numbers, or truth values, which are 1 and 0."""
-        if self.are_truths(name):
+    def rewards(self, name: str, truths: bool | None = None) -> FloatArray:
+        """Return a column of rewards: numbers, or truth values, which are 1 and 0.
+
+        ``truths`` says which, where this is a part of a longer table.
+        """
+        if self.are_truths(name) if truths is None else truths:
             words = [str(cell).strip().lower() for cell in self.cells_of(name)]
             return np.array([TRUTHS[word] for word in words])
-        return np.asarray(self.numbers([name])[:, 0])
+        return np.array(self._column(name, f"; words must be {_WORDS} in every row"))
+
+    def without(self, names: Sequence[str]) -> list[int]:
+        """Return the rows in which one of the named columns has a gap."""
+        columns = [column for column in map(self.cells_of, names) if floats(column) is None]
+        rows = enumerate(zip(*columns, strict=True))
+        return [row for row, cells in rows if any(map(is_gap, cells))]
 
     def are_truths(self, name: str) -> bool:
         """Whether a column holds truth values throughout."""
@@ -179,7 +197,7 @@ class Sheet:
             )
         return self.cells[self.columns.index(name)]
 
-    def _column(self, name: str) -> Any:
+    def _column(self, name: str, hint: str = "") -> Any:
         cells = self.cells_of(name)
         if (plain := floats(cells)) is not None:
             return plain
@@ -187,9 +205,24 @@ class Sheet:
         for place, cell in zip(self.places, cells, strict=True):
             value = to_number(cell, decimal_comma=self.decimal_comma)
             if value is None or not math.isfinite(value):
-                raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}")
+                hint = hint if value is None and not is_empty(cell) else ""
+                raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}{hint}")
             values.append(value)
         return values
+
+
+def check_missing(first: str, missing: int, rows: int, skip: bool) -> None:
+    """Raise, or warn if they are to be skipped, that rewards are missing from ``first`` on."""
+    if not missing:
+        return
+    said = f"{missing} of {rows} rows have no reward"
+    if missing == rows:
+        raise ValueError(f"{first}: {said}; there is nothing to learn from")
+    if not skip:
+        raise ValueError(
+            f"{first}: {said}, of which this is the first; skip_missing=True skips them"
+        )
+    warnings.warn(f"{said} and are skipped", stacklevel=3)
 
 
 def read_path(path: Any) -> Path:

@@ -16,7 +16,7 @@ from contextgap.base.labels import Label, read_labels
 from contextgap.problems.blocks import read_sheet
 from contextgap.problems.maker import FixedData, standardised
 from contextgap.problems.problem import Problem
-from contextgap.problems.sheet import read_names, read_path
+from contextgap.problems.sheet import check_missing, read_names, read_path
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Table(FixedData):
         Columns of which later tables may lack cells, though this one lacks none.
     separator
         What separates the cells of a text file; by default told from its header.
+    skip_missing
+        Whether to leave out rows that lack a reward, which are an error otherwise.
     rewards
         Columns with the arms' rewards, one per arm.
     arms
@@ -56,6 +58,7 @@ class Table(FixedData):
     kinds: Mapping[str, Any] | None = None
     gaps: Sequence[str] = ()
     separator: str | None = None
+    skip_missing: bool = False
     rewards: Sequence[str]
     arms: Sequence[Label] | None = None
     ordered: bool = False
@@ -83,6 +86,10 @@ class Table(FixedData):
         """Return all rows of the file."""
         path = Path(self.path)
         sheet = read_sheet(path, self.separator)
+        if missing := sheet.without(self.rewards):
+            first = f"{path}, {sheet.places[missing[0]]}"
+            check_missing(first, len(missing), len(sheet), self.skip_missing)
+            sheet = sheet.drop(missing)
         rewards = np.column_stack([sheet.rewards(name) for name in self.rewards])
         for name in (*self.exclude, *(self.kinds or {}), *self.gaps):
             sheet.cells_of(name)  # a name that is mistyped would do nothing

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from math import isfinite
+from operator import itemgetter
 from typing import Any
-
-import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.columns import Kind
+from contextgap.base.labels import NUMBER, Written
+from contextgap.problems.cells import COMMA
 from contextgap.problems.sheet import Sheet
+
+_NONE = object()
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Trials:
     propensity
         The probability with which the arm was chosen.
     eligible
-        The arms that could have been chosen, such as a|b.
+        Columns with the arms that could have been chosen, such as a|b.
     kinds
         What columns of contexts hold that are not what they seem.
     gaps
@@ -42,14 +47,14 @@ class Trials:
     context: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     propensity: str | None = None
-    eligible: str | None = None
+    eligible: tuple[str, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     gaps: tuple[str, ...] = ()
 
     def columns(self, sheet: Sheet) -> list[str]:
         """Return the columns that are context; says nothing of a saved index that is left out."""
         outcome = [name for name in (self.arm, self.reward, self.propensity) if name is not None]
-        left_out = [*self.exclude, *([] if self.eligible is None else [self.eligible])]
+        left_out = [*self.exclude, *self.eligible]
         for name in left_out:
             sheet.cells_of(name)  # a name that is mistyped excludes nothing
         columns = [
@@ -67,6 +72,11 @@ class Trials:
         check_columns([*self.kinds, *self.gaps], columns)
         return columns
 
+    def rewarded(self, sheet: Sheet) -> Sheet:
+        """Return the rows that have a reward."""
+        missing = sheet.without([self.reward])
+        return sheet.drop(missing) if missing else sheet
+
     def arms(self, sheet: Sheet) -> list[str]:
         """Return the text of the arm tried in every row."""
         arms = [str(cell).strip() for cell in sheet.cells_of(self.arm)]
@@ -78,17 +88,32 @@ class Trials:
 
     def rewards(self, sheet: Sheet, truths: bool) -> FloatArray:
         """Return the rewards of all rows; ``truths`` says whether the log's are truth values."""
-        if truths:
-            return sheet.rewards(self.reward)
-        return np.asarray(sheet.numbers([self.reward])[:, 0])
+        return sheet.rewards(self.reward, truths)
 
 
-def labels_of(arms: Iterable[str]) -> dict[str, Any]:
-    """Return the labels of arms by their texts, in order: ints if all of them are, as written."""
-    texts = set(arms)
-    if all(arm.lstrip("-").isdecimal() and str(int(arm)) == arm for arm in texts):
-        return {str(label): label for label in sorted(map(int, texts))}
-    return {text: text for text in sorted(texts)}
+def labels_of(arms: Iterable[str], *, decimal_comma: bool = False) -> dict[str, Any]:
+    """Return the labels of arms by their texts, in order: numbers if all of them are, else texts.
+
+    Numbers are ints if all are written so. The same number may be written in several ways.
+    """
+    texts = {arm: _with_point(arm) if decimal_comma else arm for arm in sorted(set(arms))}
+    if not all(map(NUMBER.fullmatch, texts.values())):
+        return {text: text for text in texts}
+    exact = {arm: Decimal(text) for arm, text in texts.items()}
+    whole = all(text.lstrip("-").isdecimal() for text in texts.values())
+    labels: dict[str, Any] = {
+        arm: int(number) if whole else float(number)
+        for arm, number in sorted(exact.items(), key=itemgetter(1))
+    }
+    precise = len(set(labels.values())) == len(set(exact.values()))
+    if precise and all(map(isfinite, labels.values())):
+        return labels
+    return {text: text for text in texts}
+
+
+def _with_point(text: str) -> str:
+    """Return 1.5 for 1,5."""
+    return text.replace(",", ".") if COMMA.fullmatch(text) else text
 
 
 def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
@@ -99,21 +124,25 @@ def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
 
 
 def eligible_arms(
-    sheet: Sheet, column: str, arms: Sequence[Any], unknown: set[str] | None = None
+    sheet: Sheet, columns: Sequence[str], arms: Sequence[Any], unknown: set[str] | None = None
 ) -> list[list[Any]]:
-    """Return the arms eligible in each row of a table, whose cells are such as a|b.
+    """Return the arms eligible in each row of a table: those in any of the cells, such as a|b.
 
     Other arms, which a log may never have tried, are passed over, and put into ``unknown``.
     """
-    by_text, found = {str(arm): arm for arm in arms}, []
-    for place, cell in zip(sheet.places, sheet.cells_of(column), strict=True):
-        listed = [each.strip() for each in ("" if cell is None else str(cell)).split("|")]
+    written, found = Written(arms), list[list[Any]]()
+    point = _with_point if sheet.decimal_comma else str
+    rows = zip(*map(sheet.cells_of, columns), strict=True)
+    for place, cells in zip(sheet.places, rows, strict=True):
+        texts = [str(cell) for cell in cells if cell is not None]
+        listed = list(dict.fromkeys(each.strip() for text in texts for each in text.split("|")))
+        read = {each: written.read(each, written.read(point(each), _NONE)) for each in listed}
         if unknown is not None:
-            unknown.update(each for each in listed if each not in by_text)
-        found.append([by_text[each] for each in listed if each in by_text])
+            unknown.update(each for each, label in read.items() if label is _NONE)
+        found.append([label for label in dict.fromkeys(read.values()) if label is not _NONE])
         if not found[-1]:
             raise ValueError(
-                f"{sheet.path}, {place}, column {column!r}: none of the arms {list(by_text)} is "
-                f"eligible, got {cell!r}"
+                f"{sheet.path}, {place}, column {', '.join(map(repr, columns))}: none of the arms "
+                f"{list(written)} is eligible, got {'|'.join(texts)!r}"
             )
     return found

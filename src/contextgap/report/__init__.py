@@ -1,12 +1,18 @@
 """Figures and HTML reports of studies; needs the extra ``study``."""
 
-from contextgap.report.curves import history_comparison, regret_curves, scale_panels
-from contextgap.report.files import save
-from contextgap.report.page import Origin, Report, Section, write_report
-from contextgap.report.picks import pick_histogram, pick_shares
-from contextgap.report.published import beside, published
-from contextgap.report.tuning import tuning_heat_map
-from contextgap.report.versions import versions
+try:
+    from contextgap.report.curves import history_comparison, regret_curves, scale_panels
+    from contextgap.report.files import save
+    from contextgap.report.page import Origin, Report, Section, write_report
+    from contextgap.report.picks import pick_histogram, pick_shares
+    from contextgap.report.published import beside, published
+    from contextgap.report.tuning import tuning_heat_map
+    from contextgap.report.versions import versions
+except ImportError as missing:
+    raise ImportError(
+        f"reports need {(missing.name or '').partition('.')[0]}; "
+        "pip install 'contextgap[study]' brings it"
+    ) from None
 
 __all__ = [
     "Origin",

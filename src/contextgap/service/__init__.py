@@ -1,6 +1,13 @@
 """Campaigns over HTTP; ``docs/service.md`` says how to run it and what is promised."""
 
-from contextgap.service.app import create_app
-from contextgap.service.settings import Settings
+try:
+    import uvicorn as _uvicorn  # noqa: F401  # runs it
+
+    from contextgap.service.app import create_app
+    from contextgap.service.settings import Settings
+except ImportError as missing:
+    raise ImportError(
+        f"the service needs {missing.name}; pip install 'contextgap[serve]' brings it"
+    ) from None
 
 __all__ = ["Settings", "create_app"]

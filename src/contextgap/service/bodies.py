@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
-from contextgap.service.problems import RefusedError, first_error
+from contextgap.service.problems import UNKNOWN_FIELD, RefusedError, first_error
 
 _CELL: dict[str, Any] = {
     "description": "A number, text, true or false; null for a gap; a date as {date: ...}.",
@@ -81,6 +89,17 @@ class Body(BaseModel):
             return cls.model_validate(content)
         except ValidationError as error:
             raise RefusedError(422, first_error(error.errors()), error="ValueError") from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_fields(cls, content: Any) -> Any:
+        for name in content if isinstance(content, dict) else ():
+            if name not in cls.model_fields:
+                said = {"field": name, "fields": ", ".join(cls.model_fields)}
+                raise PydanticCustomError(
+                    UNKNOWN_FIELD, "is not a field of this request; its fields are {fields}", said
+                )
+        return content
 
     @classmethod
     def documented(cls, *names: str) -> dict[str, Any]:

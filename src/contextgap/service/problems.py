@@ -15,6 +15,9 @@ from starlette.responses import Response
 
 from contextgap.campaign import ConflictError, NotFoundError
 
+UNKNOWN_FIELD = "unknown_field"
+"""The type of the error about a field that a request does not have."""
+
 _AGAIN = 1  # seconds after which to try again
 
 
@@ -96,15 +99,15 @@ def of_validation(error: Exception) -> RefusedError:
 def first_error(errors: Sequence[Any]) -> str:
     """Return the first of the errors that a model found, in words."""
     first = errors[0]
-    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
     kind, message = first["type"], str(first["msg"])
-    if kind == "extra_forbidden":
-        message = "is not a field of this request"
+    if kind == UNKNOWN_FIELD:
+        place.append(first["ctx"]["field"])
     elif kind == "missing":
         message = "must be given"
     else:
         message = f"{message[:1].lower()}{message[1:]}, got {_short(first.get('input'))}"
-    return f"{place or 'body'}: {message}"
+    return f"{'.'.join(place) or 'body'}: {message}"
 
 
 def answer(refused: RefusedError) -> Response:

@@ -80,7 +80,7 @@ def spectrum(contexts: Any, kernel: Kernel, *, share: float = 0.95) -> Spectrum:
     """
     checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
     share = checks.fraction("share", share)
-    rows = ContextSchema().read(contexts).rows
+    rows = ContextSchema().read(contexts, learning=True).rows
     if len(rows) < 2:
         raise ValueError(f"contexts must be a sample of at least 2 rows, got {len(rows)}")
     kernel.check_dimension(rows.shape[1])

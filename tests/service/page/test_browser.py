@@ -156,6 +156,35 @@ def test_charts_show_what_the_log_holds(page, address, campaign):
     assert rows[-1][1] == f"{100 * newest['settled']:.1f}\u00a0%"
 
 
+def test_what_is_not_known_yet_is_loading_and_not_nothing(open_page, address, campaign):
+    page, held, wait = open_page("about:blank"), [], [True]
+
+    def hold(route):
+        held.append(route) if wait else route.continue_()
+
+    page.route(re.compile(r"/(columns|score|policies)$"), hold)
+    page.goto(f"{address}/#/campaigns/{quote(NAME, safe='')}")
+    page.wait_for_selector(".live.on")
+    told = campaign.status().trials["told"]
+    assert tile(page, "Rewards").inner_text() == str(told)
+    for name in ("Belief along a column", "Why this arm?", "Score card", "Policies"):
+        section = page.get_by_role("region", name=name, exact=True).first
+        section.scroll_into_view_if_needed()
+        playwright.expect(section.get_by_text("Loading …")).to_be_visible(timeout=WAIT)
+    assert not re.search("nothing to|needs two|No policy", page.locator("main").inner_text())
+    wait.clear()
+    for route in held:
+        route.continue_()
+    playwright.expect(page.get_by_text("Loading …")).to_have_count(0, timeout=WAIT)
+
+
+def test_before_the_first_reward_it_says_so(open_page, database, address):
+    cg.Campaign.create(database, "new", ARMS, seed=0).close()
+    page = open_page(f"{address}/#/campaigns/new")
+    for text in ("nothing to believe", "nothing to explain", "needs two rewards", "No policy was"):
+        playwright.expect(page.get_by_text(text)).to_be_visible(timeout=WAIT)
+
+
 def test_another_clients_reward_appears_without_a_reload(page, address, campaign):
     page.evaluate("window.untouched = true")
     before = int(tile(page, "Rewards").inner_text())
@@ -355,3 +384,4 @@ def test_a_token_is_asked_for_once(open_page, database, campaign, tmp_path):
         page.get_by_label("Reason").fill("may not")
         page.get_by_role("button", name="Retract the reward").click()
         playwright.expect(page.locator("dialog")).to_contain_text("needs the scope explore")
+        page.close()  # it would look for the service, which stops now

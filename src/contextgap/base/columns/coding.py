@@ -242,8 +242,8 @@ class Coding:
         start = f"{kind}({self.kind.period:g}, " if isinstance(self.kind, Cyclic) else f"{kind}("
         raise ValueError(
             f"must have no gap{self._place(int(np.flatnonzero(gaps)[0]), len(gaps))}; to allow "
-            f"gaps, give columns with Columns({{{self.name!r}: {start}gaps=True), ...}}), or learn "
-            f"with --gaps {shlex.quote(self.name)} from the command line"
+            f"gaps, give columns with Columns({{{self.name!r}: {start}gaps=True), ...}}), or "
+            f"--gaps {shlex.quote(self.name)} on the command line"
         )
 
     def _place(self, row: int, count: int) -> str:

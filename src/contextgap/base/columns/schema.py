@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray, IntArray
@@ -201,6 +202,14 @@ class TableSchema:
         for name, coding in zip(self.columns, self.codings, strict=True):
             cells[name] = decode(coding, rows[:, self.numbers_of(name)])
         return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+
+    def new_levels(self, rows: FloatArray) -> dict[str, NDArray[np.bool_]]:
+        """Return, by category, in which rows its level was never met, if any level was met before.
+
+        The rows are as ``encode`` returned them, without learning.
+        """
+        met = [own.name for own in self.codings if isinstance(own.kind, Category) and own.levels]
+        return {name: rows[:, self.numbers_of(name)[0]] < 0 for name in met}
 
     def telling(self, rows: FloatArray) -> tuple[TableSchema, Renaming | None]:
         """Return the schema after rewards were told at rows, as ``encode`` returned them.

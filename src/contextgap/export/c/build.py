@@ -122,7 +122,7 @@ class CompiledPolicy:
             )
             self._library = ctypes.CDLL(str(library))
         facts = [self._named("batch_facts")(which) for which in range(5)]
-        self.n_arms, self.dimension, size, self.has_widths, self.fallback = facts
+        self.n_arms, self.dimension, size, self.has_widths, self.default_arm = facts
         self.dtype = np.dtype(np.float32 if size == 4 else np.float64)
 
     @property

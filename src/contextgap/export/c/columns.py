@@ -37,8 +37,8 @@ PLAIN = Words(
     decide="contextgap_decide",
     recommend_checked="contextgap_recommend_checked",
     answered="finite context",
-    returned="CONTEXTGAP_OK or why the arm is the fallback",
-    if_failed="If the result is not CONTEXTGAP_OK, the arm\n * is the fallback",
+    returned="CONTEXTGAP_OK or why the arm is\n * CONTEXTGAP_DEFAULT_ARM",
+    if_failed="If the result is not CONTEXTGAP_OK, the arm\n * is CONTEXTGAP_DEFAULT_ARM",
     if_unknown="where nothing can be computed",
     not_finite="the context has an infinity or a NaN",
     sines="sin",
@@ -49,9 +49,9 @@ TYPED = PLAIN._replace(
     decide="decide_spread",
     recommend_checked="recommend_spread",
     answered="row, as long as it is answered",
-    returned="CONTEXTGAP_OK, CONTEXTGAP_LEVEL_UNKNOWN or why the\n * arm is the fallback",
+    returned="CONTEXTGAP_OK, CONTEXTGAP_LEVEL_UNKNOWN or why the\n * arm is CONTEXTGAP_DEFAULT_ARM",
     if_failed="If the result is neither\n"
-    " * CONTEXTGAP_OK nor CONTEXTGAP_LEVEL_UNKNOWN, the arm is the fallback",
+    " * CONTEXTGAP_OK nor CONTEXTGAP_LEVEL_UNKNOWN, the arm is\n * CONTEXTGAP_DEFAULT_ARM",
     not_finite="an infinity, or a NaN where there is no gap",
     sines="sin and cos",
 )

@@ -22,7 +22,7 @@ _CERTIFICATE = """\
 _FALLBACK = """\
     status = reason_to_fall_back(context, decision);
     if (status != CONTEXTGAP_OK) {
-        if (eligible[CONTEXTGAP_FALLBACK_ARM] == 0U) {
+        if (eligible[CONTEXTGAP_DEFAULT_ARM] == 0U) {
             status = CONTEXTGAP_NO_FALLBACK;
         } else {
             fall_back(decision);

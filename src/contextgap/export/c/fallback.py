@@ -26,6 +26,9 @@ _STATUSES = """\
 #define CONTEXTGAP_BOUND_TOO_LARGE 4   /* the fallback: the recommended arm's bound is too large */
 #define CONTEXTGAP_OUTSIDE 5           /* the fallback: a number lies outside what was seen */
 """
+_NO_FALLBACK = """\
+#define CONTEXTGAP_NO_FALLBACK 6       /* recommended: the fallback is wanted, but not eligible */
+"""
 _BEST_ON_AVERAGE = """\
 The arm for contexts at which nothing can be computed: the one with the highest mean,
  * averaged over all observed contexts."""
@@ -65,11 +68,22 @@ def words_inside(words: Words, rule: DecisionRule) -> Words:
 def header_words(rule: DecisionRule) -> dict[str, str]:
     """Return what the header says about the fallback."""
     if rule.fallback is None:
-        return {"fallback_statuses": "", "fallback_meaning": _BEST_ON_AVERAGE}
+        return {"fallback_statuses": "", "fallback_arm": "", "default_meaning": _BEST_ON_AVERAGE}
     bound = ""
     if rule.tolerance is not None:
         bound = f"its\n * certificate exceeds {rule.tolerance:g}, "
-    return {"fallback_statuses": _STATUSES, "fallback_meaning": _SAFE.format(bound=bound)}
+    return {
+        "fallback_statuses": _STATUSES,
+        "fallback_arm": f"#define CONTEXTGAP_FALLBACK_ARM {rule.fallback.column}\n",
+        "default_meaning": _SAFE.format(bound=bound),
+    }
+
+
+def among_words(rule: DecisionRule) -> dict[str, str]:
+    """Return what the header says about the fallback where arms may be eligible or not."""
+    if rule.fallback is None:
+        return {"also": "", "no_fallback": ""}
+    return {"also": ", and\n * CONTEXTGAP_NO_FALLBACK", "no_fallback": _NO_FALLBACK}
 
 
 def range_tables(rule: DecisionRule, layout: Layout) -> list[str]:

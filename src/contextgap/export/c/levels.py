@@ -13,8 +13,9 @@ from contextgap.export.c.naming import Identifiers, plain_word
 _POINTER = 8
 # Macros of the header, which no constant may be called.
 _TAKEN = (
-    *("ARMS", "BOUND_TOO_LARGE", "DIMENSION", "EXPORT_ID", "FALLBACK_ARM", "HAS_ELIGIBLE"),
-    *("HAS_WIDTHS", "INPUT_NOT_FINITE", "LEVEL_UNKNOWN", "NO_ARM", "NO_FALLBACK", "NONE_ELIGIBLE"),
+    *("ARMS", "BOUND_TOO_LARGE", "DEFAULT_ARM", "DIMENSION", "EXPORT_ID", "FALLBACK_ARM"),
+    *("HAS_ELIGIBLE", "HAS_WIDTHS", "INPUT_NOT_FINITE", "LEVEL_UNKNOWN", "NO_ARM"),
+    *("NO_FALLBACK", "NONE_ELIGIBLE"),
     *("OK", "OUTSIDE", "POLICY_H", "RESULT_NOT_FINITE"),
 )
 

@@ -16,6 +16,7 @@ from contextgap.export.c.columns import (
 )
 from contextgap.export.c.eligible import among_part, shared_steps
 from contextgap.export.c.fallback import (
+    among_words,
     fallback_part,
     header_words,
     range_tables,
@@ -211,7 +212,7 @@ def header(
     rule: DecisionRule,
     layout: Layout,
     operations: Operations,
-    fallback: int,
+    default_arm: int,
     precision: str,
     prefix: str,
     eligible: bool,
@@ -224,7 +225,7 @@ def header(
         prefix,
         **{name: named(word, prefix) for name, word in words.items()},
         **header_parts(rule, prefix),
-        among=fill("among.h", prefix) if eligible else "",
+        among=named(fill("among.h", **among_words(rule)), prefix) if eligible else "",
         recommender=type(rule.recommender).__name__,
         arms=layout.arms,
         points=layout.points,
@@ -243,7 +244,7 @@ def header(
         real=layout.real.name,
         has_widths=int(layout.form.has_widths),
         means_are=_OF_COSTS if rule.costs else "Expected rewards.",
-        fallback=fallback,
+        default_arm=default_arm,
         decision_fields=named(_fields(rule, layout.form) if layout.form.has_widths else "", prefix),
         failed_fields=", all else is HUGE_VAL" if layout.form.has_widths else "",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,9 @@ class CExport:
         Arrays on the stack during a call.
     operations
         What one call of ``contextgap_recommend`` computes.
-    fallback
-        Index of the arm that is answered where nothing can be computed: the policy's fallback, or
-        the arm of the highest mean over all observed contexts.
+    default_arm
+        Index of the arm that is answered where nothing can be computed: the policy's fallback, or,
+        without one, the arm of the highest mean over all observed contexts.
     tolerance
         How far means and gaps may be from Python's, and how close the scores of two arms whose
         order rounding may decide.
@@ -72,9 +73,19 @@ class CExport:
     rom_bytes: int
     ram_bytes: int
     operations: Operations
-    fallback: int
+    default_arm: int
     tolerance: float
     near_ties: int
+
+    @property
+    def fallback(self) -> int:
+        """The default arm, by its earlier name, also where there is no fallback."""
+        warnings.warn(
+            "CExport.fallback is deprecated; default_arm is the same",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.default_arm
 
 
 def write_c(
@@ -147,11 +158,11 @@ def write_c(
     slack = np.full(len(rows), tolerance)
     operations = recommend_cost(rule, layout, kernel.value, kernel.diagonal)
     operations += spread_cost(rule.table)
-    fallback, folder = fallback_arm(rule), Path(directory)
+    default_arm, folder = fallback_arm(rule), Path(directory)
     texts = {
         names.source: source(rule, layout, kernel.code, prefix, eligible),
         names.self_test: self_test_text(rule, layout, expected, tolerance, prefix, eligible),
-        names.header: header(rule, layout, operations, fallback, sentence, prefix, eligible),
+        names.header: header(rule, layout, operations, default_arm, sentence, prefix, eligible),
     }
     _write(folder, texts)
     return CExport(
@@ -161,7 +172,7 @@ def write_c(
         rom_bytes=layout.rom_bytes,
         ram_bytes=layout.ram_bytes,
         operations=operations,
-        fallback=fallback,
+        default_arm=default_arm,
         tolerance=tolerance,
         near_ties=int(is_near_tie(rule.fallback, expected, slack).sum()),
     )

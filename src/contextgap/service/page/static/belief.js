@@ -4,14 +4,14 @@ import { at, get, post } from "./api.js";
 import { Plot } from "./charts.js";
 import { contextForm } from "./context.js";
 import { field, h, select } from "./dom.js";
-import { count } from "./format.js";
+import { LOADING, count, nothing } from "./format.js";
 import { drawCourse } from "./plots.js";
 
 export function beliefs(state) {
   const plot = new Plot("Belief along a column", drawCourse);
   const controls = h("div", { class: "controls" });
   const others = h("form", { class: "context" });
-  const note = h("p", { class: "note" }, "Before the first reward there is nothing to believe.");
+  const note = h("p", { class: "note" }, LOADING);
   plot.box.before(controls);
   plot.box.after(note);
   plot.details.hidden = true;
@@ -52,7 +52,10 @@ export function beliefs(state) {
     element: plot.element,
     update: async () => {
       const columns = await get(at(state.name, "columns"), state.signal);
-      if (!columns.columns.length) return columns.event;
+      if (!columns.columns.length) {
+        note.textContent = nothing(state.status, 1, "Before the first reward there is nothing to believe.");
+        return columns.event;
+      }
       const shape = JSON.stringify(columns.columns.map(({ name, kind, levels }) => [name, kind, levels]));
       if (shape !== known) {
         known = shape;

@@ -1,5 +1,12 @@
 // Numbers, times and contexts as people read them.
 
+export const LOADING = "Loading …";
+
+// What to say where there is nothing: that there is nothing, or, if the log has enough rewards, that it comes.
+export function nothing({ trials }, least, text) {
+  return trials.told < least ? text : LOADING;
+}
+
 export function number(value, digits = 3) {
   if (value === null || value === undefined) return "–";
   if (value === 0) return "0";

@@ -2,16 +2,16 @@
 
 import { at, download, get, key, post } from "./api.js";
 import { field, h, replace, select } from "./dom.js";
-import { count, time } from "./format.js";
+import { LOADING, count, nothing, time } from "./format.js";
 
 const FILES = [["cgap", "cgap", ".cgap"], ["onnx", "onnx", "ONNX"], ["c", "zip", "C"]];
 
 export function policies(state) {
   const card = h("dl", { class: "facts" });
   const warnings = h("ul", { class: "warnings" });
-  const scored = h("p", { class: "note" }, "A score card needs two rewards.");
+  const scored = h("p", { class: "note" }, LOADING);
   const list = h("tbody");
-  const none = h("p", { class: "note" }, "No policy was frozen yet.");
+  const none = h("p", { class: "note" }, LOADING);
   const said = h("p", { class: "note", role: "status" });
   const box = h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Frozen policies" },
     h("table", {}, h("caption", {}, "Frozen policies"), h("thead", {}, h("tr", {},
@@ -26,11 +26,15 @@ export function policies(state) {
     update: async () => {
       const { policies: found } = await get(at(state.name, "policies", "v1"), state.signal);
       none.hidden = found.length > 0;
+      none.textContent = "No policy was frozen yet.";
       box.hidden = !found.length;
       replace(list, found.map((each) => row(state, each, said)).reverse());
       setArms((await get(at(state.name, "arms", "v1"), state.signal)).arms);
       const score = await get(at(state.name, "score"), state.signal);
-      if (!score.rows.length) return score.event;
+      if (!score.rows.length) {
+        scored.textContent = nothing(state.status, 2, "A score card needs two rewards.");
+        return score.event;
+      }
       const facts = [...score.rows, ["last tuning", score.tuning || "never"]];
       card.replaceChildren(...facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
       warnings.replaceChildren(...score.warnings.map((text) => h("li", {}, text)));

@@ -4,7 +4,7 @@ import { at, get, post } from "./api.js";
 import { lookOf } from "./charts.js";
 import { contextForm, shortContext } from "./context.js";
 import { field, h, s, select, table } from "./dom.js";
-import { count, number, plural, signed } from "./format.js";
+import { LOADING, count, nothing, number, plural, signed } from "./format.js";
 
 const BAR = 150; // pixels of an interval's bar
 const PART = 90; // pixels of the bar of what something adds
@@ -14,7 +14,7 @@ export function why(state) {
   const found = h("div", { class: "found", "aria-live": "polite" });
   const button = h("button", { class: "primary" }, "Explain");
   const form = h("form", { class: "ask", hidden: true }, fields, button);
-  const note = h("p", { class: "note" }, "Before the first reward there is nothing to explain.");
+  const note = h("p", { class: "note" }, LOADING);
   const element = h("section", { class: "card why", "aria-label": "Why this arm?" },
     h("h2", {}, "Why this arm?"), note, form, found);
   let known = "";
@@ -37,6 +37,7 @@ export function why(state) {
     update: async () => {
       const columns = await get(at(state.name, "columns"), state.signal);
       const shape = JSON.stringify(columns.columns.map(({ name, kind, levels }) => [name, kind, levels]));
+      if (!columns.columns.length) note.textContent = nothing(state.status, 1, "Before the first reward there is nothing to explain.");
       if (!columns.columns.length || shape === known) return columns.event;
       known = shape;
       const made = contextForm(columns);
