@@ -148,7 +148,7 @@ def test_columns_of_parquet_files_keep_their_types(policy, table, tmp_path, monk
 def test_arms_are_numbers_if_all_of_them_are(tmp_path, arms, kind):
     learner = cg.Learner(arms, kernel=cg.Gaussian(1.0), ridge=0.1, seed=0)
     for x, arm in ((0.0, arms[0]), (1.0, arms[1])):
-        learner.tell([x], arm, 1.0)
+        learner.tell({"x": x}, arm, 1.0)
     learner.freeze().save(tmp_path / "policy.cgap")
     (tmp_path / "new.csv").write_text("x\n0\n1\n")
     out = tmp_path / "out.parquet"
@@ -270,3 +270,18 @@ def test_where_numbers_have_decimal_commas_so_have_bounds(policy, tmp_path):
     same = [row["regret_bound"] for row in rows(call("recommend", policy, dotted).stdout)]
     assert [bound.replace(",", ".") for bound in bounds] == same
     assert all("." not in bound for bound in bounds)
+
+
+def test_a_policy_without_names_of_columns_refuses_files(tmp_path):
+    rng = np.random.default_rng(4)
+    x = rng.uniform(size=(80, 2))
+    arms = rng.choice(["a", "b"], 80)
+    learner = cg.Learner(["a", "b"], kernel=cg.Gaussian(0.3), seed=0)
+    policy = learner.fit(x, arms, np.where(arms == "a", x[:, 0], 1 - x[:, 0])).freeze()
+    policy.save(tmp_path / "unnamed.cgap")
+    policy.with_columns(["x", "y"]).save(tmp_path / "named.cgap")
+    (tmp_path / "new.csv").write_text("y,x\n0.1,0.9\n0.9,0.1\n")
+    refused = call("recommend", tmp_path / "unnamed.cgap", tmp_path / "new.csv", code=2)
+    assert "with_columns" in refused.stderr
+    found = rows(call("recommend", tmp_path / "named.cgap", tmp_path / "new.csv").stdout)
+    assert [row["arm"] for row in found] == ["a", "b"]

@@ -88,5 +88,13 @@ def new_levels(table: TableSchema | None, rows: FloatArray, cells_of: Any) -> di
 
 
 def _table(sheet: Sheet, policy: Policy) -> Any:
-    columns, known = list(policy.columns or sheet.columns), policy._schema.table
-    return sheet.numbers(columns) if known is None else sheet.table(columns, known.kinds)
+    known = policy._schema.table
+    if policy.columns is None:
+        raise ValueError(
+            f"{sheet.path}: columns have names, {', '.join(sheet.columns)}, but the policy was "
+            "learnt from numbers without names; in Python, give it theirs in the order learnt and "
+            "save it: policy.with_columns([...]).save(...)"
+        )
+    if known is not None:
+        return sheet.table(list(policy.columns), known.kinds)
+    return sheet.numbers(list(policy.columns))
