@@ -93,7 +93,7 @@ def test_show_says_what_a_policy_holds(learnt):
     card = described["card"]
     assert card["estimator"] == "direct"
     assert card["rewards"] == card["looked_at"] == 60
-    for part in ("score card", "value of the policy", "always ", "each left out in turn"):
+    for part in ("score card", "value of the policy", "always ", "rewards predicted leave-one-out"):
         assert part in text
 
 

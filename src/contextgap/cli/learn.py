@@ -20,7 +20,7 @@ from contextgap.cli.options import (
     Json,
     Separator,
 )
-from contextgap.cli.policies import EligibleColumn, described, print_card, print_settings
+from contextgap.cli.policies import CardRows, EligibleColumn, described, print_card, print_settings
 from contextgap.cli.problems import given_kinds, split
 from contextgap.cli.terminal import (
     complaints,
@@ -85,6 +85,7 @@ def learn_command(
         int,
         typer.Option(help="Support points where trials are many; 0 for exact beliefs.", min=0),
     ] = POINTS,
+    card_rows: CardRows = None,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
     dask: Dask = None,
     json: Json = False,
@@ -116,6 +117,7 @@ def learn_command(
                 points=points or None,
                 fallback=fallback,
                 tolerance=tolerance,
+                card_rows=card_rows,
                 executor=client,
                 progress=watch,
                 prefix="--",

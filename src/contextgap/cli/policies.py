@@ -30,6 +30,14 @@ EligibleColumn = Annotated[
     str | None, typer.Option(help="Column with the arms eligible in each row, such as a|b.")
 ]
 
+CardRows = Annotated[
+    int | None,
+    typer.Option(
+        help="Rewards predicted leave-one-out for the score card; by default 10 seconds' worth.",
+        min=2,
+    ),
+]
+
 
 def kind_of_bounds(probability: float | None) -> str:
     """Return in words how far bounds can be trusted."""
@@ -145,6 +153,6 @@ def print_card(policy: Policy) -> None:
         return
     card = policy.card
     print_table("score card", ["", "value"], card.rows())
-    out.print(f"from {card.looked_at} of {card.rewards} rewards, each left out in turn")
+    out.print(card.basis, markup=False)
     for warning in card.warnings:
         say_warning(warning, out)

@@ -75,6 +75,7 @@ def learn_from(
     seed: int | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
+    card_rows: int | None = None,
     executor: Any = None,
     progress: Watch | None = None,
 ) -> Learnt:
@@ -110,6 +111,9 @@ def learn_from(
         As for ``Learner``.
     fallback, tolerance
         As for ``Learner.freeze``.
+    card_rows
+        How many rewards to predict leave-one-out for the score card, as ``rows`` of
+        ``Learner.score``.
     executor
         Where the work is done: None here, in this process; a Dask client, or any
         ``concurrent.futures.Executor``. Files must have the same path for all workers.
@@ -147,6 +151,7 @@ def learn_from(
         points=points,
         fallback=fallback,
         tolerance=tolerance,
+        card_rows=card_rows,
         executor=executor,
         progress=progress,
     )
@@ -172,6 +177,7 @@ def learn_trials(
     points: int | None = POINTS,
     fallback: Label | None = None,
     tolerance: float | None = None,
+    card_rows: int | None = None,
     executor: Any = None,
     progress: Watch | None = None,
     prefix: str = "",
@@ -196,12 +202,13 @@ def learn_trials(
         learner.fit(log.table, log.arms, log.rewards, eligible=log.eligible)
         learning(len(log.sheet), len(log.sheet))
         if log.whole:
-            card = learner.score(log.chances, **safe) if len(log.arms) > 1 else None
+            enough = len(log.arms) > 1
+            card = learner.score(log.chances, **safe, rows=card_rows) if enough else None
             policy = learner.freeze(card, **safe)
             return Learnt(policy, learner.tuning, summary.rows)
     except (TypeError, ValueError) as error:
         raise ValueError(log.sheet.located(error)) from None
-    policy = _summed(learner, log, partitions, safe, executor, watch)
+    policy = _summed(learner, log, partitions, {**safe, "card_rows": card_rows}, executor, watch)
     return Learnt(policy, learner.tuning, summary.rows)
 
 
@@ -249,7 +256,7 @@ def _summed(
     learner: Learner,
     log: _Log,
     partitions: Sequence[Partition],
-    safe: Mapping[str, Any],
+    how: Mapping[str, Any],
     executor: Any,
     watch: Watch,
 ) -> Policy:
@@ -279,5 +286,5 @@ def _summed(
         totals.reward_sum,
         (outermost.contexts, outermost.arms, outermost.rewards),
         None if log.chances is None else np.asarray(log.chances)[kept],
-        **safe,
+        **how,
     )
