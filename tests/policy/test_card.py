@@ -189,7 +189,7 @@ def test_a_warning_where_one_arm_does_as_well():
 
     told = logged(kernel=None, expected=level, noise=1.0)[0].score()
     assert told.gain.value <= 1.96 * told.gain.error
-    assert any("cannot be told apart from always choosing" in text for text in told.warnings)
+    assert any("no significant gain over always choosing" in text for text in told.warnings)
     clear = logged(rows=300)[0].score()
     assert clear.warnings == ()
     assert clear.gain.value > 1.96 * clear.gain.error
@@ -261,7 +261,7 @@ def test_retired_arms_and_single_arms():
     alone = cg.Learner(["only"], kernel=cg.Gaussian(1.0)).fit([[0.0], [1.0]], ["only"] * 2, [1, 2])
     card = alone.score()
     assert card.gain.value == 0
-    assert not any("told apart" in warning for warning in card.warnings)
+    assert not any("significant" in warning for warning in card.warnings)
     assert np.isfinite(card.error)
 
 

@@ -390,12 +390,10 @@ def _warnings(card: Card, n_arms: int, least: float) -> list[str]:
     """Return what the estimates warn of; gains up to ``least`` are rounding."""
     warnings = []
     if n_arms > 1 and card.gain.value <= max(1.96 * card.gain.error, least):
-        told = f"the policy cannot be told apart from always choosing {card.best_single_arm!r}"
-        if card.looked_at < card.rewards:
-            told += f" by the {card.looked_at} rewards looked at; try both on contexts of their own"
-        else:
-            told += ": collect more rewards, or better contexts"
-        warnings.append(told)
+        warnings.append(
+            f"no significant gain over always choosing {card.best_single_arm!r} (at 95 %): "
+            "collect more rewards, or better contexts"
+        )
     if card.explained <= 0:
         warnings.append("rewards are predicted no better than by the arms' averages")
     return warnings
