@@ -147,6 +147,15 @@ def test_the_card_rests_on_sums_over_all_rows(few, tmp_path):
         learn(write(table, tmp_path), **given)
 
 
+def test_what_a_log_gets_wrong_about_arms_is_named(few, tmp_path):
+    table, given = make()[["x", "arm", "reward"]], {"kernel": cg.Gaussian(0.5), "ridge": 0.2}
+    table.loc[4321, "arm"] = "Left"  # one row of a log that is learnt from by sums
+    with pytest.warns(UserWarning, match="the arm 'Left' was tried once, and 'left' "):
+        learn(write(table, tmp_path), **given)
+    with pytest.warns(UserWarning, match=r"all 300 rows tried one arm, 'left', .* column 'arm'"):
+        learn(write(table[:300].assign(arm="left"), tmp_path), **given)
+
+
 @pytest.mark.parametrize("order", ["x", "arm", "day", "reward"])
 def test_a_sorted_log_teaches_as_much_as_a_shuffled_one(few, tmp_path, order):
     table, new = make(), make(2000, seed=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -192,6 +193,12 @@ def learn_trials(
     work = Summarise(trials, sample.SAMPLE, of_an_arm)
     summary = map_and_sum(work, partitions, executor, watch("reading"))
     log = _Log(trials, summary)
+    if len(log.labels) == 1:
+        warnings.warn(
+            f"all {summary.rows} rows tried one arm, {log.labels[0]!r}, so there is nothing to "
+            f"choose; check the column {trials.arm!r}, or log trials of other arms too",
+            stacklevel=2,
+        )
     safe = _safe_arm(fallback, tolerance, log.by_text, prefix)
     try:
         learner = Learner(log.labels, method=method, **settings(log.table))
