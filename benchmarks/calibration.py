@@ -82,7 +82,7 @@ def long_log(seed: int) -> list[list[float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=200)
-    parser.add_argument("--long-logs", type=int, default=60)
+    parser.add_argument("--long-logs", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
