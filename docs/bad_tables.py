@@ -107,6 +107,7 @@ DOUBTS: dict[str, Callable[[], Any]] = {
         dwell=np.where(np.sin(np.arange(40.0)) > 0.3, np.arange(40.0) % 7, np.nan)
     ),
     "a copy of the arm": first(advert=ARMS * 20),
+    "a propensity": first(propensity=[0.4, 0.6] * 20),
 }
 LEARN = ["--arm", "ad", "--reward", "clicked"]
 # The file, and what to say besides.

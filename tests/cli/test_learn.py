@@ -50,8 +50,9 @@ def test_a_long_log_is_learnt_from_by_sums(few, tmp_path):
 def test_exact_beliefs_keep_all_rows(few, tmp_path):
     table = make(1800)
     pattern = write(table[["x", "arm", "reward"]], tmp_path)
-    learn(tmp_path, pattern, "--points", "0", "--bandwidth", "0.5")
+    learn(tmp_path, pattern, "--points", "0", "--bandwidth", "0.5", "--card-rows", "300")
     policy = cg.Policy.load(tmp_path / "policy.cgap")
+    assert (policy.card.looked_at, policy.card.rewards) == (300, 1800)
     assert policy._model.kind == "exact"
     assert len(policy._model.observed) == 1800
 

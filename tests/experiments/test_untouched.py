@@ -70,9 +70,8 @@ def test_full_information_takes_the_same_settings_at_its_own_checkpoints(rounds)
     for row in full.to_dict("records"):
         (explore, exploit), steps = rounds[row["repetition"]], row["checkpoint"]
         learner = cg.Learner(3, **SETTINGS)
-        for arm in range(3):
-            seen = explore.observations[:steps, arm]
-            learner.fit(explore.contexts[:steps], [arm] * steps, seen)
+        contexts, seen = np.tile(explore.contexts[:steps], (3, 1)), explore.observations[:steps]
+        learner.fit(contexts, np.arange(3).repeat(steps), seen.T.ravel())
         regret = exploit.regret(learner.recommend(exploit.contexts).astype(int))
         assert row["average_regret"] == pytest.approx(regret.mean())
 

@@ -128,6 +128,34 @@ def test_the_card_is_close_to_that_of_all_rows(few, tmp_path):
     assert card.best_single_arm == whole.best_single_arm
 
 
+def test_the_card_rests_on_sums_over_all_rows(few, tmp_path):
+    table = make()[["x", "arm", "reward"]]
+    table["chance"] = table["arm"].map({"left": 0.6, "right": 0.37, "rare": 0.03})
+    given = {"propensity": "chance", "kernel": cg.Gaussian(0.5), "ridge": 0.2}
+    card = learn(write(table, tmp_path), **given, card_rows=800).policy.card
+    assert (card.looked_at, card.rewards) == (800, ROWS)
+    assert card.logged.value == pytest.approx(table["reward"].mean())
+    assert card.logged.error == pytest.approx(table["reward"].std() / np.sqrt(ROWS), rel=0.05)
+    weights = ((table["arm"] == card.best_single_arm) / table["chance"]).to_numpy()
+    rewards = table["reward"].to_numpy()
+    average = weights @ rewards / weights.sum()
+    error = np.sqrt(weights**2 @ (rewards - average) ** 2) / weights.sum()
+    assert card.best_single.error < 1.2 * error  # of 800 rows alone it would be 2.7 times as much
+    assert abs(card.best_single.value - average) < 3 * error
+    table.loc[5432, "chance"] = 1.5
+    with pytest.raises(ValueError, match="propensities must be above 0 and at most 1, got 1"):
+        learn(write(table, tmp_path), **given)
+
+
+def test_what_a_log_gets_wrong_about_arms_is_named(few, tmp_path):
+    table, given = make()[["x", "arm", "reward"]], {"kernel": cg.Gaussian(0.5), "ridge": 0.2}
+    table.loc[4321, "arm"] = "Left"  # one row of a log that is learnt from by sums
+    with pytest.warns(UserWarning, match="the arm 'Left' was tried once, and 'left' "):
+        learn(write(table, tmp_path), **given)
+    with pytest.warns(UserWarning, match=r"all 300 rows tried one arm, 'left', .* column 'arm'"):
+        learn(write(table[:300].assign(arm="left"), tmp_path), **given)
+
+
 @pytest.mark.parametrize("order", ["x", "arm", "day", "reward"])
 def test_a_sorted_log_teaches_as_much_as_a_shuffled_one(few, tmp_path, order):
     table, new = make(), make(2000, seed=1)

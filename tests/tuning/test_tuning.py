@@ -417,7 +417,7 @@ def test_without_any_influence_of_the_context_the_best_single_arm_is_deployed():
             assert (picks == 2).all()
             assert "best single arm" in learner.tuning.reason
         else:  # by chance it predicted better than averages; the card knows better
-            assert any("told apart" in warning for warning in learner.score().warnings)
+            assert any("no significant gain" in warning for warning in learner.score().warnings)
     assert "constant" in chosen
 
 
@@ -427,6 +427,21 @@ def test_a_linear_trend_is_found_under_noise():
     best = {each.name: each.advantage for each in learner.tuning.candidates}
     assert best["linear"] > 20
     assert regret(learner, expected) < 0.1
+
+
+@pytest.mark.parametrize("slope", [0.7, 2.0])
+def test_the_report_states_the_rule_that_was_applied(slope):
+    """Of the same log, the smooth models are 0.6 nats behind the linear one, or more than 2."""
+    rng = np.random.default_rng(34)
+    contexts, arms = rng.normal(size=(300, 2)), rng.integers(2, size=300)
+    rewards = np.where(arms == 0, slope, -slope) * contexts[:, 0] + rng.normal(size=300)
+    tuning = cg.Learner(2, seed=0, sharing=0.0).fit(contexts, arms, rewards).tuning
+    nats = {each.name: each.advantage for each in tuning.candidates}
+    ahead = nats["linear"] - max(nats["gaussian"], nats["matern"])
+    assert ahead > 0
+    assert f"{ahead:.1f} nats more probable" in tuning.reason
+    assert "chosen from 2 nats on" in tuning.reason
+    assert (tuning.chosen == "linear") == (ahead > 2) == (slope > 1)
 
 
 def test_what_predicts_worse_than_averages_is_not_deployed():
@@ -509,7 +524,7 @@ def test_equal_rewards_are_equal_whatever_their_average_is_rounded_to(reward, rn
         assert learner.decide(rng.uniform(size=2)).mean == pytest.approx(reward)
     card = learner.freeze().card
     assert card.explained == 0
-    assert "cannot be told apart" in card.warnings[0]
+    assert "no significant gain" in card.warnings[0]
 
 
 @pytest.mark.parametrize("placeholder", [-9999.0, 1e6, -1e9])

@@ -13,6 +13,7 @@ from contextgap.campaign.trial import STATES
 from contextgap.learner import StoppingRule
 from contextgap.learner.recorded import observations
 from contextgap.policy.card import Card
+from contextgap.policy.scoring import QUICK
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,6 @@ class Looks:
             replay.hash,
             replay.number,
             progress(replay.learner, self._goal),
-            replay.learner.score() if enough else None,
+            replay.learner.score(rows=QUICK) if enough else None,
         )
         return self._last

@@ -22,7 +22,7 @@ from contextgap.cli.options import (
     SkipMissing,
     list_option,
 )
-from contextgap.cli.policies import EligibleColumn, described, print_card, print_settings
+from contextgap.cli.policies import CardRows, EligibleColumn, described, print_card, print_settings
 from contextgap.cli.problems import given_kinds
 from contextgap.cli.tables import read_features
 from contextgap.cli.terminal import (
@@ -94,6 +94,7 @@ def learn_command(
         int,
         typer.Option(help="Support points where trials are many; 0 for exact beliefs.", min=0),
     ] = POINTS,
+    card_rows: CardRows = None,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
     dask: Dask = None,
     json: Json = False,
@@ -127,6 +128,7 @@ def learn_command(
                 features=None if arm_features is None else read_features(arm_features, arm),
                 fallback=fallback,
                 tolerance=tolerance,
+                card_rows=card_rows,
                 executor=client,
                 progress=watch,
                 prefix="--",

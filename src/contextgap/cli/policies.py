@@ -31,6 +31,14 @@ EligibleColumn = Annotated[
     list_option("Columns with the arms eligible in each row, such as a|b; of several, all arms."),
 ]
 
+CardRows = Annotated[
+    int | None,
+    typer.Option(
+        help="Rewards predicted leave-one-out for the score card; by default 10 seconds' worth.",
+        min=2,
+    ),
+]
+
 
 def kind_of_bounds(probability: float | None) -> str:
     """Return in words how far bounds can be trusted."""
@@ -146,6 +154,6 @@ def print_card(policy: Policy) -> None:
         return
     card = policy.card
     print_table("score card", ["", "value"], card.rows())
-    out.print(f"from {card.looked_at} of {card.rewards} rewards, each left out in turn")
+    out.print(card.basis, markup=False)
     for warning in card.warnings:
         say_warning(warning, out)

@@ -32,7 +32,7 @@ from contextgap.cli.options import (
     Separator,
     SkipMissing,
 )
-from contextgap.cli.policies import has_card, print_card
+from contextgap.cli.policies import CardRows, has_card, print_card
 from contextgap.cli.problems import read_problem
 from contextgap.cli.terminal import (
     command_line,
@@ -107,6 +107,7 @@ def run_command(
         ),
     ] = None,
     share: Annotated[float, typer.Option(help="At this share of held-out contexts.")] = 0.95,
+    card_rows: CardRows = None,
     grid: Annotated[int | None, typer.Option(hidden=True)] = None,
     seed: Seed = 0,
     jobs: Jobs = CORES,
@@ -160,7 +161,8 @@ def run_command(
         )
         watch("learning the policy")
         policy = learn() if waiting is None else waiting.result()
-        card = policy.card if has_card(policy) else None
+        card = policy.score(rows=card_rows) if has_card(policy) else None
+        policy = policy._replaced(card=card)
         watch("drawing")
         folder.mkdir(parents=True, exist_ok=True)
         policy.save(folder / "policy.cgap")

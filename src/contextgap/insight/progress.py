@@ -13,7 +13,8 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.contexts import Encoded
 from contextgap.base.labels import Label
 from contextgap.insight.contexts import read_policy, seen
-from contextgap.policy import Policy
+from contextgap.policy import Estimate, Policy
+from contextgap.policy.scoring import QUICK
 
 _CONTEXTS = 200  # at which certificates are looked at
 
@@ -79,8 +80,8 @@ def progress(
     for place, earlier in enumerate(_earlier(policy, times)):
         settled[place] = (earlier.certificate(contexts).bound <= tolerance).mean()
         known = len(earlier._model) > 1
-        value[place] = earlier.card.value.value if known else np.nan
-        error[place] = earlier.card.value.error if known else np.nan
+        found = earlier.score(rows=QUICK).value if known else Estimate(np.nan, np.nan)
+        value[place], error[place] = found.value, found.error
     own = log.arms[:, None] == np.asarray(policy._active)
     return Progress(policy.arms, times, own.cumsum(axis=0)[times - 1], settled, value, error)
 

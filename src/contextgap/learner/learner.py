@@ -17,7 +17,7 @@ import numpy as np
 from contextgap.base import checks, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.columns import Columns
-from contextgap.base.columns.doubts import level_of_user, warn_of_doubts
+from contextgap.base.columns.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.base.completed import completed
 from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.base.eligible import Mask, read_eligible
@@ -182,6 +182,7 @@ class Learner(Deploying):
         self._active = tuple(range(len(labels)))
         self._places = {label: i for i, label in enumerate(labels)}
         self._schema = read_columns(columns)
+        self._usual = Usual()
         self._pending = Pending()
         self._rng, self._policy_seed = random_sources(seed)
         self._watches: WeakKeyDictionary[StoppingRule, ReferenceWatch] = WeakKeyDictionary()
@@ -338,7 +339,11 @@ class Learner(Deploying):
         check_sizes(self.kernel, intake.rows, values)
         if not len(self._model) and not intake.single:
             guessed = self._schema.kinds is None
-            warn_of_doubts(contexts, intake.schema.columns, values, places, guessed=guessed)
+            named, numbers = intake.schema.columns, intake.rows
+            warn_of_doubts(contexts, named, values, places, guessed=guessed, numbers=numbers)
+            warn_of_arms(self._labels, np.bincount(places, minlength=len(self._labels)))
+        else:
+            self._usual.check(intake.rows, self._model.observed.contexts, intake.schema)
         with self._atomic():
             self._take_in(intake, places, self._rules.sign * values, said)
 

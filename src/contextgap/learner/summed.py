@@ -15,6 +15,7 @@ from contextgap.learner.learner import Learner
 from contextgap.models import Dictionary, Observations, Statistics, dictionary_of, summed_model
 from contextgap.policy.fallback import Fallback
 from contextgap.policy.policy import Policy
+from contextgap.policy.scoring import AllRows
 
 
 def set_columns(learner: Learner, codings: Sequence[Coding]) -> None:
@@ -58,12 +59,14 @@ def summed_policy(
     chances: FloatArray | None,
     fallback: Any = None,
     tolerance: float | None = None,
+    card_rows: int | None = None,
 ) -> Policy:
     """Return a policy of sums over many rows, of which the learner was told a sample.
 
-    ``kept`` are the places of those told that are a uniform sample of all rows: the score card
-    looks at them. ``outermost`` are rows that extend their range, and ``chances`` the propensities
-    of those kept.
+    ``kept`` are the places of those told that are a uniform sample of all rows: ``card_rows`` of
+    them are left out for the score card, whose averages of arms and of what was logged rest on all
+    rows. ``outermost`` are rows that extend their range, and ``chances`` the propensities of those
+    kept.
     """
     log = _part(learner._model.observed, kept)
     counts = [sums[arm].count if arm in sums else 0 for arm in range(log.n_arms)]
@@ -77,7 +80,10 @@ def summed_policy(
         codes = 0 if layout is None else layout.categories
         safe = Fallback.of(fallback, tolerance, policy.arms, seen, codes)
         policy = policy._replaced(fallback=safe)
-    card = policy._score(chances)
+    direct, robust = model.averages(policy._active, sums)
+    rows = sum(counts)
+    everything = AllRows(rows, reward_sum / rows, direct, None if chances is None else robust)
+    card = policy._score(chances, card_rows, everything)
     log.extend(*outermost)
     log.stands_for(counts)
     return policy._replaced(card=card)

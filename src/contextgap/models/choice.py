@@ -102,7 +102,7 @@ def summed_model(
     sums: Mapping[int, Statistics],
     reward_sum: float,
     points: int,
-) -> Model:
+) -> BoundedModel:
     """Return a model of sums over many rows, of which the log has some.
 
     It has kernel, ridge and prior mean of the model given. Nothing can be added to it.

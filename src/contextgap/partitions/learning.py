@@ -78,6 +78,7 @@ def learn_from(
     features: Mapping[Label, Any] | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
+    card_rows: int | None = None,
     executor: Any = None,
     progress: Watch | None = None,
 ) -> Learnt:
@@ -117,6 +118,9 @@ def learn_from(
         Features by arm, as for ``Learner``; only for a log that is no longer than the sample.
     fallback, tolerance
         As for ``Learner.freeze``.
+    card_rows
+        How many rewards to predict leave-one-out for the score card, as ``rows`` of
+        ``Learner.score``.
     executor
         Where the work is done: None here, in this process; a Dask client, or any
         ``concurrent.futures.Executor``. Files must have the same path for all workers.
@@ -156,6 +160,7 @@ def learn_from(
         features=features,
         fallback=fallback,
         tolerance=tolerance,
+        card_rows=card_rows,
         executor=executor,
         progress=progress,
     )
@@ -183,6 +188,7 @@ def learn_trials(
     features: Mapping[Any, Any] | None = None,
     fallback: Label | None = None,
     tolerance: float | None = None,
+    card_rows: int | None = None,
     executor: Any = None,
     progress: Watch | None = None,
     prefix: str = "",
@@ -200,6 +206,12 @@ def learn_trials(
     place = f"{summary.first_missing}, column {trials.reward!r}"
     check_missing(place, summary.missing, summary.rows + summary.missing, skip_missing)
     log = _Log(trials, summary)
+    if len(log.labels) == 1:
+        warnings.warn(
+            f"all {summary.rows} rows tried one arm, {log.labels[0]!r}, so there is nothing to "
+            f"choose; check the column {trials.arm!r}, or log trials of other arms too",
+            stacklevel=2,
+        )
     safe = _safe_arm(fallback, tolerance, Written(log.labels), prefix)
     known = _features(features, log)
     try:
@@ -211,12 +223,13 @@ def learn_trials(
         learner.fit(log.table, log.arms, log.rewards, eligible=log.eligible)
         learning(len(log.sheet), len(log.sheet))
         if log.whole:
-            card = learner.score(log.chances, **safe) if len(log.arms) > 1 else None
+            enough = len(log.arms) > 1
+            card = learner.score(log.chances, **safe, rows=card_rows) if enough else None
             policy = learner.freeze(card, **safe)
             return Learnt(policy, learner.tuning, summary.rows)
     except (TypeError, ValueError) as error:
         raise ValueError(log.sheet.located(error)) from None
-    policy = _summed(learner, log, partitions, safe, executor, watch)
+    policy = _summed(learner, log, partitions, {**safe, "card_rows": card_rows}, executor, watch)
     return Learnt(policy, learner.tuning, summary.rows)
 
 
@@ -287,7 +300,7 @@ def _summed(
     learner: Learner,
     log: _Log,
     partitions: Sequence[Partition],
-    safe: Mapping[str, Any],
+    how: Mapping[str, Any],
     executor: Any,
     watch: Watch,
 ) -> Policy:
@@ -317,5 +330,5 @@ def _summed(
         totals.reward_sum,
         (outermost.contexts, outermost.arms, outermost.rewards),
         None if log.chances is None else np.asarray(log.chances)[kept],
-        **safe,
+        **how,
     )

@@ -13,6 +13,7 @@ from contextgap.base.contexts import ContextSchema
 from contextgap.kernels import Kernel
 from contextgap.learner.rewards import check_sizes
 from contextgap.models import Dictionary, Statistics, sums_by_arm
+from contextgap.policy.scoring import read_propensities
 from contextgap.problems.cells import Holds
 from contextgap.problems.sheet import Sheet
 from contextgap.problems.trials import Trials
@@ -115,9 +116,20 @@ class Add:
         rewards = self.sign * self.trials.rewards(sheet, self.truths)
         contexts = self._contexts(sheet)
         check_sizes(self.kernel, contexts, rewards)
-        sums = sums_by_arm(self.dictionary, self.kernel, self.ridge, contexts, arms, rewards)
+        chances = self._chances(sheet)
+        told = contexts, arms, rewards, None if chances is None else 1.0 / chances
+        sums = sums_by_arm(self.dictionary, self.kernel, self.ridge, *told)
         outermost = Outermost(contexts, arms, rewards).thinned()
         return Totals(sums, float(rewards.sum()), outermost)
+
+    def _chances(self, sheet: Sheet) -> FloatArray | None:
+        if self.trials.propensity is None:
+            return None
+        found = sheet.numbers([self.trials.propensity])[:, 0]
+        try:
+            return read_propensities(found, len(found))
+        except ValueError as error:
+            raise ValueError(sheet.located(error)) from None
 
     def _contexts(self, sheet: Sheet) -> FloatArray:
         table = sheet.table(self.columns, self.trials.kinds, self.holds)

@@ -30,6 +30,12 @@ class Estimate:
         """The 95 % interval, 1.96 standard errors to either side."""
         return self.value - 1.96 * self.error, self.value + 1.96 * self.error
 
+    @property
+    def in_words(self) -> str:
+        """The number, its standard error, and the 95 % interval in brackets."""
+        low, high = self.interval
+        return f"{self} [{low:.4g}, {high:.4g}]"
+
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {self.error:.2g}"
 
@@ -47,7 +53,8 @@ class Card:
     rewards
         How many rewards the policy was learnt from.
     looked_at
-        How many of them were used for the card.
+        How many of them were predicted leave-one-out, for decisions and errors of predictions.
+        Averages over arms, and of what was logged, rest on all of them.
     error
         Root mean square error of predicted rewards.
     error_of_averages
@@ -74,6 +81,12 @@ class Card:
         What a user should know before deploying, in words.
     log
         SHA-256 of the events of the campaign that the policy was frozen from; None without one.
+    direct
+        The direct estimate of the policy's value, beside a doubly robust one; None without one.
+    weighted
+        The self-normalised importance-weighted estimate (SNIPS) of the policy's value: the average
+        of the rewards logged where the logged arm is the policy's, weighted by 1/propensity. It
+        needs no model of rewards. None where propensities are unknown, or no such row was logged.
     """
 
     rewards: int
@@ -90,6 +103,8 @@ class Card:
     probability: float | None
     warnings: tuple[str, ...]
     log: str | None = None
+    direct: Estimate | None = None
+    weighted: Estimate | None = None
 
     @property
     def explained(self) -> float:
@@ -97,6 +112,13 @@ class Card:
         if self.error_of_averages == 0:
             return 0.0
         return 1.0 - (self.error / self.error_of_averages) ** 2
+
+    @property
+    def basis(self) -> str:
+        """What the card rests on, in words."""
+        return (
+            f"{self.looked_at} of {self.rewards} rewards predicted leave-one-out; [95 % intervals]"
+        )
 
     def of_costs(self) -> Self:
         """Return the card of a policy whose rewards are costs: values are what it would cost."""
@@ -109,16 +131,20 @@ class Card:
             value=cost(self.value),
             best_single=cost(self.best_single),
             logged=cost(self.logged),
+            direct=None if self.direct is None else cost(self.direct),
+            weighted=None if self.weighted is None else cost(self.weighted),
         )
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the card for people: pairs of a name and a text."""
         kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
+        others = (("  by predictions alone", self.direct), ("  by weights alone", self.weighted))
         return [
-            ("value of the policy", f"{self.value} ({self.estimator})"),
-            (f"always {self.best_single_arm}", str(self.best_single)),
-            ("gain over that", str(self.gain)),
-            ("logged rewards", str(self.logged)),
+            ("value of the policy", f"{self.value.in_words} ({self.estimator})"),
+            *((name, each.in_words) for name, each in others if each is not None),
+            (f"always {self.best_single_arm}", self.best_single.in_words),
+            ("gain over that", self.gain.in_words),
+            ("logged rewards", self.logged.in_words),
             ("error of predictions", f"{self.error:.4g}"),
             ("error of averages", f"{self.error_of_averages:.4g}"),
             ("explained", f"{100 * self.explained:.1f} %"),
@@ -128,14 +154,14 @@ class Card:
 
     def __str__(self) -> str:
         size = max(len(name) for name, _ in self.rows())
-        head = f"score card: {self.looked_at} of {self.rewards} rewards, each left out in turn"
         lines = [f"  {name:{size}}  {text}" for name, text in self.rows()]
-        return "\n".join([head, *lines, *(f"! {warning}" for warning in self.warnings)])
+        return "\n".join(
+            [f"score card: {self.basis}", *lines, *(f"! {warning}" for warning in self.warnings)]
+        )
 
     def _repr_html_(self) -> str:
         warned = [("!", warning) for warning in self.warnings]
-        title = f"score card: {self.looked_at} of {self.rewards} rewards, each left out in turn"
-        return html.table(title, ["", ""], [*self.rows(), *warned])
+        return html.table(f"score card: {self.basis}", ["", ""], [*self.rows(), *warned])
 
     def describe(self) -> dict[str, Any]:
         """Return the card as plain values; ``restored`` reverses it."""
@@ -145,15 +171,17 @@ class Card:
             if isinstance(value, Estimate):
                 value = [value.value, value.error]
             plain[field.name] = list(value) if isinstance(value, tuple) else value
-        if self.log is None:
-            del plain["log"]
+        for name in ("log", "direct", "weighted"):
+            if plain[name] is None:
+                del plain[name]
         return {**plain, "best_single_arm": encode_label(self.best_single_arm)}
 
     @classmethod
     def restored(cls, values: Mapping[str, Any]) -> Self:
         """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is not a card."""
         plain: dict[str, Any] = dict(values)
-        for name in ("value", "best_single", "gain", "logged"):
+        estimates = ("value", "best_single", "gain", "logged", "direct", "weighted")
+        for name in (name for name in estimates if values.get(name) is not None):
             value, error = (checks.real(name, number) for number in values[name])
             plain[name] = Estimate(value, error)
         for name in ("rewards", "looked_at"):

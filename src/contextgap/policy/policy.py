@@ -27,7 +27,7 @@ from contextgap.policy.explanation import Explanation
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
 from contextgap.policy.known import Known
 from contextgap.policy.ranking import Ranked, ranked
-from contextgap.policy.scoring import score
+from contextgap.policy.scoring import AllRows, score
 from contextgap.policy.state import (
     Rules,
     describe_rules,
@@ -142,10 +142,31 @@ class Policy(Known):
     def card(self) -> Card:
         """How good the policy is, estimated from the rewards it was learnt from.
 
-        It is computed when first asked for, which takes a moment, and saved with the policy from
-        then on. A compressed policy has the card of the policy it was made from.
+        It is computed when first asked for, which takes up to about 10 seconds, and saved with the
+        policy from then on. A compressed policy has the card of the policy it was made from.
         """
-        return self._score(None)
+        return self.score()
+
+    def score(self, propensities: Any = None, *, rows: int | None = None) -> Card:
+        """Return a new score card, as ``Learner.score`` does; ``card`` stays what it is.
+
+        Parameters
+        ----------
+        propensities
+            The probability with which each logged arm was chosen, in the order in which the rewards
+            were told. A policy of many rewards keeps a sample of them in its file; once it is
+            loaded, use its ``card``, or score its learner.
+        rows
+            How many rewards to predict leave-one-out at most; by default as many as take about 10
+            seconds.
+        """
+        card = vars(self).get("card")
+        if card is not None and card.rewards > len(self._model):
+            raise ValueError(
+                f"score needs all rewards, and this compressed policy keeps {len(self._model)} of "
+                f"{card.rewards}; score the policy it was made from, or use its card"
+            )
+        return self._score(propensities, rows)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -598,8 +619,12 @@ class Policy(Known):
         }
         return Policy(**{**parts, **changes})
 
-    def _score(self, propensities: Any) -> Card:
-        card = score(self._chooser, self.arms, self._fallback, self.probability, propensities)
+    def _score(
+        self, propensities: Any, rows: int | None = None, known: AllRows | None = None
+    ) -> Card:
+        """Return the score card, given what is known of rows that the model does not keep."""
+        about = self._fallback, self.probability, propensities, rows, known
+        card = score(self._chooser, self.arms, *about)
         return card.of_costs() if self._rules.costs else card
 
     def _answers(

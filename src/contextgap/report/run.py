@@ -152,9 +152,5 @@ def _policy_section(policy: Policy, card: Card | None, context: Any) -> Section:
     if card is not None:
         text += [f"Warning: {warning}." for warning in card.warnings]
         rows = study_import("pandas").DataFrame(card.rows(), columns=["quantity", "estimate"])
-        caption = (
-            f"Its score card, estimated from {card.looked_at} of {card.rewards} rewards, each left "
-            "out in turn."
-        )
-        tables.append((caption, rows))
+        tables.append((f"Its score card: {card.basis}.", rows))
     return Section("The policy", "\n\n".join(text), [(believed, drawing)], tables)

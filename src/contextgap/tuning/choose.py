@@ -113,8 +113,16 @@ def learn(
                 continue
             candidates["shared"] = candidate
             scales["shared"] = _of_all_arms(joint.scales, features)
-            if _clearly_shared(candidates, _SHARED_MARGIN if features is None else 0.0):
+            margin = _SHARED_MARGIN if features is None else 0.0
+            if _clearly_shared(candidates, margin):
                 chosen, reason = "shared", _why_shared(base, scales["shared"], joint.gain)
+        if chosen != "shared" and "shared" in candidates:
+            ahead = candidates["shared"].advantage - candidates[chosen].advantage
+            if ahead > 0 and chosen != "constant":
+                reason += (
+                    f"; sharing is {ahead:.1f} nats more probable, and is chosen if it is so by "
+                    f"{margin:g} nats over all others and predicts better than averages do"
+                )
     if limits is not None:
         reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
     found_best = replace(scales[chosen], kernel=spread.of_codes(scales[chosen].kernel))
@@ -273,6 +281,20 @@ def _contextual_one(candidates: dict[str, Candidate]) -> Candidate:
     return linear if linear.advantage > smooth.advantage + _LINEAR_MARGIN else smooth
 
 
+def _why_contextual(candidates: dict[str, Candidate], chosen: Candidate) -> str:
+    """Return by what rule ``_contextual_one`` chose."""
+    linear, smooth = candidates["linear"].advantage, _smooth_one(candidates).advantage
+    if chosen.name == "linear":
+        ahead = f"{linear - smooth:.1f} nats more probable than the best smooth model"
+        return f"{ahead}, and linear is chosen from {_LINEAR_MARGIN:g} nats on"
+    if linear <= smooth:
+        return "the most probable"
+    return (
+        f"the most probable smooth model; linear is {linear - smooth:.1f} nats more probable, but "
+        f"is chosen from {_LINEAR_MARGIN:g} nats on, since smooth models can be nearly linear"
+    )
+
+
 def _predicts(candidates: dict[str, Candidate], one: Candidate) -> bool:
     """Whether one of the models predicts held-out rewards better than the arms' averages."""
     # The constant model shrinks the averages towards each other, which may be slightly better.
@@ -289,7 +311,8 @@ def _chosen(candidates: dict[str, Candidate], enough: bool) -> tuple[str, str]:
         )
     best = _contextual_one(candidates)
     if _predicts(candidates, best):
-        return best.name, "the most probable; it predicts held-out rewards better than averages do"
+        rule = _why_contextual(candidates, best)
+        return best.name, f"{rule}; it predicts held-out rewards better than averages do"
     if best.advantage > _MARGIN and _predicts(candidates, candidates["cautious"]):
         return "cautious", (
             f"the {best.name} model is more probable, but predicts held-out rewards worse than the "

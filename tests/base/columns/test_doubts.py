@@ -242,3 +242,117 @@ def test_dates_as_others_write_them_are_named():
 def test_numbers_that_are_one_float_are_one_value():
     messages, _ = told(odd=2**60 + np.arange(COUNT) % 7)
     assert ["same value in every row" in message for message in messages] == [True]
+
+
+def told_array(values, arms=2, **how):
+    """Return what is warned of when a log with one column of numbers is told, at once or singly."""
+    contexts = np.column_stack([values, RNG.normal(size=len(values))])
+    labels = np.arange(len(values)) % arms
+    learner = cg.Learner(arms, kernel=cg.Gaussian(1.0), **how)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learner.fit(contexts, labels, RNG.normal(size=len(values)))
+    return [str(each.message) for each in caught], learner
+
+
+def test_values_far_beyond_all_others_are_named_in_arrays():
+    usual = RNG.normal(size=COUNT)
+    assert told_array(usual)[0] == []
+    far = usual.copy()
+    far[7] = 1e50
+    assert told_array(far)[0] == [
+        "column 0 has values far beyond all others, 1 of them, such as 1e+50; leave out their rows "
+        "if they stand for missing ones"
+    ]
+
+
+def test_a_single_context_far_beyond_all_others_is_named():
+    for learner in (told_array(RNG.normal(size=COUNT))[1], cg.Learner(2, kernel=cg.Gaussian(1.0))):
+        for _ in range(COUNT):
+            learner.tell(RNG.normal(size=2), 0, 0.5)
+        with pytest.warns(UserWarning, match=r"^column 1 has values far beyond .* such as 1e\+50;"):
+            learner.tell([0.0, 1e50], 1, 0.5)
+        learner.tell([3.0, -4.0], 1, 0.5)
+        table = np.array([[0.0, 0.0], [-1e9, 0.0]])
+        with pytest.warns(UserWarning, match="column 0 has values far beyond"):
+            learner.tell(table, [0, 1], [0.5, 0.5])
+
+
+def test_first_contexts_are_judged_when_there_are_enough():
+    learner = cg.Learner(2, kernel=cg.Gaussian(1.0))
+    for number in range(30):
+        learner.tell([RNG.normal() if number != 4 else 1e50], 0, 0.5)
+    with pytest.warns(UserWarning, match="column 0 has values far beyond all others, 1 of them"):
+        learner.tell([0.0], 0, 0.5)
+    learner.tell([0.0], 0, 0.5)
+
+
+def test_single_rows_of_a_table_are_named_by_column_and_categories_are_not():
+    table = pandas.DataFrame(
+        {"x": RNG.normal(size=COUNT), "country": ["DE", "DE", "FR", "FR"] * (COUNT // 4)}
+    )
+    learner = cg.Learner(2, retune="never").fit(table, np.arange(COUNT) % 2, REWARDS)
+    learner.tell({"x": 0.5, "country": "IT"}, 0, 1.0)
+    with pytest.warns(
+        UserWarning, match=r"^the column 'x' has values far .*make them gaps \(NaN\)"
+    ):
+        learner.tell({"x": -1e6, "country": "IT"}, 0, 1.0)
+
+
+def test_contexts_that_drift_or_grow_are_not_doubted():
+    learner = cg.Learner(2, kernel=cg.Gaussian(1.0))
+    for number in range(300):
+        learner.tell([number, np.exp(RNG.normal()), number % 50 == 49], number % 2, 0.5)
+
+
+def test_one_arm_only_is_named():
+    contexts = RNG.normal(size=(COUNT, 1))
+    with pytest.warns(
+        UserWarning, match="all 60 rows tried the arm 'a': nothing is known of other"
+    ):
+        cg.Learner(["a", "b"], kernel=cg.Gaussian(1.0)).fit(contexts, ["a"] * COUNT, REWARDS)
+    cg.Learner(["a"], kernel=cg.Gaussian(1.0)).fit(contexts, ["a"] * COUNT, REWARDS)
+
+
+@pytest.mark.parametrize("other", ["Oil", "oil ", "o il"])
+def test_an_arm_that_is_another_by_case_or_spaces_is_named(other):
+    contexts, arms = RNG.normal(size=(COUNT, 1)), ["oil", "gas"] * (COUNT // 2)
+    labels = ["oil", "gas", other, "Gas oil"]
+    cg.Learner(labels, kernel=cg.Gaussian(1.0)).fit(contexts, arms, REWARDS)
+    arms[5] = other
+    with pytest.warns(UserWarning, match=f"the arm '{other}' was tried once, and 'oil' 30 times"):
+        cg.Learner(labels, kernel=cg.Gaussian(1.0)).fit(contexts, arms, REWARDS)
+
+
+CHANCES = np.array([0.2, 0.3, 0.5])
+LOGGED = np.random.default_rng(3).choice(3, size=400, p=CHANCES)
+
+
+def named_doubts(name, column, arms=LOGGED):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_doubts(pandas.DataFrame({name: column}), [name], COSTS, arms)
+    return [str(each.message) for each in caught]
+
+
+def test_a_propensity_left_in_as_context_is_named():
+    exact = CHANCES[LOGGED]
+    for name in ("propensity", "p", "Prob", "action_prob", "pscore"):
+        (message,) = named_doubts(name, exact)
+        assert (
+            f"the column {name!r} seems to hold the probabilities with which arms were" in message
+        )
+        assert "--propensity" in message
+    (message,) = named_doubts("propensity", np.clip(exact + 0.1 * X, 0, 1))  # by context, too
+    assert "seems to hold the probabilities" in message
+
+
+def test_other_probabilities_are_no_propensities():
+    for name, column in (
+        ("probability", X),  # of rain: its inverse does not average to the number of arms
+        ("score", 1 + 9 * X),
+        ("prob", np.where(X > 0.5, "high", "low")),
+        ("rain", 0.2 + 0.5 * X),
+        ("propensity", 3 * X - 1),
+    ):
+        assert named_doubts(name, column) == []

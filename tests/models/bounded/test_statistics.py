@@ -1,7 +1,8 @@
 import numpy as np
 
 import contextgap as cg
-from contextgap.models.bounded import BoundedModel, Dictionary, Statistics
+from contextgap.models import Observations
+from contextgap.models.bounded import BoundedModel, Dictionary, Statistics, sums_by_arm
 from contextgap.models.bounded.dictionary import Whitened
 
 KERNEL = cg.Gaussian(0.5)
@@ -40,3 +41,20 @@ def test_a_log_in_parts_is_the_log_at_once():
     one, two = (model.posterior(new, [0, 1]) for model in models)
     np.testing.assert_allclose(one.mean, two.mean, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(one.std, two.std, rtol=1e-10)
+
+
+def test_averages_over_all_rows_are_those_of_predictions_at_each():
+    rng = np.random.default_rng(2)
+    contexts, arms = rng.uniform(-1, 1, (300, 2)), rng.integers(2, size=300)
+    rewards, weights = rng.normal(1, 1, 300), rng.uniform(1, 5, 300)
+    model, dictionary = BoundedModel(KERNEL, 0.1, 3, 0.2), Dictionary.of(KERNEL, contexts[:25])
+    sums = sums_by_arm(dictionary, KERNEL, 0.1, contexts, arms, rewards, weights)
+    log = Observations(3)
+    log.extend(contexts, arms, rewards)
+    model.take_sums(log, dictionary, sums, float(rewards.sum()))
+    means = model.posterior(contexts, [0, 1, 2]).mean
+    direct, robust = model.averages([0, 1, 2], sums)
+    np.testing.assert_allclose(direct, means.mean(axis=0), rtol=1e-9)
+    own = arms[:, None] == [0, 1, 2]
+    added = own * weights[:, None] * (rewards[:, None] - means)
+    np.testing.assert_allclose(robust, (means + added).mean(axis=0), rtol=1e-9)

@@ -1,29 +1,36 @@
-"""Columns of a first table that are probably not meant to be context."""
+"""What is doubtful in what a learner is told: columns, values far away, arms."""
 
 from __future__ import annotations
 
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.columns.cells import is_blank, is_gap
-from contextgap.base.columns.far import far_beyond
+from contextgap.base.columns.far import far_beyond, usual_range
 from contextgap.base.columns.inference import all_numbers, guess_kind, is_date
-from contextgap.base.columns.kinds import Category
+from contextgap.base.columns.kinds import Category, Number
 from contextgap.base.columns.leaks import copies_arm, filling_reveals, reveals
 from contextgap.base.columns.raw import raw_cells
-from contextgap.base.contexts import Encoded
+from contextgap.base.contexts import ContextSchema, Encoded
+from contextgap.base.labels import Label
 
 _FEWEST = 30  # rows, below which nothing is concluded
 _NEARLY = 0.9  # of the rows
 _NUMBER = re.compile(r"[-+]?\d*[.,]?\d+")
 _OTHER_DATE = re.compile(r"\s*\d{1,4}([/.])\d{1,2}\1\d{1,4}\b")
 _LEAVE = "leave it out if it is not context"
+_RARE = 10  # times as many rows that an arm has whose label another one may have meant
+_MOST = 4096  # contexts by which it is judged what is usual
+# Names of propensities, and names that other probabilities have too.
+_PROPENSITY = re.compile(r"propensit(y|ies)|p_?scores?|(action|arm|logging)_?prob\w*")
+_PERHAPS = re.compile(r"p|probs?|probabilit(y|ies)|chances?|scores?|weights?")
+_LIKE_INVERSES = 0.15  # relative difference between the number of arms and the average of 1/p
 
 
 def warn_of_doubts(
@@ -33,20 +40,133 @@ def warn_of_doubts(
     arms: Sequence[int] | IntArray,
     *,
     guessed: bool = True,
+    numbers: FloatArray | None = None,
 ) -> None:
     """Warn of columns that look like ids, never change, copy the arm, or give the reward away.
 
-    And, if it was ``guessed`` what they hold, of numbers that are text; and of placeholders.
+    And of propensities, of placeholders and, if it was ``guessed`` what columns hold, of numbers
+    that are text. Of columns without names, given as ``numbers``, values far away alone are named.
     """
-    if wanted is None or len(rewards) < _FEWEST or isinstance(contexts, Encoded):
+    if len(rewards) < _FEWEST or isinstance(contexts, Encoded):
+        return
+    if wanted is None:
+        if numbers is not None and (limits := far_beyond(numbers)) is not None:
+            _warn_of_far(numbers, limits, ContextSchema(numbers.shape[1]))
         return
     raw = raw_cells(contexts)
     if raw.single or raw.names is None:
         return
     for name, column in zip(wanted, raw.picked(wanted), strict=True):
-        doubts = (f"{doubt}; {_LEAVE}" for doubt in _doubts(column, rewards, np.asarray(arms)))
+        if _is_propensity(name, column, np.asarray(arms)):
+            doubts: Iterable[str] = [_AS_PROPENSITY]
+        else:
+            found = _doubts(column, rewards, np.asarray(arms))
+            doubts = (f"{doubt}; {_LEAVE}" for doubt in found)
         for doubt in (*doubts, *_misread(column, guessed)):
-            warnings.warn(f"the column {name!r} {doubt}", stacklevel=level_of_user())
+            _warn(f"the column {name!r} {doubt}")
+
+
+def warn_of_arms(labels: Sequence[Label], counts: IntArray) -> None:
+    """Warn of a log with one arm only, and of labels that differ by case or spaces alone."""
+    rows = int(counts.sum())
+    tried = [place for place, count in enumerate(counts.tolist()) if count]
+    if len(tried) == 1 and len(labels) > 1 and rows >= _FEWEST:
+        _warn(
+            f"all {rows} rows tried the arm {labels[tried[0]]!r}: nothing is known of other arms; "
+            "tell rows of these too, or check which arms the rows name"
+        )
+    by_text: dict[str, list[int]] = {}
+    for place in tried:
+        if isinstance(text := labels[place], str):
+            by_text.setdefault("".join(text.casefold().split()), []).append(place)
+    for alike in by_text.values():
+        often = max(alike, key=lambda place: counts[place])
+        for place in alike:
+            if counts[place] * _RARE <= counts[often]:
+                times = "once" if counts[place] == 1 else f"{counts[place]} times"
+                _warn(
+                    f"the arm {labels[place]!r} was tried {times}, and {labels[often]!r} "
+                    f"{counts[often]} times: write both the same if they are one arm, since they "
+                    "differ by case or spaces alone"
+                )
+
+
+class Usual:
+    """The range of usual contexts, by which a new one is checked in time O(numbers).
+
+    The range is computed whenever contexts have doubled, so that it follows what changes slowly.
+    """
+
+    def __init__(self) -> None:
+        self._after = 0
+        self._limits: tuple[FloatArray, FloatArray] | None = None
+
+    def check(self, rows: FloatArray, seen: FloatArray, schema: ContextSchema) -> None:
+        """Warn of numbers of new contexts that are far beyond those of all contexts ``seen``."""
+        if len(seen) < _FEWEST:
+            return
+        if len(seen) >= 2 * self._after:
+            # The first contexts, told one by one, were too few to be judged when they came.
+            rows = np.vstack([seen, rows]) if len(seen) == _FEWEST else rows
+            every = -(-len(seen) // _MOST)
+            self._limits = usual_range(seen[::every], len(seen))
+            self._after = len(seen)
+        if self._limits is not None:
+            low, high = self._limits
+            if ((rows < low) | (rows > high)).any():
+                _warn_of_far(rows, self._limits, schema)
+
+
+def _warn_of_far(
+    rows: FloatArray, limits: tuple[FloatArray, FloatArray], schema: ContextSchema
+) -> None:
+    """Name the numbers of contexts that lie outside limits; codes and dates are no numbers."""
+    kinds = schema.kinds
+    for name, places in schema.parts().items():
+        if kinds is not None and not isinstance(kinds[name], Number):
+            continue
+        column = rows[:, places[0]]
+        far = column[(column < limits[0][places[0]]) | (column > limits[1][places[0]])]
+        if len(far):
+            named = name if schema.columns is None else f"the column {name!r}"
+            _warn(f"{named} {_beyond(far, gaps=schema.columns is not None)}")
+
+
+def _beyond(far: FloatArray, *, gaps: bool) -> str:
+    what = "make them gaps (NaN)" if gaps else "leave out their rows"
+    return (
+        f"has values far beyond all others, {len(far)} of them, such as {far[0]:g}; {what} if they "
+        "stand for missing ones"
+    )
+
+
+_AS_PROPENSITY = (
+    "seems to hold the probabilities with which arms were chosen, which are not known beforehand; "
+    "leave it out of contexts, and give it as propensities (score(propensities=...), --propensity)"
+)
+
+
+def _is_propensity(name: str, column: Sequence[Any], arms: IntArray) -> bool:
+    """Whether name and values of a column are those of a propensity.
+
+    The inverse of a propensity is, on average, the number of arms. Names that other probabilities
+    have as well must show that.
+    """
+    text = name.strip().casefold().replace(" ", "_").replace("-", "_")
+    surely = _PROPENSITY.search(text) is not None
+    if not surely and _PERHAPS.fullmatch(text) is None:
+        return False
+    if not all_numbers(column):
+        return False
+    numbers = np.asarray(column, dtype=np.float64)
+    if not ((numbers > 0) & (numbers <= 1)).all() or np.ptp(numbers) == 0:
+        return False
+    tried = len(np.unique(arms))
+    return surely or abs(float((1 / numbers).mean()) / tried - 1) <= _LIKE_INVERSES
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=level_of_user())
 
 
 def _misread(column: Sequence[Any], guessed: bool) -> Iterator[str]:
@@ -66,11 +186,7 @@ def _misread(column: Sequence[Any], guessed: bool) -> Iterator[str]:
         numbers = np.asarray(column, dtype=np.float64)
         limits = far_beyond(numbers[:, None])
         if limits is not None:
-            far = numbers[(numbers < limits[0]) | (numbers > limits[1])]
-            yield (
-                f"has values far beyond all others, {len(far)} of them, such as {far[0]:g}; "
-                "make them gaps (NaN) if they stand for missing ones"
-            )
+            yield _beyond(numbers[(numbers < limits[0]) | (numbers > limits[1])], gaps=True)
 
 
 def _other_than_dates(column: Sequence[str]) -> str | None:

@@ -24,7 +24,7 @@ from contextgap.models.bounded.dictionary import Dictionary, Whitened
 from contextgap.models.bounded.follower import BoundedFollower
 from contextgap.models.bounded.many import ManyContexts
 from contextgap.models.bounded.means import Means
-from contextgap.models.bounded.scoring import left_out, sums
+from contextgap.models.bounded.scoring import averages, left_out, sums
 from contextgap.models.bounded.statistics import Statistics, blocks, sums_by_arm
 from contextgap.models.follower import starts_with
 from contextgap.models.observations import Observations, check_floats
@@ -285,6 +285,12 @@ class BoundedModel(Model):
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         return left_out(self, places, visits, arms)
+
+    def averages(
+        self, arms: Sequence[int], sums: Mapping[int, Statistics]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what arms would earn, averaged over all rows of statistics; see ``scoring``."""
+        return averages(self, arms, sums)
 
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models.answers import LeftOut
 from contextgap.models.base import NOTHING_PENDING
 from contextgap.models.bounded.arm import BoundedArm, squares
+from contextgap.models.bounded.statistics import Statistics
 
 if TYPE_CHECKING:
     from contextgap.models.bounded.model import BoundedModel
@@ -44,6 +45,29 @@ def left_out(
             posterior.mean[rows, columns[arm]] = heard - error[rows]
             posterior.std[rows, columns[arm]] = np.sqrt(residual + known / left)
     return LeftOut(posterior, error)
+
+
+def averages(
+    model: BoundedModel, arms: Sequence[int], sums: Mapping[int, Statistics]
+) -> tuple[FloatArray, FloatArray]:
+    """Return what always choosing each arm would earn, averaged over the rows of statistics.
+
+    The first are averages of predictions at all rows; the second add, at an arm's own rows, the
+    prediction errors with their importance weights. Predictions are linear in φ, so their sums are
+    those at sums of φ.
+    """
+    prior, everything = model.prior(), list(sums.values())
+    count, seen = sum(each.count for each in everything), sum(each.seen[0] for each in everything)
+    direct, added = np.empty((2, len(arms)))
+    for column, arm in enumerate(arms):
+        own, state = sums.get(arm), model.arm(arm)
+        features = np.stack([seen, np.zeros_like(seen) if own is None else own.seen[1]], axis=1)
+        q, v = state.solve_many(features, assumed=False)
+        everywhere, here = state.mean(q, v, prior)
+        weight, told = (0.0, 0.0) if own is None else own.weighted
+        direct[column] = prior + everywhere / count
+        added[column] = (told - weight * prior - here) / count
+    return direct, direct + added
 
 
 def sums(

@@ -33,21 +33,38 @@ class Statistics:
         Σ ln(1 + δ/ridge).
     count
         The number of rows.
+    seen
+        Σ φ and Σ v·φ, shape (2, m), with v an importance weight, 1 where none was given.
+    weighted
+        Σ v and Σ v·y.
     """
 
     gram: FloatArray
     moments: FloatArray
     unexplained: float
     count: int
+    seen: FloatArray
+    weighted: FloatArray
 
     @classmethod
-    def of(cls, rows: Whitened, rewards: FloatArray, ridge: float) -> Self:
+    def of(
+        cls, rows: Whitened, rewards: FloatArray, ridge: float, weights: FloatArray | None = None
+    ) -> Self:
         """Return the sums over rows whose ``features`` have shape (m, rows)."""
         weight = 1.0 / (ridge + rows.residual)
         scaled = rows.features * np.sqrt(weight)
         told = np.stack([rewards * np.sqrt(weight), np.sqrt(weight)])
         unexplained = float(np.log1p(rows.residual / ridge).sum())
-        return cls(scaled @ scaled.T, told @ scaled.T, unexplained, len(rewards))
+        ones = np.ones(len(rewards))
+        both = np.stack([ones, ones if weights is None else weights])
+        return cls(
+            scaled @ scaled.T,
+            told @ scaled.T,
+            unexplained,
+            len(rewards),
+            both @ rows.features.T,
+            both[1] @ np.stack([ones, rewards], axis=1),
+        )
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(
@@ -55,6 +72,8 @@ class Statistics:
             self.moments + other.moments,
             self.unexplained + other.unexplained,
             self.count + other.count,
+            self.seen + other.seen,
+            self.weighted + other.weighted,
         )
 
 
@@ -65,15 +84,17 @@ def sums_by_arm(
     contexts: FloatArray,
     arms: IntArray,
     rewards: FloatArray,
+    weights: FloatArray | None = None,
 ) -> dict[int, Statistics]:
-    """Return the sums over each arm's rows."""
+    """Return the sums over each arm's rows; ``weights`` are importance weights."""
     sums: dict[int, Statistics] = {}
     for block in blocks(len(rewards), len(dictionary)):
         features, residual = dictionary.whiten(kernel, contexts[block])
         for arm in np.unique(arms[block]).tolist():
             own = np.flatnonzero(arms[block] == arm)
             part = Whitened(features[:, own], residual[own])
-            found = Statistics.of(part, rewards[block][own], ridge)
+            given = None if weights is None else weights[block][own]
+            found = Statistics.of(part, rewards[block][own], ridge, given)
             sums[arm] = sums[arm] + found if arm in sums else found
     return sums
 

@@ -17,6 +17,7 @@ from contextgap.campaign.payloads import as_json
 from contextgap.insight.along import along
 from contextgap.insight.contexts import read_context, values_of
 from contextgap.policy.policy import Policy
+from contextgap.policy.scoring import QUICK
 from contextgap.service.hosting import Hosting
 from contextgap.service.page.standing import Standings
 from contextgap.tuning import Tuning
@@ -91,7 +92,7 @@ def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
 def score(look: Look) -> dict[str, Any]:
     """Return the score card in words, and the last tuning."""
     start = time.monotonic()
-    card = look.policy.card if look.policy is not None and look.rewards > 1 else None
+    card = look.policy.score(rows=QUICK) if look.policy is not None and look.rewards > 1 else None
     look.seconds += time.monotonic() - start
     tuning = look.tuning
     return {
