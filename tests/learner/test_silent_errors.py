@@ -187,7 +187,7 @@ class TestOnce:
 
     def test_among_the_eligible_arms(self):
         pool = np.linspace(0, 1, 5)[:, None]
-        learner = cg.Learner("abc", kernel=cg.Gaussian(0.2), seed=0)
+        learner = cg.Learner(list("abc"), kernel=cg.Gaussian(0.2), seed=0)
         pairs = [learner.ask(pool=pool, arms=["a", "c"], once=True) for _ in range(10)]
         assert len({(float(x[0]), arm) for x, arm in pairs}) == 10
         assert {arm for _, arm in pairs} == {"a", "c"}

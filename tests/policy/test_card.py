@@ -250,6 +250,7 @@ def test_too_few_rewards_for_a_card():
     learner = cg.Learner(2)
     with pytest.raises(ValueError, match="a score needs at least 2 rewards, got 0"):
         learner.score()
+    learner.tell([0.0], 0, 1.0)
     with pytest.raises(TypeError, match="card must be a Card"):
         learner.freeze("good")
 

@@ -141,13 +141,14 @@ def test_what_cannot_be_explained():
     with pytest.raises(ValueError, match="one context"):
         policy.explain([[0.0, 0.0], [1.0, 1.0]])
     with pytest.raises(ValueError, match="only 'alone'"):
-        cg.Learner(["alone"]).freeze().explain([0.0])
+        cg.Learner(["alone"]).freeze(fallback="alone").explain([0.0])
     with pytest.raises(ValueError, match="most"):
         policy.explain([0.0, 0.0], most=-1)
 
 
 def test_before_any_reward_there_is_nothing_to_say():
-    found = cg.Learner(ARMS, kernel=cg.Gaussian(1.0)).freeze().explain([0.0])
+    learner = cg.Learner(ARMS, kernel=cg.Gaussian(1.0))
+    found = learner.freeze(fallback=ARMS[0]).explain([0.0])
     assert found.difference == found.rest == 0
     assert found.trials == ()
     assert found.others == 0

@@ -108,7 +108,7 @@ class Deploying(Known):
     ) -> Policy:
         """Return the current decision rule; the learner may continue to learn.
 
-        At least one reward must have been told.
+        At least one reward must have been told, unless there is a fallback to answer.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Deploying(Known):
             them, such as 2048. All observations are then gone through once more, if that brings the
             policy closer to exact beliefs.
         """
-        if not len(self._model):
+        if not len(self._model) and fallback is None:
             raise ValueError(f"{_NOTHING}; tell rewards first (ask returns arms to try)")
         if card is not None:
             checks.instance("card", card, Card, "learner.score()")

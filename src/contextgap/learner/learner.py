@@ -324,6 +324,11 @@ class Learner(Deploying):
             among; the arm tried must be one of them. By default those that ``ask`` was given for
             the same context and arm; all if it was given none or not asked.
         """
+        self._tell(contexts, arms, rewards, eligible)
+
+    def _tell(
+        self, contexts: Any, arms: Any, rewards: Any, eligible: Any, *, log: bool = False
+    ) -> None:
         self._check_order(contexts, arms)
         intake = self._read(contexts)
         places: Sequence[int] | IntArray
@@ -341,7 +346,8 @@ class Learner(Deploying):
             guessed = self._schema.kinds is None
             named, numbers = intake.schema.columns, intake.rows
             warn_of_doubts(contexts, named, values, places, guessed=guessed, numbers=numbers)
-            warn_of_arms(self._labels, np.bincount(places, minlength=len(self._labels)))
+            if log:  # arms may well be told one after the other
+                warn_of_arms(self._labels, np.bincount(places, minlength=len(self._labels)))
         else:
             self._usual.check(intake.rows, self._model.observed.contexts, intake.schema)
         with self._atomic():
@@ -377,7 +383,7 @@ class Learner(Deploying):
                 "contexts must be a table (2-D), got one context (1-D); "
                 "contexts of one number each are x[:, None], and tell takes a single context"
             )
-        self.tell(contexts, arms, rewards, eligible=eligible)
+        self._tell(contexts, arms, rewards, eligible, log=True)
         return self
 
     @in_turn

@@ -357,7 +357,7 @@ def test_tables_whose_kinds_cannot_be_told_are_refused(table, kind, text):
         (lambda: cg.Cyclic(0), ValueError, "period must be positive"),
         (lambda: cg.Date("month"), ValueError, "cycles must be among"),
         (lambda: cg.Number(gaps=1), TypeError, "gaps must be True or False"),
-        (lambda: cg.Learner(2, columns=["x"]), TypeError, "columns must be Columns"),
+        (lambda: cg.Learner(2, columns="x"), TypeError, "columns must be Columns"),
     ],
 )
 def test_columns_that_make_no_sense_are_refused(make, kind, text):
