@@ -59,6 +59,11 @@ class Method(Component):
         checks.instance("recommender", self.recommender, Recommender, "SmallestGap()")
 
     @property
+    def adaptive(self) -> bool:
+        """Whether intervals must hold for picks that depend on rewards, or at all steps at once."""
+        return self.explorer.adaptive or isinstance(self.recommender, SmallestGapInHistory)
+
+    @property
     def name(self) -> str:
         """The name in ``METHODS``, or else the names of the two parts."""
         for name, method in METHODS.items():

@@ -122,8 +122,8 @@ def create_command(
         goal = None
         if sheet is not None:
             table = sheet.table(sheet.others([]), given_kinds(category, None))
-            wanted = {} if share is None else {"share": share}
-            goal = StoppingRule(tolerance or 0.0, reference=table, **wanted)
+            wanted = 0.95 if share is None else share
+            goal = StoppingRule(tolerance or 0.0, wanted, reference=table)
         elif (tolerance, share, category) != (None, None, None):
             raise ValueError(
                 "--tolerance, --share and --category are about the contexts of --reference FILE"

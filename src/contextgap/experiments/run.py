@@ -170,6 +170,7 @@ def run(
     if explore.arms != exploit.arms or explore.dimension != exploit.dimension:
         raise ValueError("explore and exploit must have the same arms and kind of contexts")
     method, kernel = read_method(method), read_kernel(kernel)
+    width = width.suited(adaptive=method.adaptive)
     ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
     burn_in = checks.whole("burn_in", burn_in, least=0)
     stops = _read_checkpoints(checkpoints, len(explore))

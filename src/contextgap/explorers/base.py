@@ -109,8 +109,12 @@ class Pool:
 
 
 class Explorer(Component, ABC):
-    """A rule that picks the arm to try next, where mistakes are free."""
+    """A rule that picks the arm to try next, where mistakes are free.
 
+    ``adaptive`` says whether picks depend on rewards; with ``NonadaptiveWidth`` they must not.
+    """
+
+    adaptive: ClassVar[bool] = True
     reason: ClassVar[str] = "picked by the explorer"
 
     @property

@@ -19,6 +19,7 @@ class Uniform(Explorer):
     """
 
     random: bool = False
+    adaptive: ClassVar[bool] = False
     reason: ClassVar[str] = "its turn"
 
     def __post_init__(self) -> None:

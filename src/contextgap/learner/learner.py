@@ -159,9 +159,10 @@ class Learner(Deploying):
         start = read_settings(
             len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, numbers
         )
+        chosen = read_method(method, features=numbers is not None)
         self._rules = Rules(
-            read_method(method, features=numbers is not None),
-            start.width,
+            chosen,
+            start.width.suited(adaptive=chosen.adaptive),
             start.burn_in,
             costs=read_costs(reward),
         )

@@ -131,12 +131,12 @@ class Policy(Known):
 
         Scales learnt from the rewards, and a prior mean that follows them (``"auto"``), void the
         guarantee of any width. So does the approximation by support points, to which a learner goes
-        over when arms have many observations (``Learner(points=None)`` prevents it).
+        over when arms have many observations (``Learner(points=None)`` prevents it). With
+        ``NonadaptiveWidth`` there is none where picks depend on rewards.
         """
-        after_the_fact = self._rules.hindsight or self._model.prior_mean == "auto"
-        if after_the_fact or self._model.approximate:
+        if self._model.prior_mean == "auto" or self._model.approximate:
             return None
-        return self._rules.width.probability
+        return self._rules.probability
 
     @lazy
     def card(self) -> Card:

@@ -31,6 +31,17 @@ class Rules:
     costs: bool = False
 
     @property
+    def probability(self) -> float | None:
+        """The probability with which intervals hold, if beliefs are exact and were fixed before.
+
+        None if they were not, and where picks depend on rewards although the width's guarantee
+        needs that they do not.
+        """
+        if self.hindsight or (self.method.adaptive and not self.width.adaptive):
+            return None
+        return self.width.probability
+
+    @property
     def deployment(self) -> str:
         """The deployment rule in words; where costs are told, it sees minus the cost."""
         name = type(self.method.recommender).__name__
