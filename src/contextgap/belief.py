@@ -90,6 +90,12 @@ class Belief:
         certain = self.mean[..., None, :] - self.mean[..., None] - self.apart
         return np.asarray((certain <= 0).all(axis=-1))
 
+    def std_from(self, arm: int) -> FloatArray:
+        """Return the standard deviation of every arm's difference from one, at one context."""
+        if self.covariance is None:
+            return np.asarray(np.hypot(self.std, self.std[arm]))
+        return np.asarray(std_of_differences(self.covariance)[arm])
+
     def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Return random values of all arms at one context, shape (count, arms).
 
@@ -174,6 +180,8 @@ class Decision:
     mean, std, lower, upper, gap
         What is believed about each arm's reward, or its cost where costs are told; a gap bounds the
         simple regret of picking that arm.
+    propensity
+        The probability with which the arm was picked, where the explorer draws and knows it.
     """
 
     arm: Label
@@ -186,10 +194,17 @@ class Decision:
     lower: FloatArray = field(repr=False)
     upper: FloatArray = field(repr=False)
     gap: FloatArray = field(repr=False)
+    propensity: float | None = None
 
     @classmethod
     def of(
-        cls, belief: Belief, arms: tuple[Label, ...], pick: int, reason: str, sign: float = 1.0
+        cls,
+        belief: Belief,
+        arms: tuple[Label, ...],
+        pick: int,
+        reason: str,
+        sign: float = 1.0,
+        propensity: float | None = None,
     ) -> Decision:
         """Return the decision for arm number ``pick`` of a belief at one context.
 
@@ -199,7 +214,7 @@ class Decision:
         for array in arrays:
             array.flags.writeable = False
         leader, challenger = arms[int(belief.leader)], arms[int(belief.challenger)]
-        return cls(arms[pick], reason, leader, challenger, arms, *arrays)
+        return cls(arms[pick], reason, leader, challenger, arms, *arrays, propensity=propensity)
 
     def __str__(self) -> str:
         size = max(3, *(len(str(arm)) for arm in self.arms))

@@ -10,6 +10,7 @@ from typing import Any
 from contextgap.base import checks, names
 from contextgap.base.components import Component
 from contextgap.explorers import (
+    EBTC,
     ContextualGap,
     Elimination,
     EpsilonGreedy,
@@ -19,6 +20,8 @@ from contextgap.explorers import (
     KernelUCB,
     KnowledgeGradient,
     MaxVariance,
+    PlannedSampling,
+    ProportionalResponse,
     TopTwoTS,
     Uniform,
 )
@@ -87,6 +90,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "elimination": Method(explorer=Elimination(), recommender=HighestMean()),
         "top-two-ts": Method(explorer=TopTwoTS(), recommender=HighestMean()),
         "knowledge-gradient": Method(explorer=KnowledgeGradient(), recommender=HighestMean()),
+        "eb-tc": Method(explorer=EBTC(), recommender=HighestMean()),
+        "planned-sampling": Method(explorer=PlannedSampling(), recommender=HighestMean()),
+        "proportional-response": Method(explorer=ProportionalResponse(), recommender=HighestMean()),
         "gain-or-gap": Method(explorer=GainOrGap(), recommender=HighestMean()),
     }
 )

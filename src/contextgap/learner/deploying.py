@@ -80,7 +80,8 @@ class Deploying(Known):
         propensities
             The probability with which each logged arm was chosen, in the order in which
             the rewards were told. With them the estimate of the policy's value does not depend on
-            the model being right.
+            the model being right. By default those logged with the picks, if every reward was
+            asked for and its arm drawn with a known probability, as by ``"proportional-response"``.
         fallback, tolerance
             Those of the policy to be frozen, as for ``freeze``.
         """

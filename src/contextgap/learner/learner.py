@@ -27,6 +27,7 @@ from contextgap.belief import Decision
 from contextgap.explorers import (
     Explorer,
     Moment,
+    Pick,
     ReferenceReader,
     any_context,
     choose_context,
@@ -37,7 +38,12 @@ from contextgap.kernels.categories import check_categories
 from contextgap.learner.deploying import Deploying
 from contextgap.learner.features import read_features
 from contextgap.learner.pending import Pending
-from contextgap.learner.rewards import check_sizes, read_outcomes, read_told_eligible
+from contextgap.learner.rewards import (
+    check_sizes,
+    read_chances,
+    read_outcomes,
+    read_told_eligible,
+)
 from contextgap.learner.settings import read_points, read_settings
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.storage import read_learner, write_learner
@@ -269,9 +275,10 @@ class Learner(Deploying):
         try:
             for row, context in enumerate(intake.rows):
                 view = self._view(intake.schema, eligible, row)
-                pick, _ = self._pick(view.moment(context))
-                picks.append(view.active[pick])
-                self._pending.add(context, picks[-1], None if eligible is None else view.active)
+                pick = self._pick(view.moment(context))
+                picks.append(view.active[pick.arm])
+                among = None if eligible is None else view.active
+                self._pending.add(context, picks[-1], among, pick.propensity)
             self._adopt(intake.schema)
         except BaseException:
             self._restore(state)
@@ -412,9 +419,10 @@ class Learner(Deploying):
         view = self._view(intake.schema, eligible)
         moment = view.moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
-        pick, reason = self._pick(moment)
+        pick, reason, propensity = self._pick(moment)
         labels = tuple(self._labels[i] for i in view.active)
-        return Decision.of(moment.belief, labels, pick, reason, self._rules.sign)
+        sign = self._rules.sign
+        return Decision.of(moment.belief, labels, pick, reason, sign, propensity)
 
     @in_turn
     def add_arm(self, label: Label, features: Any = None) -> None:
@@ -458,7 +466,9 @@ class Learner(Deploying):
         self._active = tuple(i for i in self._active if i != place)
 
     @in_turn
-    def expect(self, contexts: Any, arms: Any, *, eligible: Any = None) -> None:
+    def expect(
+        self, contexts: Any, arms: Any, *, eligible: Any = None, propensities: Any = None
+    ) -> None:
         """Count picks as pending that were made elsewhere: by hand, or by another process.
 
         Parameters
@@ -469,6 +479,9 @@ class Learner(Deploying):
             The label of the arm picked, or one per context.
         eligible
             The arms that could have been picked, as for ``tell``.
+        propensities
+            The probability with which each was picked, None where it is not known; their rewards,
+            once told, are logged with them.
         """
         intake = self._read(contexts)
         places: Sequence[int] | IntArray
@@ -481,8 +494,10 @@ class Learner(Deploying):
             eligible, self._labels, self._active, places, single=intake.single
         )
         check_sizes(self.kernel, intake.rows)
+        chances = read_chances(propensities, len(intake.rows))
         for row, place in enumerate(places):
-            self._pending.add(intake.rows[row], int(place), None if said is None else said[row])
+            among = None if said is None else said[row]
+            self._pending.add(intake.rows[row], int(place), among, chances[row])
         self._adopt(intake.schema)
 
     @in_turn
@@ -543,21 +558,24 @@ class Learner(Deploying):
         rows = intake.rows if renaming is None else renaming(intake.rows)
         if renaming is not None:
             self._pending = self._pending.changed(renaming)
-        asked_among = [
+        asked = [
             self._pending.answered(context, int(place))
             for context, place in zip(rows, places, strict=True)
         ]
-        sets = asked_among if eligible is None else eligible
+        chances = [each.propensity for each in asked]
+        sets = [each.eligible for each in asked] if eligible is None else eligible
         told, count = (rows, np.asarray(places), values), len(self._model)
         if self._is_time_to_tune(len(values)):
             # The model is about to be replaced: only the log needs to grow.
             log = self._model.observed.snapshot()
             log.extend(*told)
             log.note_eligible(count, sets)
+            log.note_propensities(count, chances)
             self._tune(log)
         else:
             self._model = grown_model(self._model, *told, self._points)
             self._model.observed.note_eligible(count, sets)
+            self._model.observed.note_propensities(count, chances)
 
     def _adopt(self, schema: ContextSchema) -> None:
         """Go on with a schema that knows more; what was taken in before is as if it had known."""
@@ -637,9 +655,10 @@ class Learner(Deploying):
         burning_in = min(view.pulls()) < self._rules.burn_in
         explorer = self._rules.method.explorer
         row = any_context(chosen) if burning_in else choose_context(chosen, explorer)
-        pick, _ = self._pick(view.moment(intake.rows[row]))
-        place = view.active[pick]
-        self._pending.add(intake.rows[row], place, None if eligible is None else view.active)
+        pick = self._pick(view.moment(intake.rows[row]))
+        place = view.active[pick.arm]
+        among = None if eligible is None else view.active
+        self._pending.add(intake.rows[row], place, among, pick.propensity)
         self._adopt(intake.schema)
         return row_of(pool, row), self._labels[place]
 
@@ -663,5 +682,5 @@ class Learner(Deploying):
             self._followed = self._model.follow()
         return self._followed
 
-    def _pick(self, moment: Moment) -> tuple[int, str]:
+    def _pick(self, moment: Moment) -> Pick:
         return explore(moment, self._rules.method.explorer, self._rules.burn_in)

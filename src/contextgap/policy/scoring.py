@@ -80,14 +80,16 @@ def score(
 
     ``labels`` are those of the chooser's arms, ``probability`` is that with which certificates
     hold, and ``propensities`` are the probabilities with which the logged arms were chosen, in the
-    order in which rewards were told, or None if unknown. At every row the policy chooses among the
+    order in which rewards were told, or None for those that were logged with the picks, if all
+    were. At every row the policy chooses among the
     arms that were eligible there; rows at which none of them is in use any more do not count. Where
     the model knows a sample of its observations only, the card rests on these.
     """
     model, active = chooser.model, chooser.active
     if len(model) < 2:
         raise ValueError(f"a score needs at least 2 rewards, got {len(model)}")
-    chances = _read_propensities(propensities, len(model.observed))
+    logged = model.observed.propensities if propensities is None else propensities
+    chances = _read_propensities(logged, len(model.observed))
     places, eligible = _rows_to_decide(model, active)
     rows = _left_out(model, active, places)
     choice = _decide(chooser, fallback, rows, eligible)

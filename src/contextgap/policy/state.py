@@ -80,7 +80,9 @@ def file_version(model: Model, schema: ContextSchema, rules: Rules, *, newer: bo
 
     ``newer`` says whether it holds more that release 0.1 would pass over.
     """
-    newer = newer or model.observed.has_eligible or schema.table is not None or rules.costs
+    log = model.observed
+    newer = newer or log.has_eligible or log.has_propensities
+    newer = newer or schema.table is not None or rules.costs
     return max(model.file_version, 2 if newer else 1)
 
 
