@@ -7,6 +7,7 @@ from scipy.stats import norm
 
 import contextgap as cg
 from contextgap.explorers import PlannedSampling, ProportionalResponse, Uniform
+from contextgap.models import Observations
 from tests.explorers.test_eb_tc import moment_of
 
 KERNEL = cg.Gaussian(0.5)
@@ -192,3 +193,17 @@ def test_a_file_with_impossible_propensities_is_refused():
 def test_bad_arguments_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_thinned_log_keeps_the_propensities_of_its_rows(rng):
+    log = Observations(2)
+    log.extend(rng.uniform(size=(50, 1)), np.arange(50) % 2, np.arange(50.0))
+    chances = rng.uniform(0.1, 1, 50)
+    log.note_propensities(0, chances.tolist())
+    thin = log.thinned(20)
+    assert 20 <= len(thin) < 50
+    np.testing.assert_array_equal(thin.propensities, chances[thin.rewards.astype(int)])
+    log.truncate(30)
+    np.testing.assert_array_equal(log.propensities, chances[:30])
+    log.append(np.zeros(1), 0, 1.0)
+    assert log.propensities is None

@@ -202,7 +202,8 @@ def decision_rule(policy: Policy) -> DecisionRule:
         shared=shared,
         common=model.common_support,
         recommender=recommender,
-        probability=policy.probability,
+        # An export answers at any number of contexts, which not every guarantee covers.
+        probability=policy.probability if policy.width.adaptive else None,
         pulls=index[model.observed.arms],
         first_step=_first_step(recommender, policy._rules.burn_in * len(active), len(model)),
         fallback=policy.fallback,

@@ -23,6 +23,17 @@ class Width(Component, ABC):
         """The probability with which all intervals hold at once; None if there is no guarantee."""
         return None
 
+    def covers(self, contexts: int) -> bool:
+        """Return whether the guarantee, if there is one, covers so many contexts at once.
+
+        Parameters
+        ----------
+        contexts
+            How many.
+        """
+        del contexts
+        return True
+
     def suited(self, *, adaptive: bool) -> Width:
         """Return the width to use where picks depend on rewards, or where they do not.
 

@@ -40,8 +40,9 @@ class NonadaptiveWidth(Width):
     which intervals are read, nor the moment at which exploration ended, were chosen by looking at
     rewards. ``Uniform``, ``MaxVariance`` and ``PlannedSampling`` pick in that way. With an explorer
     that does not, a policy's ``probability`` is None, and so it is where the deployment rule looks
-    back over all steps. Trials that were told without being asked for, such as those of a sheet
-    written beforehand, are taken to have been chosen in that way, too: no learner can know.
+    back over all steps. A certificate at more than m contexts has none either. Trials that were
+    told without being asked for, such as those of a sheet written beforehand, are taken to have
+    been chosen in that way, too: no learner can know.
 
     Where arms share what they learn, ``norm`` bounds the norm of all arms together, as for
     ``TheoremWidth``, and A is replaced by A·(A + 1)/2: the number of arms and of their differences,
@@ -108,6 +109,16 @@ class NonadaptiveWidth(Width):
     @property
     def probability(self) -> float:
         return 1.0 - self.failure_probability
+
+    def covers(self, contexts: int) -> bool:
+        """Return whether these are no more contexts than were counted beforehand.
+
+        Parameters
+        ----------
+        contexts
+            How many.
+        """
+        return contexts <= self.contexts
 
     def half_width(self, posterior: Posterior) -> FloatArray:
         """Return how far each arm's expected reward may be from its mean."""
