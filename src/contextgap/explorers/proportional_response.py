@@ -40,7 +40,7 @@ class ProportionalResponse(DrawingExplorer):
             object.__setattr__(self, "emphasis", emphasis)
 
     def propensities(self, moment: Moment) -> FloatArray:
-        """Return ∫ [a in set(β)] / |set(β)| dβ over risks β from 0 to 1."""
+        """Return the mean, over risks from 0 to 1, of [arm in set] / (size of set)."""
         risk = self._risks(moment)
         order = np.argsort(-risk, kind="stable")
         falls = -np.diff(risk[order], append=0.0)  # over which the set has 1, 2, ... arms
