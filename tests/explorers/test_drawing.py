@@ -207,3 +207,11 @@ def test_a_thinned_log_keeps_the_propensities_of_its_rows(rng):
     np.testing.assert_array_equal(log.propensities, chances[:30])
     log.append(np.zeros(1), 0, 1.0)
     assert log.propensities is None
+
+
+def test_draws_do_not_follow_contexts_that_were_simulated_with_the_same_seed():
+    """A learner whose numbers are those of the contexts would try one arm per part of the space."""
+    contexts = np.random.default_rng(7).uniform(size=(400, 1))
+    learner = cg.Learner(2, kernel=KERNEL, method="proportional-response", burn_in=200, seed=7)
+    arms = np.array([learner.ask(context) for context in contexts])
+    assert abs(arms[contexts[:, 0] < 0.5].mean() - arms[contexts[:, 0] >= 0.5].mean()) < 0.2

@@ -170,7 +170,10 @@ class DrawingExplorer(Explorer):
 
 
 def _drawn(chances: FloatArray, moment: Moment) -> int:
-    return int(moment.rng.choice(len(chances), p=chances))
+    # A source of its own: the learner's may have the seed with which contexts were simulated, and
+    # would then draw the very numbers that the contexts are made of.
+    rng = np.random.default_rng(moment.rng.integers(2**63, size=2))
+    return int(rng.choice(len(chances), p=chances))
 
 
 def any_context(pool: Pool) -> int:
