@@ -43,6 +43,7 @@ def intervals(ax: Axes, rng: np.random.Generator) -> None:
     for width, colour, label in (
         (cg.TheoremWidth(NOISE, NORM, 0.1), RED, "theorem"),
         (cg.TheoremWidth(NOISE, NORM, 0.1, tight=True), BLUE, "tight"),
+        (cg.NonadaptiveWidth(NOISE, NORM, 0.1, len(x), tight=True), GREEN, "nonadaptive, tight"),
     ):
         learner = cg.Learner(1, kernel=kernel, ridge=RIDGE, width=width)
         policy = learner.fit(seen, [0] * 40, heard).freeze()
@@ -53,7 +54,7 @@ def intervals(ax: Axes, rng: np.random.Generator) -> None:
     ax.plot(x[:, 0], truth[:200], color="black", lw=1.5, label="truth")
     ax.plot(seen[:, 0], heard, ".", color=GREY, ms=4)
     ax.legend(fontsize=8, frameon=False)
-    ax.set(title="Theorem 4.1: intervals", xlabel="context", ylabel="reward")
+    ax.set(title="Intervals: Theorem 4.1, nonadaptive", xlabel="context", ylabel="reward")
 
 
 def eigenvalues(ax: Axes, rng: np.random.Generator) -> None:
@@ -115,7 +116,7 @@ def probability(ax: Axes) -> None:
         )
         print(f"theorem 5.3, square, {name}: {found}, steps {wide.steps_for(0.9):.3g}")
     ax.legend(fontsize=8, frameon=False)
-    ax.set(title="Theorem 5.3: probability promised", xlabel="exploration steps", ylim=(0, 1))
+    ax.set(title="Theorem 5.3's formula: probability", xlabel="exploration steps", ylim=(0, 1))
 
 
 def rates(ax: Axes) -> None:
@@ -125,7 +126,7 @@ def rates(ax: Axes) -> None:
         ax.loglog(steps, values, color=colour, label=f"uniform, {dimension}-D")
     gap = np.minimum(contextual_gap_rate(steps), 1)
     ax.loglog(steps, gap, color=RED, lw=2, label="contextual-gap")
-    ax.set(title="Rates, all constants 1", xlabel="exploration steps", ylim=(1e-8, 1.5))
+    ax.set(title="Rates of different problems, constants 1", xlabel="exploration steps", ylim=(1e-8, 1.5))
     ax.legend(fontsize=8, frameon=False)
 
 

@@ -21,7 +21,7 @@ from contextgap.recommenders import (
     SmallestGapInHistory,
 )
 from contextgap.tuning import Tuning
-from contextgap.widths import PosteriorWidth, RidgeWidth, TheoremWidth
+from contextgap.widths import NonadaptiveWidth, PosteriorWidth, RidgeWidth, TheoremWidth
 
 __version__ = "0.2.0"
 
@@ -43,6 +43,7 @@ __all__ = [
     "Linear",
     "Matern",
     "Method",
+    "NonadaptiveWidth",
     "Number",
     "Periodic",
     "Policy",

@@ -90,6 +90,12 @@ class Belief:
         certain = self.mean[..., None, :] - self.mean[..., None] - self.apart
         return np.asarray((certain <= 0).all(axis=-1))
 
+    def std_from(self, arm: int) -> FloatArray:
+        """Return the standard deviation of every arm's difference from one, at one context."""
+        if self.covariance is None:
+            return np.asarray(np.hypot(self.std, self.std[arm]))
+        return np.asarray(std_of_differences(self.covariance)[arm])
+
     def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
         """Return random values of all arms at one context, shape (count, arms).
 
@@ -179,6 +185,8 @@ class Decision:
     pending_std
         The standard deviations if pending picks count as observed, which the arm was picked by;
         None if no pick is pending.
+    propensity
+        The probability with which the arm was picked, where the explorer draws and knows it.
     """
 
     arm: Label
@@ -193,10 +201,17 @@ class Decision:
     gap: FloatArray = field(repr=False)
     pending: int = 0
     pending_std: FloatArray | None = field(default=None, repr=False)
+    propensity: float | None = None
 
     @classmethod
     def of(
-        cls, belief: Belief, arms: tuple[Label, ...], pick: int, reason: str, sign: float = 1.0
+        cls,
+        belief: Belief,
+        arms: tuple[Label, ...],
+        pick: int,
+        reason: str,
+        sign: float = 1.0,
+        propensity: float | None = None,
     ) -> Decision:
         """Return the decision for arm number ``pick`` of a belief at one context.
 
@@ -206,7 +221,7 @@ class Decision:
         for array in arrays:
             array.flags.writeable = False
         leader, challenger = arms[int(belief.leader)], arms[int(belief.challenger)]
-        return cls(arms[pick], reason, leader, challenger, arms, *arrays)
+        return cls(arms[pick], reason, leader, challenger, arms, *arrays, propensity=propensity)
 
     def __str__(self) -> str:
         size = max(3, *(len(str(arm)) for arm in self.arms))

@@ -10,6 +10,7 @@ from typing import Any
 from contextgap.base import checks, names
 from contextgap.base.components import Component
 from contextgap.explorers import (
+    EBTC,
     ContextualGap,
     Elimination,
     EpsilonGreedy,
@@ -19,6 +20,8 @@ from contextgap.explorers import (
     KernelUCB,
     KnowledgeGradient,
     MaxVariance,
+    PlannedSampling,
+    ProportionalResponse,
     TopTwoTS,
     Uniform,
 )
@@ -59,6 +62,11 @@ class Method(Component):
         checks.instance("recommender", self.recommender, Recommender, "SmallestGap()")
 
     @property
+    def adaptive(self) -> bool:
+        """Whether intervals must hold for picks that depend on rewards, or at all steps at once."""
+        return self.explorer.adaptive or isinstance(self.recommender, SmallestGapInHistory)
+
+    @property
     def name(self) -> str:
         """The name in ``METHODS``, or else the names of the two parts."""
         for name, method in METHODS.items():
@@ -82,6 +90,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "elimination": Method(explorer=Elimination(), recommender=HighestMean()),
         "top-two-ts": Method(explorer=TopTwoTS(), recommender=HighestMean()),
         "knowledge-gradient": Method(explorer=KnowledgeGradient(), recommender=HighestMean()),
+        "eb-tc": Method(explorer=EBTC(), recommender=HighestMean()),
+        "planned-sampling": Method(explorer=PlannedSampling(), recommender=HighestMean()),
+        "proportional-response": Method(explorer=ProportionalResponse(), recommender=HighestMean()),
         "gain-or-gap": Method(explorer=GainOrGap(), recommender=HighestMean()),
     }
 )

@@ -340,3 +340,9 @@ def test_trials_of_another_campaign_are_refused(local):
             call()
     assert campaign.correct(own, 2.0, "typo").trial == 1
     check(campaign)
+
+
+def test_a_goal_is_a_share_of_contexts_and_about_all_arms(local):
+    for kept, message in (({"average": True}, "share of contexts"), ({"arms": [0]}, "all arms")):
+        with pytest.raises(ValueError, match=f"goal must be about .*{message}"):
+            local.create(goal=cg.StoppingRule(0.1, reference=[[0.0]], **kept))

@@ -189,3 +189,15 @@ def test_learnt_scales_and_arms_that_come_and_go(place, contexts):
         alone = campaign._session.rebuilt(connection, 2**31 - 1, from_log=True)
     assert to_bytes(alone.learner) == to_bytes(campaign.learner())
     assert np.isfinite(campaign.learner().decide(contexts[0]).mean).all()
+
+
+def test_propensities_are_part_of_the_log(local, contexts):
+    """A replayed campaign scores its explored data as the one that drew them."""
+    campaign = local.create(method="proportional-response")
+    tell_some(campaign, contexts[:20])
+    batch = campaign.ask(contexts[20:26])
+    campaign.tell(list(batch), [0.1 * number for number in range(6)])
+    again = cg.Campaign.open(local.database, local.name)
+    cards = [each.learner().score() for each in (campaign, again)]
+    assert cards[0] == cards[1]
+    assert cards[0].estimator == "doubly robust"

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.explorers import Elimination, Explorer, KnowledgeGradient, MaxVariance, TopTwoTS
+from contextgap.explorers import (
+    EBTC,
+    Elimination,
+    Explorer,
+    KnowledgeGradient,
+    MaxVariance,
+    PlannedSampling,
+    ProportionalResponse,
+    TopTwoTS,
+    Uniform,
+)
 from contextgap.testing import check_explorer
 
 EXPLORERS = [
@@ -18,6 +28,11 @@ EXPLORERS = [
     KnowledgeGradient(most=3),
     KnowledgeGradient(local=True),
     KnowledgeGradient(references=((0.0, 0.5), (1.0, -1.0))),
+    EBTC(slack=0.1),
+    ProportionalResponse(emphasis=1.0),
+    PlannedSampling(references=((0.0, 0.5), (1.0, -1.0)), trials=7),
+    PlannedSampling(most=3),
+    Uniform(random=True),
 ]
 
 
@@ -34,7 +49,8 @@ def test_every_explorer_conforms_and_explains_itself(explorer):
 
 
 @pytest.mark.parametrize(
-    "explorer", [MaxVariance(), Elimination(), KnowledgeGradient(), KnowledgeGradient(local=True)]
+    "explorer",
+    [MaxVariance(), Elimination(), KnowledgeGradient(), KnowledgeGradient(local=True), EBTC()],
 )
 def test_ties_go_to_the_lowest_index(explorer):
     learner = learner_of(explorer, 4)

@@ -304,7 +304,7 @@ def test_a_removed_arm_is_never_chosen_again(method, tmp_path):
     learner.remove_arm("b")
     contexts = random_problem(5, 3, 2)[0]
     asked = {learner.ask(x) for x in contexts[:40]}
-    assert asked == {"a", "c"}
+    assert asked <= {"a", "c"}
     assert set(learner.recommend(contexts)) <= {"a", "c"}
     assert learner.decide(contexts[0]).arms == ("a", "c")
     learner.tell(contexts[0], "b", 1.0)  # a late reward is still welcome

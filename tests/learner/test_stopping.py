@@ -44,6 +44,20 @@ def test_follows_the_certificates_of_the_policy(recommender, prior_mean):
                 assert found.done(rule) == (not fresh and expected >= 0.9)
 
 
+@pytest.mark.parametrize("recommender", RECOMMENDERS, ids=str)
+def test_an_average_rule_stops_by_the_mean_certificate(recommender):
+    found, stops = learner(recommender), []
+    rule = cg.StoppingRule(0.5, reference=REFERENCE, average=True)
+    for context in CONTEXTS:
+        teach(found, context)
+        bound = found.freeze().certificate(REFERENCE).bound
+        stops.append(found.done(rule))
+        assert stops[-1] == (min(found.counts.values()) >= 1 and bound.mean() <= 0.5)
+        assert found.settled(rule) == pytest.approx((bound <= 0.5).mean(), abs=1e-9)
+    assert set(stops) == {False, True}
+    assert stops.index(True) < len(stops)
+
+
 def test_says_stop_in_the_end_and_not_before():
     found = learner()
     rule = cg.StoppingRule(0.8, share=0.8, reference=REFERENCE)
@@ -113,6 +127,7 @@ def test_one_update_per_reward_not_a_new_solve(monkeypatch):
         ({"tolerance": 0.1, "share": 2, "reference": REFERENCE}, ValueError, "share must be"),
         ({"tolerance": 0.1, "share": 0, "reference": REFERENCE}, ValueError, "share must be"),
         ({"tolerance": 0.1}, TypeError, "reference must be contexts"),
+        ({"tolerance": 1, "reference": REFERENCE, "average": 1}, TypeError, "average must be True"),
         ({"tolerance": 0.1, "reference": [1.0, 2.0]}, ValueError, "reference must be a table"),
         ({"tolerance": 0.1, "reference": [[np.nan]]}, ValueError, "reference must be finite"),
         ({"tolerance": 0.1, "reference": ["DE"]}, ValueError, "reference must be a table"),

@@ -11,6 +11,9 @@ WIDTHS = [
     cg.RidgeWidth(0.5),
     cg.TheoremWidth(0.1, 1.0, 0.05),
     cg.TheoremWidth(0.0, 1.0, 0.05, tight=True),
+    cg.TheoremWidth(0.1, 1.0, 0.05, contexts=4),
+    cg.NonadaptiveWidth(0.1, 1.0, 0.05, 4),
+    cg.NonadaptiveWidth(0.0, 1.0, 0.05, 4, tight=True),
 ]
 
 

@@ -28,6 +28,8 @@ def encode_goal(goal: StoppingRule | None) -> dict[str, Any] | None:
         return None
     if goal.arms is not None:
         raise ValueError("goal must be about all arms, which may come and go; leave out its arms")
+    if goal.average:
+        raise ValueError("goal must be about a share of contexts; leave out average=True")
     reference = encode_contexts(goal.given, called="reference")
     return {"tolerance": goal.tolerance, "share": goal.share, "reference": reference}
 

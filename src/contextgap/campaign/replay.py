@@ -132,6 +132,7 @@ class Replay:
             decode_contexts(contexts),
             arms if is_table(contexts) else arms[0],
             eligible=decode_eligible(request["arms"]),
+            propensities=result.get("propensities"),
         )
         if "random" in result:
             set_random_state(self.learner, result["random"])

@@ -32,6 +32,7 @@ from contextgap.learner import Learner
 from contextgap.learner.recorded import (
     forget_followed,
     knows_columns,
+    last_propensities,
     learn_columns,
     random_state,
     set_random_state,
@@ -158,6 +159,8 @@ def pick(learner: Learner, request: Mapping[str, Any], pool: Any) -> dict[str, A
         set_random_state(learner, before)
         raise
     found["arms"] = [encode_label(label) for label in labels]
+    if (chances := last_propensities(learner, labels)) is not None:
+        found["propensities"] = chances
     if random_state(learner) != before:
         found["random"] = random_state(learner)
     return found

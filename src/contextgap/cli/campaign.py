@@ -136,8 +136,8 @@ def create_command(
             names = context_columns(sheet, exclude)
             kinds = given_kinds(category, cyclic)
             table, columns = described_table(sheet, names, kinds, gaps or ())
-            wanted = {} if share is None else {"share": share}
-            goal = StoppingRule(tolerance or 0.0, reference=table, **wanted)
+            wanted = 0.95 if share is None else share
+            goal = StoppingRule(tolerance or 0.0, wanted, reference=table)
         elif any(each is not None for each in (tolerance, share, exclude, category, cyclic, gaps)):
             raise ValueError(
                 "--tolerance, --share, --exclude, --category, --cyclic and --gaps are about the "

@@ -61,7 +61,7 @@ def plan_command(
     ),
     json: Json = False,
 ) -> None:
-    """Say how long to explore: by the theorem, and by a pilot simulation."""
+    """Say how long to explore: by the theorem's formula, and by a pilot simulation."""
     from contextgap.report.files import save
     from contextgap.report.pilot import pilot_curve
 
@@ -97,8 +97,8 @@ def plan_command(
     shown = [["beyond the budget" if x is None else x for x in fact] for fact in facts.items()]
     print_table("how long to explore", ["", "value"], shown)
     out.print(
-        "the theorem holds for every problem that meets its assumptions; "
-        "the pilot says what functions drawn from the prior need and promises nothing"
+        "the theorem's numbers are what its formula gives, whose proof has an open gap; "
+        "the pilot's are those of functions drawn from the prior; neither is a guarantee"
     )
     out.print(f"figure: {folder / 'plan.png'}", soft_wrap=True)
 

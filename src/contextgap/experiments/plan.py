@@ -30,13 +30,13 @@ class Plan:
     spectrum
         What was estimated of the contexts.
     theorem
-        Theorem 5.3 with these numbers, for the worst case over problems.
+        Theorem 5.3's formula with these numbers, for arms that are all equally good.
     theorem_steps
-        Steps after which it guarantees tolerance and probability.
+        Steps after which the formula gives tolerance and probability.
     steps
         The exploration length asked about; by default the longest of the pilot.
     theorem_probability
-        The probability it guarantees after those steps; 0 where it guarantees nothing.
+        The probability it gives after those steps; 0 where it says nothing.
     pilot
         Regret of simulated explorations by steps, as ``experiments.pilot`` returns it.
     pilot_steps
@@ -78,8 +78,10 @@ def plan(
 ) -> Plan:
     """Return how long to explore, or what to expect of a given number of steps.
 
-    The theorem holds for every problem that meets its assumptions, and its constants are loose; the
-    pilot says what happens for functions drawn from the prior, and guarantees nothing.
+    Neither number is a guarantee. The theorem's is what its formula asks for: its proof has a gap
+    that is open (docs/theory.md), the kernel's rank is taken to be the dimension estimated from the
+    contexts, and its constants are loose. The pilot says what happens for functions drawn from the
+    prior.
 
     Parameters
     ----------

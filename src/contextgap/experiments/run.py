@@ -122,6 +122,13 @@ class _Scout:
             self._values = self._kernel(self._explore.contexts, self._given)
         return LookAhead(*self._model.look_ahead(self._values))
 
+    def kernel_at(self, reference: IntArray | FloatArray) -> FloatArray:
+        contexts = self._explore.contexts
+        given = reference if reference.ndim == 2 else contexts[reference]
+        check_reference(given, self._explore.dimension)
+        points = np.vstack([given, contexts[self._model.steps]])
+        return self._kernel(points, points)
+
 
 def run(
     explore: Problem,
@@ -170,6 +177,7 @@ def run(
     if explore.arms != exploit.arms or explore.dimension != exploit.dimension:
         raise ValueError("explore and exploit must have the same arms and kind of contexts")
     method, kernel = read_method(method), read_kernel(kernel)
+    width = width.suited(adaptive=method.adaptive)
     ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
     burn_in = checks.whole("burn_in", burn_in, least=0)
     stops = _read_checkpoints(checkpoints, len(explore))
@@ -197,8 +205,9 @@ def run(
                 look_ahead=scout.look_ahead,
                 ridge=ridge,
                 read=scout.read,
+                kernel_at=scout.kernel_at,
             )
-            arms[step], _ = pick_arm(moment, method.explorer, burn_in)
+            arms[step] = pick_arm(moment, method.explorer, burn_in).arm
             model.observe(int(arms[step]), float(explore.observations[step, arms[step]]))
     return Trace(
         checkpoints=np.array(sorted(stops)),

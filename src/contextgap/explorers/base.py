@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from contextgap.explorers.references import as_numbers
 from contextgap.models import LookAhead
 
 
-def _cannot_look_ahead(reference: IntArray | FloatArray) -> LookAhead:
-    raise NotImplementedError("this moment was made without look_ahead")
+def _cannot_look_ahead(reference: IntArray | FloatArray) -> Any:
+    raise NotImplementedError("this moment was made without look_ahead or kernel_at")
 
 
 @dataclass
@@ -46,6 +46,9 @@ class Moment:
         Whether a reward of one arm says something about the others.
     read
         Returns contexts as users write them as those that ``look_ahead`` takes.
+    kernel_at
+        Returns the kernel's values between reference contexts, given as for ``look_ahead``, and the
+        current one: shape (m + 1, m + 1), the current one last.
     """
 
     believe: Callable[[], Belief]
@@ -57,6 +60,7 @@ class Moment:
     ridge: float = 0.0
     shares: bool = False
     read: Callable[[Any], FloatArray] = as_numbers
+    kernel_at: Callable[[IntArray | FloatArray], FloatArray] = _cannot_look_ahead
 
     @lazy
     def belief(self) -> Belief:
@@ -108,9 +112,21 @@ class Pool:
         return self.believe()
 
 
-class Explorer(Component, ABC):
-    """A rule that picks the arm to try next, where mistakes are free."""
+class Pick(NamedTuple):
+    """The position of the arm to try, why, and with which probability it was drawn, if known."""
 
+    arm: int
+    reason: str
+    propensity: float | None = None
+
+
+class Explorer(Component, ABC):
+    """A rule that picks the arm to try next, where mistakes are free.
+
+    ``adaptive`` says whether picks depend on rewards; with ``NonadaptiveWidth`` they must not.
+    """
+
+    adaptive: ClassVar[bool] = True
     reason: ClassVar[str] = "picked by the explorer"
 
     @property
@@ -122,9 +138,42 @@ class Explorer(Component, ABC):
     def pick(self, moment: Moment) -> int:
         """Return the position of the arm to try."""
 
+    def propensities(self, moment: Moment) -> FloatArray | None:
+        """Return the probability with which ``pick`` returns each arm; None if none are known.
+
+        Parameters
+        ----------
+        moment
+            What is seen at this step.
+        """
+        del moment
+        return None
+
     def choose(self, pool: Pool) -> int:
         """Return which of several contexts to try an arm at; a random one by default."""
         return any_context(pool)
+
+
+class DrawingExplorer(Explorer):
+    """A rule that draws the arm to try with probabilities that it knows, and that are logged.
+
+    It has no burn-in in turn: as many first picks are drawn from all arms with equal probabilities.
+    """
+
+    @abstractmethod
+    def propensities(self, moment: Moment) -> FloatArray:
+        """Return the probability with which each arm is drawn."""
+
+    def pick(self, moment: Moment) -> int:
+        """Return an arm drawn with these probabilities."""
+        return _drawn(self.propensities(moment), moment)
+
+
+def _drawn(chances: FloatArray, moment: Moment) -> int:
+    # A source of its own: the learner's may have the seed with which contexts were simulated, and
+    # would then draw the very numbers that the contexts are made of.
+    rng = np.random.default_rng(moment.rng.integers(2**63, size=2))
+    return int(rng.choice(len(chances), p=chances))
 
 
 def any_context(pool: Pool) -> int:
@@ -153,15 +202,21 @@ def least_pulled(moment: Moment) -> int:
     return moment.pulls.index(min(moment.pulls))
 
 
-def explore(moment: Moment, explorer: Explorer, burn_in: int) -> tuple[int, str]:
-    """Return the arm to try and why: each arm ``burn_in`` times in turn, then the rule's pick."""
-    if min(moment.pulls) < burn_in:
-        return least_pulled(moment), "burn-in"
-    pick: Any = explorer.pick(moment)  # the explorer may be the user's own
+def explore(moment: Moment, explorer: Explorer, burn_in: int) -> Pick:
+    """Return the arm to try: each arm ``burn_in`` times in turn, then the rule's pick."""
     n_arms = len(moment.pulls)
+    if isinstance(explorer, DrawingExplorer):
+        early = moment.step <= burn_in * n_arms
+        chances = np.full(n_arms, 1 / n_arms) if early else explorer.propensities(moment)
+        arm = _drawn(chances, moment)
+        return Pick(arm, "burn-in, drawn" if early else explorer.reason, float(chances[arm]))
+    if min(moment.pulls) < burn_in:
+        return Pick(least_pulled(moment), "burn-in")
+    pick: Any = explorer.pick(moment)  # the explorer may be the user's own
     if not isinstance(pick, int | np.integer) or not 0 <= pick < n_arms:
         raise ValueError(
             f"{type(explorer).__name__}.pick must return the position of an arm, "
             f"0 to {n_arms - 1}, got {pick!r}"
         )
-    return int(pick), explorer.reason
+    known = explorer.propensities(moment)
+    return Pick(int(pick), explorer.reason, None if known is None else float(known[pick]))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from contextgap.base.arrays import FloatArray
+import numpy as np
+
 from contextgap.belief import Belief, leader_and_challenger
 from contextgap.explorers.base import Explorer, Moment, Pool, largest_gap
 
@@ -23,7 +24,8 @@ class ContextualGap(Explorer):
         """Return argmax of width over {leader, challenger}."""
         belief = moment.belief
         if belief.covariance is not None:
-            return _more_telling(belief.covariance, moment.ridge, belief)
+            leader, challenger = int(belief.leader), int(belief.challenger)
+            return more_telling(belief, leader, challenger, moment.ridge)
         # A tie goes to the lower index.
         first, second = sorted(leader_and_challenger(belief.lower, belief.upper))
         return second if belief.half_width[second] > belief.half_width[first] else first
@@ -33,13 +35,13 @@ class ContextualGap(Explorer):
         return largest_gap(pool)
 
 
-def _more_telling(covariance: FloatArray, ridge: float, belief: Belief) -> int:
-    """Return the leader or the challenger, whichever tells more about their difference.
+def more_telling(belief: Belief, leader: int, challenger: int, ridge: float) -> int:
+    """Return the leader or the challenger, whichever says more about their difference.
 
     A reward of arm a shrinks the variance of the difference D by cov(a, D)² / (variance of a +
-    ridge). A tie goes to the lower index.
+    ridge): where arms have nothing in common, more the wider a is. A tie goes to the lower index.
     """
-    leader, challenger = int(belief.leader), int(belief.challenger)
+    covariance = np.diag(belief.std**2) if belief.covariance is None else belief.covariance
     with_difference = covariance[:, leader] - covariance[:, challenger]
 
     def shrinks(arm: int) -> float:

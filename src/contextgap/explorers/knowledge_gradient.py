@@ -27,12 +27,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.columns.cells import plain
-from contextgap.base.columns.raw import raw_cells
-from contextgap.base.contexts import read_table
 from contextgap.base.lazy import lazy
 from contextgap.explorers.base import Explorer, Moment, Pool
 from contextgap.explorers.contextual_gap import ContextualGap
+from contextgap.explorers.references import named, read_references
 from contextgap.models import LookAhead
 
 _SCALE = 1 / np.sqrt(2 * np.pi)
@@ -80,7 +78,7 @@ class KnowledgeGradient(Explorer):
         if self.references is not None:
             if self.local:
                 raise ValueError("references must be None if local is True, which uses none")
-            names, rows = _read_references(self.references)
+            names, rows = read_references(self.references)
             object.__setattr__(self, "references", rows)
             object.__setattr__(self, "columns", names or self.columns)
 
@@ -175,20 +173,7 @@ class KnowledgeGradient(Explorer):
     @lazy
     def given_contexts(self) -> Any:
         """The references as learners read them, always the same object; None if there are none."""
-        if self.references is None or self.columns is None:
-            return self.references
-        return [dict(zip(self.columns, row, strict=True)) for row in self.references]
-
-
-def _read_references(references: Any) -> tuple[tuple[str, ...] | None, tuple[Any, ...]]:
-    """Return the names of a table's columns, and its rows as plain values."""
-    intake = read_table(references, "references")
-    if intake is not None:
-        return intake.schema.columns, tuple(map(tuple, intake.rows.tolist()))
-    raw = raw_cells(references)
-    columns = [[plain(cell) for cell in column] for column in raw.cells]
-    names = None if raw.names is None else tuple(raw.names)
-    return names, tuple(zip(*columns, strict=True))
+        return named(self.references, self.columns)
 
 
 @cache

@@ -12,6 +12,7 @@ from contextgap.explorers.base import Explorer, Moment
 class MaxVariance(Explorer):
     """Try the arm with the largest posterior standard deviation here."""
 
+    adaptive: ClassVar[bool] = False
     reason: ClassVar[str] = "the largest standard deviation"
 
     def pick(self, moment: Moment) -> int:

@@ -7,7 +7,27 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.contexts import ContextSchema
+from contextgap.base.columns.cells import plain
+from contextgap.base.columns.raw import raw_cells
+from contextgap.base.contexts import ContextSchema, read_table
+
+
+def read_references(references: Any) -> tuple[tuple[str, ...] | None, tuple[Any, ...]]:
+    """Return the names of a table's columns, and its rows as plain values."""
+    intake = read_table(references, "references")
+    if intake is not None:
+        return intake.schema.columns, tuple(map(tuple, intake.rows.tolist()))
+    raw = raw_cells(references)
+    columns = [[plain(cell) for cell in column] for column in raw.cells]
+    names = None if raw.names is None else tuple(raw.names)
+    return names, tuple(zip(*columns, strict=True))
+
+
+def named(references: Any, columns: tuple[str, ...] | None) -> Any:
+    """Return the rows that ``read_references`` returned as learners read them."""
+    if references is None or columns is None:
+        return references
+    return [dict(zip(columns, row, strict=True)) for row in references]
 
 
 class ReferenceReader:

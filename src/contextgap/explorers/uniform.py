@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
 from contextgap.explorers.base import Explorer, Moment, least_pulled
 
 
@@ -15,10 +18,12 @@ class Uniform(Explorer):
     Parameters
     ----------
     random
-        Try a random arm each time instead of the next in turn.
+        Try a random arm each time instead of the next in turn. Its propensity is then known; with
+        ``burn_in=0`` that of every pick.
     """
 
     random: bool = False
+    adaptive: ClassVar[bool] = False
     reason: ClassVar[str] = "its turn"
 
     def __post_init__(self) -> None:
@@ -30,3 +35,7 @@ class Uniform(Explorer):
         if self.random:
             return int(moment.rng.integers(len(moment.pulls)))
         return least_pulled(moment)
+
+    def propensities(self, moment: Moment) -> FloatArray | None:
+        """Return the same for every arm, if arms are random."""
+        return np.full(len(moment.pulls), 1 / len(moment.pulls)) if self.random else None

@@ -203,7 +203,8 @@ def decision_rule(policy: Policy) -> DecisionRule:
         shared=shared,
         common=model.common_support,
         recommender=recommender,
-        probability=policy.probability,
+        # An export answers at any number of contexts, which not every guarantee covers.
+        probability=policy.probability if policy.width.adaptive else None,
         pulls=index[model.observed.arms],
         first_step=_first_step(recommender, policy._rules.burn_in * len(active), len(model)),
         fallback=policy.fallback,
@@ -239,7 +240,7 @@ def _shared_table(policy: Policy) -> SharedTable | None:
         weights=support.alike[:, support.whose] * solved,
         factor=support.factor,
         innovations=support.innovations,
-        reach=float(_reach(policy.width, gain, model.ridge, 1)[0]),
+        reach=float(_reach(policy.width, gain, model.ridge, 1, model.n_arms)[0]),
     )
 
 
@@ -271,11 +272,15 @@ def _table(policy: Policy, support: Support) -> ArmTable:
     return ArmTable(points, support.weights, factor, innovations, reach, added)
 
 
-def _reach(width: Width, gain: FloatArray, ridge: float, n_arms: int) -> FloatArray:
-    """Return half width over std, for each information gain."""
+def _reach(
+    width: Width, gain: FloatArray, ridge: float, n_arms: int, sharing: int = 0
+) -> FloatArray:
+    """Return half width over std, for each information gain; ``sharing`` arms share."""
+    pairs = sharing * (sharing + 1) // 2
     zero, unit = np.zeros_like(gain), np.ones_like(gain)
     one, two = (
-        width.half_width(Posterior(zero, std, gain, ridge, n_arms)) for std in (unit, 2 * unit)
+        width.half_width(Posterior(zero, std, gain, ridge, n_arms, None, pairs))
+        for std in (unit, 2 * unit)
     )
     if not np.allclose(two, 2 * one, rtol=1e-12, atol=0):
         raise ExportError(

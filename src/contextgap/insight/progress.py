@@ -94,5 +94,5 @@ def _earlier(policy: Policy, times: IntArray) -> Iterator[Policy]:
         model.observe_many(log.contexts[first:last], log.arms[first:last], log.rewards[first:last])
         known = log.snapshot()
         known.truncate(int(last))
-        model.observed.take_eligible_from(known)
+        model.observed.take_notes_from(known)
         yield policy._replaced(model=model.snapshot(), card=None)

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.base.columns.doubts import level_of_user
 from contextgap.base.labels import Label
 from contextgap.base.seeds import seed_after
@@ -88,7 +89,8 @@ class Deploying(Known):
         propensities
             The probability with which each logged arm was chosen, in the order in which
             the rewards were told. With them the estimate of the policy's value does not depend on
-            the model being right.
+            the model being right. By default those logged with the picks, if every reward was
+            asked for and its arm drawn with a known probability, as by ``"proportional-response"``.
         fallback, tolerance
             Those of the policy to be frozen, as for ``freeze``.
         rows
@@ -146,6 +148,11 @@ class Deploying(Known):
         rule
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
+        bound = self._bounds_at(rule)
+        return rule.settled(bound)
+
+    def _bounds_at(self, rule: StoppingRule) -> FloatArray:
+        """Return the certificate at every reference context of a rule."""
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         reference, eligible = rule.contexts_for(self._schema), rule.eligible(self.arms)
         watch = self._watches.get(rule)
@@ -155,15 +162,15 @@ class Deploying(Known):
             watch = ReferenceWatch(self._model, reference, self.method.recommender, self.width)
             self._watches[rule] = watch
         seed = seed_after(self._policy_seed, len(self._model))
-        bound = watch.bound(self._active, self._rules.burn_in, seed, eligible)
-        return rule.settled(bound)
+        return watch.bound(self._active, self._rules.burn_in, seed, eligible)
 
     @in_turn
     def done(self, rule: StoppingRule) -> bool:
         """Return whether exploring may stop.
 
         Every arm that is eligible at a reference context must have had its burn-in, and the rule's
-        share of reference contexts a certificate within its tolerance. Where scales are learnt, 40
+        share of reference contexts a certificate within its tolerance, or, if the rule says so,
+        their mean certificate must be within it. Where scales are learnt, 40
         rewards are needed too: fewer may happen to be alike, and make certificates far too narrow.
         The answer may change back when scales are learnt anew, as ``settled`` may fall.
 
@@ -172,7 +179,8 @@ class Deploying(Known):
         rule
             What is wanted.
         """
-        enough = self.settled(rule) >= rule.share
+        bound = self._bounds_at(rule)
+        enough = rule.met(bound)
         eligible, used = rule.eligible(self.arms), np.array(self._active)
         used = used if eligible is None else used[eligible.any(axis=0)]
         enough = enough and (self._next_tune is None or len(self._model) >= _FEWEST)

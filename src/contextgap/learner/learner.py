@@ -29,6 +29,7 @@ from contextgap.belief import Decision
 from contextgap.explorers import (
     Explorer,
     Moment,
+    Pick,
     ReferenceReader,
     any_context,
     choose_context,
@@ -38,8 +39,13 @@ from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
 from contextgap.learner.deploying import Deploying
 from contextgap.learner.features import read_features
-from contextgap.learner.pending import Pending
-from contextgap.learner.rewards import check_sizes, read_outcomes, read_told_eligible
+from contextgap.learner.pending import Asked, Pending
+from contextgap.learner.rewards import (
+    check_sizes,
+    read_chances,
+    read_outcomes,
+    read_told_eligible,
+)
 from contextgap.learner.settings import read_points, read_settings
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.storage import read_learner, write_learner
@@ -161,9 +167,10 @@ class Learner(Deploying):
         start = read_settings(
             len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, numbers
         )
+        chosen = read_method(method, features=numbers is not None)
         self._rules = Rules(
-            read_method(method, features=numbers is not None),
-            start.width,
+            chosen,
+            start.width.suited(adaptive=chosen.adaptive),
             start.burn_in,
             costs=read_costs(reward),
         )
@@ -299,9 +306,10 @@ class Learner(Deploying):
         with self._atomic():
             for row, context in enumerate(intake.rows):
                 view = self._view(intake.schema, eligible, row)
-                pick, _ = self._pick(view.moment(context))
-                picks.append(view.active[pick])
-                self._pending.add(context, picks[-1], None if eligible is None else view.active)
+                pick = self._pick(view.moment(context))
+                picks.append(view.active[pick.arm])
+                among = None if eligible is None else view.active
+                self._pending.add(context, picks[-1], among, pick.propensity)
             self._adopt(intake.schema)
         if intake.single:
             return self._labels[picks[0]]
@@ -453,9 +461,11 @@ class Learner(Deploying):
         view = self._view(intake.schema, eligible)
         moment = view.moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
-        pick, reason = self._pick(moment)
+        pick, reason, propensity = self._pick(moment)
         labels = tuple(self._labels[i] for i in view.active)
-        decision = Decision.of(view.told(intake.rows[0]), labels, pick, reason, self._rules.sign)
+        decision = Decision.of(
+            view.told(intake.rows[0]), labels, pick, reason, self._rules.sign, propensity
+        )
         if not self._pending:
             return decision
         return replace(decision, pending=len(self._pending), pending_std=frozen(moment.belief.std))
@@ -505,7 +515,9 @@ class Learner(Deploying):
         self._active = tuple(i for i in self._active if i != place)
 
     @in_turn
-    def expect(self, contexts: Any, arms: Any, *, eligible: Any = None) -> None:
+    def expect(
+        self, contexts: Any, arms: Any, *, eligible: Any = None, propensities: Any = None
+    ) -> None:
         """Count picks as pending that were made elsewhere: by hand, or by another process.
 
         Parameters
@@ -516,6 +528,9 @@ class Learner(Deploying):
             The label of the arm picked, or one per context.
         eligible
             The arms that could have been picked, as for ``tell``.
+        propensities
+            The probability with which each was picked, None where it is not known; their rewards,
+            once told, are logged with them.
         """
         intake = self._read(contexts)
         places: Sequence[int] | IntArray
@@ -528,9 +543,11 @@ class Learner(Deploying):
             eligible, self._labels, self._active, places, single=intake.single
         )
         check_sizes(self.kernel, intake.rows)
+        chances = read_chances(propensities, len(intake.rows))
         with self._atomic():
             for row, place in enumerate(places):
-                self._pending.add(intake.rows[row], int(place), None if said is None else said[row])
+                among = None if said is None else said[row]
+                self._pending.add(intake.rows[row], int(place), among, chances[row])
             self._adopt(intake.schema)
 
     @in_turn
@@ -592,35 +609,38 @@ class Learner(Deploying):
         rows = intake.rows if renaming is None else renaming(intake.rows)
         if renaming is not None:
             self._pending = self._pending.changed(renaming)
-        asked_among = self._answered(rows, places)
-        sets = asked_among if eligible is None else eligible
+        asked = self._answered(rows, places)
+        chances = [each.propensity for each in asked]
+        sets = [each.eligible for each in asked] if eligible is None else eligible
         told, count = (rows, np.asarray(places), values), len(self._model)
         if self._is_time_to_tune(len(values)):
             # The model is about to be replaced: only the log needs to grow.
             log = self._model.observed.snapshot()
             log.extend(*told)
             log.note_eligible(count, sets)
+            log.note_propensities(count, chances)
             self._tune(log)
         else:
             self._model = grown_model(self._model, *told, self._points)
             self._model.observed.note_eligible(count, sets)
+            self._model.observed.note_propensities(count, chances)
 
-    def _answered(self, rows: FloatArray, places: Sequence[int] | IntArray) -> list[Eligible]:
-        """Forget the picks that contexts and arms answer; return the arms they were made among."""
-        among: list[Eligible] = [None] * len(rows)
+    def _answered(self, rows: FloatArray, places: Sequence[int] | IntArray) -> list[Asked]:
+        """Forget the picks that contexts and arms answer; return how they were made."""
+        asked = [Asked()] * len(rows)
         unanswered = []
         for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
             found = self._pending.find(context, arm)
             if found is None:
                 unanswered.append(row)
             else:
-                among[row] = self._pending.take(arm, found)
+                asked[row] = self._pending.take(arm, found)
         rounded = 0
         for row in unanswered:  # exact answers first, so that no pick is taken from them
             arm = int(places[row])
             found = self._pending.find_rounded(rows[row], arm)
             if found is not None:
-                among[row] = self._pending.take(arm, found)
+                asked[row] = self._pending.take(arm, found)
                 rounded += 1
         if rounded:
             warnings.warn(
@@ -628,7 +648,7 @@ class Learner(Deploying):
                 "arm only when rounded; they count as its answer. Tell contexts with all digits",
                 stacklevel=level_of_user(),
             )
-        return among
+        return asked
 
     def _adopt(self, schema: ContextSchema) -> None:
         """Go on with a schema that knows more; what was taken in before is as if it had known."""
@@ -737,9 +757,10 @@ class Learner(Deploying):
             chosen = view.pool(intake.rows[rows])
             row = rows[any_context(chosen) if burning_in else choose_context(chosen, explorer)]
             there = view if left is None else view.among(left[row])
-            pick, _ = self._pick(there.moment(intake.rows[row]))
-            place = there.active[pick]
-            self._pending.add(intake.rows[row], place, None if eligible is None else view.active)
+            pick = self._pick(there.moment(intake.rows[row]))
+            place = there.active[pick.arm]
+            among = None if eligible is None else view.active
+            self._pending.add(intake.rows[row], place, among, pick.propensity)
             self._adopt(intake.schema)
         return int(row) if index else row_of(pool, row), self._labels[place]
 
@@ -770,5 +791,5 @@ class Learner(Deploying):
             self._followed = self._model.follow()
         return self._followed
 
-    def _pick(self, moment: Moment) -> tuple[int, str]:
+    def _pick(self, moment: Moment) -> Pick:
         return explore(moment, self._rules.method.explorer, self._rules.burn_in)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,15 +15,24 @@ from contextgap.models import Eligible
 _DECIMALS = 3  # a number with fewer is not taken for another one, rounded
 
 
+class Asked(NamedTuple):
+    """The arms among which a pick was made, None for all, and its propensity, if it is known."""
+
+    eligible: Eligible = None
+    propensity: float | None = None
+
+
 @dataclass
 class Pending:
     """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index.
 
-    ``eligible`` holds, in the same order, the arms among which each pick was made.
+    ``eligible`` holds, in the same order, the arms among which each pick was made, and
+    ``propensities`` the probability with which it was.
     """
 
     by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
     eligible: dict[int, list[Eligible]] = field(default_factory=dict)
+    propensities: dict[int, list[float | None]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum([len(waiting) for waiting in self.by_arm.values()])
@@ -32,19 +42,27 @@ class Pending:
         return Pending(
             {arm: list(waiting) for arm, waiting in self.by_arm.items()},
             {arm: list(sets) for arm, sets in self.eligible.items()},
+            {arm: list(chances) for arm, chances in self.propensities.items()},
         )
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> Pending:
         """Return the same picks with other contexts."""
         by_arm = {arm: list(map(change, waiting)) for arm, waiting in self.by_arm.items()}
-        return Pending(by_arm, self.eligible)
+        return Pending(by_arm, self.eligible, self.propensities)
 
     def count(self, arm: int) -> int:
         """Return how many picks of an arm wait for their reward."""
         return len(self.by_arm.get(arm, ()))
 
-    def add(self, context: FloatArray, arm: int, eligible: Eligible = None) -> None:
-        """Remember a pick, and among which arms it was made: None for all."""
+    def add(
+        self,
+        context: FloatArray,
+        arm: int,
+        eligible: Eligible = None,
+        propensity: float | None = None,
+    ) -> None:
+        """Remember a pick, among which arms it was made, None for all, and its propensity."""
+        self.propensities.setdefault(arm, []).append(propensity)
         self.by_arm.setdefault(arm, []).append(context)
         self.eligible.setdefault(arm, []).append(eligible)
 
@@ -68,11 +86,11 @@ class Pending:
         places = np.flatnonzero(same.all(axis=1))
         return int(places[0]) if len(places) else None
 
-    def take(self, arm: int, place: int) -> Eligible:
-        """Forget a waiting pick; return the arms among which it was made: None for all."""
+    def take(self, arm: int, place: int) -> Asked:
+        """Forget a waiting pick; return how it was made."""
         waiting = self.by_arm[arm]
         del waiting[place]
-        eligible = self.eligible[arm].pop(place)
+        asked = Asked(self.eligible[arm].pop(place), self.propensities[arm].pop(place))
         if not waiting:  # files keep no empty lists; the order of arms must not differ
-            del self.by_arm[arm], self.eligible[arm]
-        return eligible
+            del self.by_arm[arm], self.eligible[arm], self.propensities[arm]
+        return asked

@@ -6,6 +6,7 @@ where the pick left it, so that nothing of what led to the pick is computed agai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,16 @@ def random_state(learner: Learner) -> dict[str, Any]:
 def set_random_state(learner: Learner, state: dict[str, Any]) -> None:
     """Put a learner's random source where ``random_state`` found it."""
     learner._rng.bit_generator.state = state
+
+
+def last_propensities(learner: Learner, arms: Sequence[Label]) -> list[float | None] | None:
+    """Return the propensities of the latest picks, which were of these arms; None if none has any.
+
+    They are the last ones of each arm that are pending.
+    """
+    waiting = {arm: list(own) for arm, own in learner._pending.propensities.items()}
+    chances = [waiting[learner._place(label)].pop() for label in reversed(arms)]
+    return chances[::-1] if any(each is not None for each in chances) else None
 
 
 def knows_columns(learner: Learner, contexts: Any) -> bool:

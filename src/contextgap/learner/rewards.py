@@ -1,4 +1,4 @@
-"""Checks of the arms, rewards and eligible arms that users tell."""
+"""Checks of the arms, rewards, eligible arms and propensities that users tell."""
 
 from __future__ import annotations
 
@@ -90,3 +90,15 @@ def check_sizes(kernel: Kernel, contexts: FloatArray, rewards: FloatArray = _NON
             "contexts must be smaller, or scaled: the kernel's value k(x, x) must be at most "
             f"{_LARGEST:g}, got {prior_variance.max():g}"
         )
+
+
+def read_chances(propensities: Any, count: int) -> list[float | None]:
+    """Return the probability with which each of some picks was made; None where it is unknown."""
+    if propensities is None:
+        return [None] * count
+    given = propensities if isinstance(propensities, Sequence | np.ndarray) else [propensities]
+    checks.same_length(contexts=count, propensities=len(given))
+    for each in given:
+        if each is not None and not 0 < checks.real("propensities", each, "above 0") <= 1:
+            raise ValueError(f"propensities must be above 0 and at most 1, got {each!r}")
+    return [None if each is None else float(each) for each in given]

@@ -1,4 +1,4 @@
-"""The stopping rule: stop when enough of the contexts that matter are certified."""
+"""The stopping rule: stop when the contexts that matter are certified, each or on average."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class StoppingRule:
     """Stop when a share of reference contexts has a certificate within the tolerance.
 
     With a width that guarantees its intervals, such as ``TheoremWidth``, the simple regret at
-    those contexts is within the tolerance, with the width's probability.
+    those contexts is within the tolerance, with the width's probability. With ``average`` it is the
+    mean certificate over the reference contexts that must be within the tolerance. Then the
+    policy's value, its expected reward averaged over them, is at most that much below the best
+    possible value.
 
     Parameters
     ----------
@@ -42,12 +45,15 @@ class StoppingRule:
         The arms that will be eligible there, all by default: labels, or one collection of labels
         per row, or a boolean array, as ``Policy.recommend`` takes them. Certificates are then among
         these arms, and arms that are eligible nowhere need no burn-in.
+    average
+        Compare the mean certificate with the tolerance; ``share`` is not used then.
     """
 
     tolerance: float
     share: float = 0.95
     reference: Any = field(default=None, repr=False)
     arms: Any = field(default=None, repr=False)
+    average: bool = False
     given: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -55,6 +61,8 @@ class StoppingRule:
         share = checks.positive("share", self.share, "0.95 is usual")
         if share > 1:
             raise ValueError(f"share must be at most 1, got {self.share!r}")
+        if not isinstance(self.average, bool):
+            raise TypeError(f"average must be True or False, got {self.average!r}")
         if self.reference is None:
             raise TypeError("reference must be contexts to certify, got None")
         intake = read_table(self.reference, "reference")
@@ -76,6 +84,12 @@ class StoppingRule:
     def settled(self, bound: FloatArray) -> float:
         """Return the share of contexts whose bound is within the tolerance."""
         return float((bound <= self.tolerance).mean())
+
+    def met(self, bound: FloatArray) -> bool:
+        """Return whether bounds at the reference contexts are low enough to stop."""
+        if self.average:
+            return float(bound.mean()) <= self.tolerance
+        return self.settled(bound) >= self.share
 
 
 class ReferenceWatch:

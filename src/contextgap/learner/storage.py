@@ -8,6 +8,7 @@ import numpy as np
 
 from contextgap.base import checks, files
 from contextgap.learner.features import ArmFeatures
+from contextgap.learner.rewards import read_chances
 from contextgap.learner.settings import read_points
 from contextgap.models import Eligible, check_floats
 from contextgap.policy.state import (
@@ -36,6 +37,7 @@ def write_learner(learner: Learner, path: files.File) -> None:
     model, schema = learner._model, learner._schema
     waiting = [(arm, x) for arm, contexts in learner._pending.by_arm.items() for x in contexts]
     eligible = [each for arm in learner._pending.by_arm for each in learner._pending.eligible[arm]]
+    chances = [x for arm in learner._pending.by_arm for x in learner._pending.propensities[arm]]
     header = {
         **describe_rules(learner._rules),
         **describe_state(model, learner._labels, learner._active, schema),
@@ -52,10 +54,16 @@ def write_learner(learner: Learner, path: files.File) -> None:
     }
     if said := any(each is not None for each in eligible):
         header["pending_eligible"] = eligible
+    if drawn := any(each is not None for each in chances):
+        header["pending_propensities"] = chances
     contexts = np.array([x for _, x in waiting]).reshape(len(waiting), schema.dimension or 0)
     arrays = {**model.arrays(), "pending": contexts}
     files.write(
-        path, "learner", header, arrays, file_version(model, schema, learner._rules, newer=said)
+        path,
+        "learner",
+        header,
+        arrays,
+        file_version(model, schema, learner._rules, newer=said or drawn),
     )
 
 
@@ -95,8 +103,10 @@ def read_learner(kind: type[L], path: files.File) -> L:
         if waiting and max(waiting) >= len(labels):
             raise ValueError("a pending pick names an arm that does not exist")
         eligible = header.get("pending_eligible", [None] * len(waiting))
-        for context, arm, among in zip(arrays["pending"], waiting, eligible, strict=True):
-            learner._pending.add(context, arm, _read_among(among, arm, len(labels)))
+        chances = read_chances(header.get("pending_propensities"), len(waiting))
+        picks = zip(arrays["pending"], waiting, eligible, chances, strict=True)
+        for context, arm, among, chance in picks:
+            learner._pending.add(context, arm, _read_among(among, arm, len(labels)), chance)
     return learner
 
 

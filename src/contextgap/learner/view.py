@@ -54,6 +54,7 @@ class View:
             ridge=self.model.ridge,
             shares=self.model.shares,
             read=self.read,
+            kernel_at=lambda reference: self._kernel_at(context, reference),
         )
 
     def pool(self, contexts: FloatArray) -> Pool:
@@ -81,6 +82,12 @@ class View:
     def _moves(self, contexts: FloatArray, arm: int, points: FloatArray) -> FloatArray:
         moves = self.model.moves(contexts, self.active[arm], points, self.pending.by_arm)
         return moves if moves.ndim == 2 else moves[..., list(self.active)]
+
+    def _kernel_at(self, context: FloatArray, reference: IntArray | FloatArray) -> FloatArray:
+        check_reference(reference, len(context))
+        given = reference if reference.ndim == 2 else self.model.observed.contexts[reference]
+        points = np.vstack([np.reshape(given, (-1, len(context))), context])
+        return self.model.kernel(points, points)
 
     def _look_ahead(self, context: FloatArray, reference: IntArray | FloatArray) -> LookAhead:
         check_reference(reference, len(context))

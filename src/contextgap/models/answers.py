@@ -27,6 +27,9 @@ class Posterior(NamedTuple):
     covariance
         Posterior covariances of the arms, shape (arms, arms) for one context, (contexts, arms,
         arms) for several; None where arms have nothing in common.
+    differences
+        Where arms share: how many arms and differences of two arms there are, A·(A + 1)/2, each of
+        which has an interval; 0 where arms have nothing in common.
     """
 
     mean: FloatArray
@@ -35,6 +38,7 @@ class Posterior(NamedTuple):
     ridge: float
     n_arms: int
     covariance: FloatArray | None = None
+    differences: int = 0
 
 
 class LookAhead(NamedTuple):
@@ -178,4 +182,4 @@ class History(NamedTuple):
         mean, std, gain = (np.stack(values, axis=-1) for values in zip(*rows, strict=True))
         covariance = None if self.covariance is None else self.covariance[step]
         first = self.states[0]
-        return Posterior(mean, std, gain[0], first.ridge, first.n_arms, covariance)
+        return first._replace(mean=mean, std=std, information_gain=gain[0], covariance=covariance)

@@ -43,7 +43,7 @@ def refitted_model(
     """Return a model of logged observations, of the kind that they and the settings need."""
     empty = new_model(kernel, ridge, log.n_arms, prior_mean, alike)
     model = grown_model(empty, log.contexts, log.arms, log.rewards, points)
-    model.observed.take_eligible_from(log)
+    model.observed.take_notes_from(log)
     return model
 
 

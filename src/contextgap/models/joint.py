@@ -306,7 +306,8 @@ class JointModel(Model, KeepsHistory):
 
     def _posterior(self, mean: FloatArray, covariance: FloatArray, gain: FloatArray) -> Posterior:
         std = root(np.diagonal(covariance, axis1=-2, axis2=-1).copy())
-        return Posterior(mean, std, gain, self.ridge, 1, covariance)
+        pairs = self.n_arms * (self.n_arms + 1) // 2
+        return Posterior(mean, std, gain, self.ridge, 1, covariance, pairs)
 
     def among(self, arms: Sequence[int]) -> FloatArray:
         """Return how alike some arms are, shape (arms, arms)."""

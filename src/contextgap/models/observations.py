@@ -28,6 +28,7 @@ class Observations:
         self._rewards = Rows()
         self._places = [Rows(dtype=np.intp) for _ in range(n_arms)]
         self._eligible = EligibleLog()
+        self._propensities = Rows()  # NaN, or nothing at the end, where they are unknown
         # Observations that are not kept any more, by arm; only a thinned log has any.
         self._forgotten: list[int] = []
 
@@ -88,6 +89,11 @@ class Observations:
         """Whether it was ever said which arms were eligible."""
         return bool(self._eligible)
 
+    @property
+    def has_propensities(self) -> bool:
+        """Whether any propensity is known."""
+        return len(self._propensities.view) > 0
+
     def eligible(self, places: IntArray) -> Mask:
         """Return which arms were eligible at some observations, all where nothing was said."""
         return self._eligible.mask(places, self.n_arms)
@@ -97,9 +103,22 @@ class Observations:
         if any(each is not None for each in sets):
             self._eligible.note(first, sets)
 
-    def take_eligible_from(self, log: Observations) -> None:
-        """Take over which arms were eligible from a log of the same observations."""
+    @property
+    def propensities(self) -> FloatArray | None:
+        """The probability with which each observed arm was picked; None unless all are known."""
+        known = self._propensities.view
+        return known if 0 < len(known) == len(self) and not np.isnan(known).any() else None
+
+    def note_propensities(self, first: int, chances: Sequence[float | None]) -> None:
+        """Remember with which probability arms were picked, from observation ``first`` on."""
+        if any(each is not None for each in chances):
+            self._propensities.extend(np.full(first - len(self._propensities.view), np.nan))
+            self._propensities.extend(np.array(chances, dtype=np.float64))
+
+    def take_notes_from(self, log: Observations) -> None:
+        """Take over eligible arms and propensities from a log of the same observations."""
         self._eligible = log._eligible.snapshot()
+        self._propensities = Rows.of(log._propensities.view)
 
     def add_arm(self) -> None:
         """Add an arm without observations, with the next index."""
@@ -131,6 +150,7 @@ class Observations:
         for own in self._places:
             own.truncate(int(np.searchsorted(own.view, size)))
         self._eligible.truncate(size)
+        self._propensities.truncate(min(size, len(self._propensities.view)))
 
     def snapshot(self) -> Self:
         """Return a copy that later observations do not show in."""
@@ -139,7 +159,7 @@ class Observations:
             Rows.of(rows.view) for rows in (self._contexts, self._arms, self._rewards)
         )
         copy._places = [Rows.of(own.view) for own in self._places]
-        copy._eligible = self._eligible.snapshot()
+        copy.take_notes_from(self)
         copy._forgotten = list(self._forgotten)
         return copy
 
@@ -163,6 +183,8 @@ class Observations:
         kept = np.unique(np.concatenate([places, *outermost]))
         log = type(self)(self.n_arms)
         log.extend(self.contexts[kept], self.arms[kept], self.rewards[kept])
+        if self.propensities is not None:
+            log._propensities = Rows.of(self.propensities[kept])
         log._forgotten = [self.count(arm) - log.count(arm) for arm in range(self.n_arms)]
         return log
 
@@ -174,6 +196,8 @@ class Observations:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the log as arrays, for a file."""
         told = {"contexts": self.contexts, "rewards": self.rewards, "sequence": self.arms}
+        if self.has_propensities:
+            told["propensities"] = self._propensities.view
         return {**told, **self._eligible.arrays(self.n_arms)}
 
     @classmethod
@@ -196,6 +220,14 @@ class Observations:
         log = cls(n_arms)
         log.extend(contexts, arms.astype(np.intp), rewards)
         log._eligible = EligibleLog.restored(arrays, log.arms, n_arms)
+        if "propensities" in arrays:
+            chances = arrays["propensities"]
+            known = chances[~np.isnan(chances)] if chances.dtype == np.float64 else chances
+            if chances.ndim != 1 or len(chances) > len(log) or known.dtype != np.float64:
+                raise ValueError("the propensities do not match the observations")
+            if not ((known > 0) & (known <= 1)).all():
+                raise ValueError("a propensity is not above 0 and at most 1")
+            log._propensities = Rows.of(chances)
         if forgotten is not None and forgotten.any():
             if forgotten.shape != (n_arms,) or forgotten.dtype.kind != "i" or forgotten.min() < 0:
                 raise ValueError("the numbers of observations not kept do not match the arms")

@@ -131,12 +131,13 @@ class Policy(Known):
 
         Scales learnt from the rewards, and a prior mean that follows them (``"auto"``), void the
         guarantee of any width. So does the approximation by support points, to which a learner goes
-        over when arms have many observations (``Learner(points=None)`` prevents it).
+        over when arms have many observations (``Learner(points=None)`` prevents it). With
+        ``NonadaptiveWidth`` there is none where picks depend on rewards, and it is about as many
+        contexts as the width was told of.
         """
-        after_the_fact = self._rules.hindsight or self._model.prior_mean == "auto"
-        if after_the_fact or self._model.approximate:
+        if self._model.prior_mean == "auto" or self._model.approximate:
             return None
-        return self._rules.width.probability
+        return self._rules.probability
 
     @lazy
     def card(self) -> Card:
@@ -326,7 +327,7 @@ class Policy(Known):
         gap = np.empty(len(rows))
         for where, found, _ in self._answers(rows, self._eligible(arms, rows, single)):
             gap[where] = found.gap
-        return Certificate(frozen(_bounds(gap)), self.probability)
+        return self._certificate(gap)
 
     def status(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return how the policy comes to its answers: a number for every row, named by ``Status``.
@@ -587,8 +588,12 @@ class Policy(Known):
         for where, found, evidence in self._answers(rows, eligible):
             column[where] = np.array(evidence.columns)[found.arm]
             gap[where], status[where] = found.gap, found.status
-        certificate = Certificate(frozen(_bounds(gap)), self.probability) if bounds else None
+        certificate = self._certificate(gap) if bounds else None
         return Answered(label_array(self.arms, column), status, certificate)
+
+    def _certificate(self, gap: FloatArray) -> Certificate:
+        covered = self.width.covers(len(gap))
+        return Certificate(frozen(_bounds(gap)), self.probability if covered else None)
 
     def _read(self, contexts: Any) -> tuple[FloatArray, bool]:
         intake = self._schema.read(contexts)

@@ -142,8 +142,9 @@ def score(
 
     ``labels`` are those of the chooser's arms, ``probability`` is that with which certificates
     hold, and ``propensities`` are the probabilities with which the logged arms were chosen, in the
-    order in which rewards were told, or None if unknown. ``rows`` is how many rewards to leave out
-    at most; by default as many as take ``_OPERATIONS``. At every row the policy chooses among the
+    order in which rewards were told, or None for those that were logged with the picks, if all
+    were. ``rows`` is how many rewards to leave out at most; by default as many as take
+    ``_OPERATIONS``. At every row the policy chooses among the
     arms that were eligible there; rows at which none of them is in use any more do not count. Where
     the model keeps a sample of its observations only, the card rests on these, and on what is
     ``known`` of all rows.
@@ -151,7 +152,8 @@ def score(
     model, active = chooser.model, chooser.active
     if len(model) < 2:
         raise ValueError(f"a score needs at least 2 rewards, got {len(model)}")
-    chances = read_propensities(propensities, len(model.observed))
+    noted = model.observed.propensities if propensities is None else propensities
+    chances = read_propensities(noted, len(model.observed))
     count = _affordable(model, active) if rows is None else checks.whole("rows", rows, least=2)
     everywhere = _rows_that_count(model, active)
     places = evenly(everywhere, count)

@@ -31,6 +31,17 @@ class Rules:
     costs: bool = False
 
     @property
+    def probability(self) -> float | None:
+        """The probability with which intervals hold, if beliefs are exact and were fixed before.
+
+        None if they were not, and where picks depend on rewards although the width's guarantee
+        needs that they do not.
+        """
+        if self.hindsight or (self.method.adaptive and not self.width.adaptive):
+            return None
+        return self.width.probability
+
+    @property
     def deployment(self) -> str:
         """The deployment rule in words; where costs are told, it sees minus the cost."""
         name = type(self.method.recommender).__name__
@@ -69,7 +80,9 @@ def file_version(model: Model, schema: ContextSchema, rules: Rules, *, newer: bo
 
     ``newer`` says whether it holds more that release 0.1 would pass over.
     """
-    newer = newer or model.observed.has_eligible or schema.table is not None or rules.costs
+    log = model.observed
+    newer = newer or log.has_eligible or log.has_propensities
+    newer = newer or schema.table is not None or rules.costs
     return max(model.file_version, 2 if newer else 1)
 
 

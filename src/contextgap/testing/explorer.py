@@ -38,7 +38,8 @@ def check_explorer(explorer: Explorer, *, dimension: int = 2) -> None:
     It must pick one of 1, 2 and 5 arms at any time: before any reward, with and without a burn-in,
     in batches, from pools, with rewards late, arms added and removed, and at one context over and
     over. It must do the same with the same seed, in a learner that was saved and loaded, and in
-    ``experiments.run``. It must leave what it is shown unchanged.
+    ``experiments.run``. It must leave what it is shown unchanged. Propensities, where it has any,
+    must be probabilities of all arms that add up to 1.
 
     Parameters
     ----------
@@ -82,6 +83,13 @@ def _check_views(name: str, explorer: Explorer, n_arms: int, dimension: int) -> 
     before = _copies(moment.belief), list(moment.pulls)
     with doing(f"{name}.pick with {n_arms} arms"):
         explorer.pick(moment)
+        chances: Any = explorer.propensities(moment)
+    expect(
+        chances is None
+        or (np.shape(chances) == (n_arms,) and min(chances) >= 0 and abs(sum(chances) - 1) < 1e-9),
+        f"{name}.propensities must be None or one probability for each of {n_arms} arms, which add "
+        f"up to 1, got {chances!r}",
+    )
     expect(
         _equal(before[0], _copies(moment.belief)) and before[1] == moment.pulls,
         f"{name}.pick changed the belief or the pulls that it was shown: work on copies",

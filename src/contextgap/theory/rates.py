@@ -1,4 +1,4 @@
-"""The comparison of rates below Theorem 5.3: adaptive against uniform exploration."""
+"""The comparison of rates below Theorem 5.3, which are about different problems."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ def uniform_rate(
 
 def contextual_gap_rate(steps: Any, *, constant: float = 1.0, decay: float = 1.0) -> FloatArray:
     """Return C'·T·exp(−c'·T), the rate at which the bound of Theorem 5.3 falls, up to logarithms.
+
+    It needs a kernel of finite rank, by assumption A III; Guan and Jiang's does not, so the two are
+    not about the same problems. With finite rank, uniform exploration has this rate, too.
 
     Parameters
     ----------

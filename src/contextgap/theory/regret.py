@@ -15,7 +15,11 @@ from contextgap.theory.spectrum import Spectrum
 
 @dataclass(frozen=True, kw_only=True)
 class RegretBound:
-    """The setting of Theorem 5.3, and what it guarantees after a number of steps.
+    """The setting of Theorem 5.3, and what its formula says after a number of steps.
+
+    It is no guarantee: the theorem's proof takes hypothetical pulls at one context for actual ones,
+    and that is open. Besides, assumption A III must hold for the contexts at which each arm was
+    pulled, which no rule that picks by context ensures, and the kernel must have finite rank.
 
     Parameters
     ----------
@@ -77,7 +81,7 @@ class RegretBound:
         return float(scale_offset(self.noise, self.norm, self.ridge, gain))
 
     def confidence(self, steps: int) -> float:
-        """Return β of equation (beta); not positive where nothing is guaranteed.
+        """Return β of equation (beta); not positive where the theorem says nothing.
 
         It makes the pulls that all arms together need for their widths, the sum of
         ``pulls_for_width(H_{a,ε})``, equal to T − N_λ(A − 1).
@@ -106,7 +110,7 @@ class RegretBound:
         steps = checks.whole("steps", steps, least=0)
         after = steps - self.n_arms * self.burn_in
         beta = self.confidence(steps)
-        # e^(−β²) falls again for negative β, where the intervals would be narrower than guaranteed.
+        # e^(−β²) falls again for negative β, where intervals would be narrower than Theorem 4.1's.
         if after <= 0 or beta <= 0:
             return 0.0
         intervals = self.n_arms * (after if self.each_step_fails else 1)
@@ -114,7 +118,7 @@ class RegretBound:
         return max(0.0, bound)
 
     def steps_for(self, probability: float) -> int:
-        """Return after how many exploration steps the theorem guarantees the probability.
+        """Return after how many exploration steps the formula gives the probability.
 
         Parameters
         ----------

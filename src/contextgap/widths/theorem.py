@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.models import Posterior
 from contextgap.widths.base import Width
+from contextgap.widths.nonadaptive import NonadaptiveWidth
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class TheoremWidth(Width):
         The probability that any interval ever fails; above 0 and below 1.
     tight
         Use the narrower bound.
+    contexts
+        How many contexts certificates will be read at, after exploration has ended, if that is
+        known. A learner whose method explores without looking at rewards then takes
+        ``NonadaptiveWidth`` in place of this width: the guarantee is for these contexts at the end,
+        and narrower. Other learners ignore it.
 
     Notes
     -----
@@ -109,12 +116,15 @@ class TheoremWidth(Width):
     norm: float
     failure_probability: float
     tight: bool = False
+    contexts: int | None = None
 
     def __post_init__(self) -> None:
         noise = checks.at_least("noise", self.noise, 0, "a standard deviation")
         norm = checks.positive("norm", self.norm, "it bounds every arm's norm in the kernel space")
         if not isinstance(self.tight, bool):
             raise TypeError(f"tight must be True or False, got {self.tight!r}")
+        if self.contexts is not None:
+            checks.whole("contexts", self.contexts, least=1)
         canonical = {
             "noise": noise,
             "norm": norm,
@@ -123,9 +133,29 @@ class TheoremWidth(Width):
         for name, value in canonical.items():
             object.__setattr__(self, name, value)
 
+    def describe(self) -> dict[str, Any]:
+        described = super().describe()
+        if self.contexts is None:  # as it was before there was such a setting
+            del described["contexts"]
+        return described
+
     @property
     def probability(self) -> float:
         return 1.0 - self.failure_probability
+
+    def suited(self, *, adaptive: bool) -> Width:
+        """Return ``NonadaptiveWidth`` where picks do not depend on rewards and contexts are known.
+
+        Parameters
+        ----------
+        adaptive
+            Whether picks depend on rewards.
+        """
+        if adaptive or self.contexts is None:
+            return self
+        return NonadaptiveWidth(
+            self.noise, self.norm, self.failure_probability, self.contexts, self.tight
+        )
 
     def half_width(self, posterior: Posterior) -> FloatArray:
         """Return how far each arm's expected reward may be from its mean."""

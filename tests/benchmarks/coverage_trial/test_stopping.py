@@ -16,3 +16,12 @@ def test_an_exploration_too_short_to_certify_says_so():
     table = stopping_trial(tolerance=0.01, budget=20, runs=2)
     assert not table["stopped"].any()
     assert (table["steps"] == 20).all()
+
+
+def test_the_mean_certificate_is_low_enough_earlier():
+    each, mean = (
+        stopping_trial(tolerance=1.0, budget=400, runs=3, average=a) for a in (False, True)
+    )
+    assert mean["stopped"].all()
+    assert mean["kept"].all()
+    assert (mean["steps"] < each["steps"]).all()
