@@ -11,6 +11,9 @@ from contextgap.kernels import Constant
 from contextgap.models import Posterior
 from contextgap.policy import shortcut
 
+# Sizes drawn at random may leave all rows to one arm.
+pytestmark = pytest.mark.filterwarnings("ignore:all .* rows tried the arm")
+
 RULES = [cg.SmallestGap(), cg.HighestMean()]
 WIDTHS = [cg.PosteriorWidth(1.0), cg.RidgeWidth(0.1), cg.TheoremWidth(0.1, 1.0, 0.1)]
 KERNELS = [
