@@ -132,7 +132,7 @@ async def answers(folder: Path) -> list[tuple[Bad, int, str]]:
     campaign.ask([0.0, 0.0], key="first")
     campaign.tell(contexts=[1.0, 0.5], arms="hull", reward=1.0)
     before, secret = campaign.status().log, create_token(Database(file), "reader", ["read"])
-    service = create_app(file, Settings(rows=1000))
+    service = create_app(file, Settings(rows=1000, tokens="none"))
     transport = httpx.ASGITransport(app=service)
     found = []
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
@@ -147,7 +147,7 @@ async def answers(folder: Path) -> list[tuple[Bad, int, str]]:
             found.append((bad, answer.status_code, detail))
             if campaign.status().log != before or cg.Campaign.names(file) != ("sensors",):
                 raise RuntimeError(f"{bad.what} changed something")
-    service.service.hosting.close()
+    service.service.close()
     return found
 
 

@@ -36,9 +36,10 @@ class Running:
 
 
 @contextmanager
-def serving(database, log, *options) -> Iterator[Running]:
+def serving(database, log, *options, tokens=False) -> Iterator[Running]:
     """Run a service while the block runs; it must stop in good order."""
     command = [sys.executable, "-m", "contextgap", "serve", "--port", "0"]
+    command += [] if tokens else ["--no-tokens"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     with open(log, "w") as stream:
         process = subprocess.Popen(
@@ -72,5 +73,5 @@ def service(tmp_path_factory) -> Iterator[Running]:
 def closed(tmp_path_factory) -> Iterator[Running]:
     """A service that requires tokens, for all tests of a file."""
     folder = tmp_path_factory.mktemp("closed")
-    with serving(folder / "bench.db", folder / "log", "--tokens", "required") as running:
+    with serving(folder / "bench.db", folder / "log", tokens=True) as running:
         yield running

@@ -52,7 +52,7 @@ def test_many_rows_are_refused(strict):
 
 def test_buckets_fill_again():
     now = [0.0]
-    rates = Rates(2.0, 3, clock=lambda: now[0])
+    rates = Rates("requests", 2.0, 3, clock=lambda: now[0])
     for _ in range(3):
         rates.take("a")
     rates.take("b")  # has a bucket of its own
