@@ -39,9 +39,12 @@ class _Protocol(H11Protocol):
         super().connection_made(transport)
         self.idle_since, self._surplus = self.loop.time(), 0
         self._settings: Settings = self.config.app.service.settings  # type: ignore[union-attr]  # ours
-        if len(self.connections) > _most_connections(self._settings.connections):
-            idle = [each for each in self.connections if each.idle]
-            min(idle, key=lambda each: each.idle_since).transport.abort()
+        most = _most_connections(self._settings.connections)
+        if len(self.connections) > most:
+            opened = [each for each in self.connections if not each.transport.is_closing()]
+            if len(opened) > most:
+                idle = [each for each in opened if each.idle]
+                min(idle, key=lambda each: each.idle_since).transport.abort()
 
     @property
     def idle(self) -> bool:
@@ -142,6 +145,7 @@ def serve(
         server_header=False,
         http=_Protocol,
         ws="none",
+        backlog=128,  # as many are accepted at once, before those that are too many are closed
         timeout_graceful_shutdown=math.ceil(settings.grace / 3),
     )
     for number in (signal.SIGINT, signal.SIGTERM):
