@@ -205,7 +205,8 @@ async def events(request: Request, campaign: CampaignName) -> Response:
 
     allow_time(request, None)
     stream = await service.pages.listening.listen(campaign, allowed)
-    return StreamingResponse(stream, media_type="text/event-stream")
+    at_once = {"X-Accel-Buffering": "no"}  # so that nginx does not collect them
+    return StreamingResponse(stream, media_type="text/event-stream", headers=at_once)
 
 
 def _pages(request: Request) -> Pages:
