@@ -100,8 +100,8 @@ class Hosting:
         with self._lock:
             return {name: worker.waiting for name, worker in self._workers.items()}
 
-    def close(self, patience: float) -> None:
-        """Finish what runs within some seconds, leave snapshots, and close everything."""
+    def close(self, patience: float) -> bool:
+        """Finish what runs, leave snapshots and close everything; return whether there was time."""
         until = time.monotonic() + patience
         with self._lock:
             self._closing = True
@@ -109,9 +109,9 @@ class Hosting:
             self._workers.clear()
         for worker in workers:
             worker.stop()
-        for worker in workers:
-            worker.join(until - time.monotonic())
+        ended = [worker.join(until - time.monotonic()) for worker in workers]
         self.database.close()
+        return all(ended)
 
     def _worker(self, name: str) -> Worker:
         with self._lock:

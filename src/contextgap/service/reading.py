@@ -29,11 +29,12 @@ def check_size(request: Request, *given: Any) -> int:
     for value in given:
         if value is None:
             continue
-        rows, cells = count_rows(value), _count_cells(value)
+        rows = count_rows(value)
         if rows > most.rows:
             raise RefusedError(
                 413, f"a request may have {most.rows} contexts, got {rows}; send several"
             )
+        cells = _count_cells(value)
         if cells > most.columns:
             raise RefusedError(413, f"a context may have {most.columns} cells, got {cells}")
         count += rows

@@ -156,6 +156,9 @@ def serve(
     if not server.started:
         raise OSError(f"cannot listen at {settings.host}, port {settings.port}")
     logger.info("stopped")
+    if not app.service.ended:
+        sys.stdout.flush()
+        os._exit(0)  # Python would abort while a thread still computes
 
 
 def _address(name: Any) -> str:

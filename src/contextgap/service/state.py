@@ -54,9 +54,10 @@ class Service:
         self.metrics = Metrics(self.hosting.waiting)
         self.requests = RequestLog(settings.log, log)
         self.stopping = False
+        self.ended = True  # whether nothing is computed any more, after the end
         self.pages = Pages(self.hosting, lambda: self.stopping)
 
     def close(self) -> None:
         """Finish what runs as far as there is time, leave snapshots, and close everything."""
-        self.hosting.close(self.settings.grace / 2)
+        self.ended = self.hosting.close(self.settings.grace / 2)
         self.vital.close()

@@ -75,9 +75,10 @@ class Worker:
             self._closing = True
             self._changed.notify()
 
-    def join(self, patience: float) -> None:
-        """Wait until the thread has ended, for some seconds at most."""
+    def join(self, patience: float) -> bool:
+        """Wait until the thread has ended, for some seconds at most; return whether it has."""
         self._thread.join(max(0.0, patience))
+        return not self._thread.is_alive()
 
     def _work(self) -> None:
         while (jobs := self._next()) is not None:
