@@ -544,7 +544,7 @@ def formulas(place: Place) -> Outcome:
     texts = ['=HYPERLINK("http://x.example")', "+1+cmd|' /C x'!A0", "@SUM(1)"]
     campaign = cg.Campaign.create(place.file, "sensors", texts, seed=0)
     for text in texts:
-        campaign.ask({text: text})
+        campaign.ask({texts[0]: text})
     campaign.close()
     sheet = place.command("campaign", "sheet", "--database", str(place.file)).stdout
     begin = [cell.lstrip('"')[:1] for line in sheet.splitlines() for cell in line.split(",")]

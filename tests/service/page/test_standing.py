@@ -1,11 +1,7 @@
 """How campaigns stand according to the page, beside what they say themselves."""
 
-import sqlite3
-from contextlib import closing, contextmanager
-
 import numpy as np
 import pytest
-from sqlalchemy import event
 
 import contextgap as cg
 from contextgap.campaign import NotFoundError
@@ -84,50 +80,3 @@ def test_progress_is_recorded_for_many_rewards_at_once(local, standings, context
     campaign.tell(contexts=contexts[0], arms="hull", reward=0.0)  # 5 % more are wanted
     assert standings(local.database).of(local.name).status()["settled_at"] == 200
     campaign.close()
-
-
-def test_all_campaigns_are_listed_by_a_fixed_number_of_queries(local, standings):
-    found, counts = standings(local.database), []
-    for total in (3, 9):
-        for number in range(len(cg.Campaign.names(local.database)), total):
-            cg.Campaign.create(local.database, f"campaign {number}", 2, seed=0).close()
-        with counting(found._database) as statements:
-            assert len(found.all(lambda _: True)) == total
-        counts.append(len(statements))
-    assert counts[0] == counts[1]
-
-
-@contextmanager
-def counting(database):
-    """The statements that are run while the block runs."""
-    statements = []
-
-    def note(*arguments):
-        statements.append(arguments[2])
-
-    event.listen(database._engine, "before_cursor_execute", note)
-    yield statements
-    event.remove(database._engine, "before_cursor_execute", note)
-
-
-def test_a_restored_backup_is_counted_anew(tmp_path, standings, contexts):
-    file = tmp_path / "bench.db"
-    with cg.Campaign.create(file, "sensors", 3, kernel=cg.Gaussian(0.5), seed=0) as campaign:
-        tell_some(campaign, contexts[:4], keep_open=range(4))
-        with (
-            closing(sqlite3.connect(file)) as now,
-            closing(sqlite3.connect(tmp_path / "x")) as kept,
-        ):
-            now.backup(kept)
-            campaign.ask(contexts[4])
-            campaign.ask(contexts[5])
-            found = standings(file)
-            assert found.of("sensors").status()["trials"]["open"] == 6
-            assert found.all(lambda _: True)[0]["trials"] == 6
-            kept.backup(now)
-    with cg.Campaign.open(file, "sensors") as campaign:
-        campaign.ask(contexts[0])
-        campaign.cancel(1)  # as many events as before
-        own, status = campaign.status(), found.of("sensors").status()
-    assert (status["event"], status["log"], status["trials"]) == (own.events, own.log, own.trials)
-    assert found.all(lambda _: True)[0]["trials"] == 5

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from contextgap.campaign import NotFoundError
 from contextgap.campaign.database import Database
 from contextgap.campaign.goal import asks_left, decode_goal, wanted_share
 from contextgap.campaign.registry import campaign_names, find_store
 from contextgap.campaign.store import Store
-from contextgap.campaign.tables import CAMPAIGNS, EVENTS, TRIALS
 from contextgap.service.page import aggregates
-from contextgap.service.page.tally import Counted, Tally, last_event
+from contextgap.service.page.tally import Counted, Tally, last_event, last_events
 
 _STEPS = 240  # records of progress in one answer
 
@@ -34,7 +32,7 @@ class Standing:
         self._store = store
         self._tally = Tally(store)
         self._goal: Mapping[str, Any] | None = None
-        self._kept: dict[str, tuple[Counted, Any]] = {}
+        self._kept: dict[str, tuple[int, Any]] = {}
 
     @property
     def store(self) -> Store:
@@ -68,11 +66,24 @@ class Standing:
     ) -> dict[str, Any]:
         with self._store.reading() as connection:
             trials = self._tally.counted(connection)
-            counted, found = self._kept.get(what, (None, {}))
-            if counted is not trials:
+            event, found = self._kept.get(what, (0, {}))
+            if event != trials.event:
                 found = make(connection, trials)
-                self._kept[what] = trials, found
+                self._kept[what] = trials.event, found
             return dict(found)
+
+    def briefly(self, event: int) -> dict[str, Any]:
+        """Return a few words of the status after the last event, without looking at all trials."""
+        known, found = self._kept.get("brief", (0, {}))
+        if known != event:
+            with self._store.reading() as connection:
+                counts = self._store.counts(connection)
+                whole = self._progress(connection, event)
+            wanted = ("event", "at", "settled", "wanted", "asks_left")
+            found = {name: whole[name] for name in wanted}
+            found |= {"trials": sum(counts.values()), "open": counts.get("open", 0)}
+            self._kept["brief"] = event, found
+        return dict(found)
 
     def _status(self, connection: Connection, trials: Counted) -> dict[str, Any]:
         return {
@@ -129,8 +140,6 @@ class Standings:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[str, Standing] = {}
-        self._brief: dict[int, dict[str, Any]] = {}
-        self._shares: dict[int, float] = {}
         self._lock = threading.Lock()
 
     def of(self, name: str) -> Standing:
@@ -143,71 +152,11 @@ class Standings:
             return self._known[name]
 
     def all(self, visible: Callable[[str], bool]) -> list[dict[str, Any]]:
-        """Return in a few words how every campaign stands that may be seen, the last used first.
-
-        However many there are, the database is asked a fixed number of times.
-        """
-        if not campaign_names(self._database):
+        """Return in a few words how every campaign stands that may be seen, the last used first."""
+        names = [name for name in campaign_names(self._database) if visible(name)]
+        if not names:
             return []
         with self._database.reading() as connection:
-            rows = [dict(row) for row in connection.execute(_ALL).mappings()]
-            changed = [row for row in rows if self._last_known(row["id"]) != row["log"]]
-            numbers = [row["id"] for row in changed]
-            steps = _recorded_steps(connection, numbers)
-            self._shares |= _wanted_shares(
-                connection, [n for n in numbers if n not in self._shares]
-            )
-        for row in changed:
-            mine, wanted = steps.get(row["id"], []), self._shares[row["id"]]
-            latest = mine[-1] if mine else {"rewards": 0, "settled": None}
-            left = asks_left(latest, mine, wanted)
-            more = {"settled": latest["settled"], "wanted": wanted, "asks_left": left}
-            self._brief[row["id"]] = {**row, **more}
-        found = [self._brief[row["id"]] for row in rows if visible(row["name"])]
+            last = last_events(connection)
+        found = [{"name": name, **self.of(name).briefly(last[name])} for name in names]
         return sorted(found, key=lambda each: str(each["at"]), reverse=True)
-
-    def _last_known(self, number: int) -> str | None:
-        known = self._brief.get(number)
-        return None if known is None else known["log"]
-
-
-_LATER = EVENTS.alias("later")
-_LAST = (
-    select(func.max(_LATER.c.number)).where(_LATER.c.campaign == CAMPAIGNS.c.id).scalar_subquery()
-)
-_OPEN = (TRIALS.c.campaign == CAMPAIGNS.c.id) & (TRIALS.c.state == "open")
-_ALL = (
-    select(
-        CAMPAIGNS.c.id,
-        CAMPAIGNS.c.name,
-        EVENTS.c.number.label("event"),
-        EVENTS.c.at,
-        EVENTS.c.hash.label("log"),
-        select(func.coalesce(func.max(TRIALS.c.id), 0))
-        .where(TRIALS.c.campaign == CAMPAIGNS.c.id)
-        .scalar_subquery()
-        .label("trials"),
-        select(func.count()).select_from(TRIALS).where(_OPEN).scalar_subquery().label("open"),
-    )
-    .where(EVENTS.c.campaign == CAMPAIGNS.c.id, EVENTS.c.number == _LAST)
-    .order_by(CAMPAIGNS.c.id)
-)
-
-
-def _recorded_steps(connection: Connection, campaigns: Sequence[int]) -> dict[int, list[Any]]:
-    """Return the records of progress of some campaigns."""
-    mine = (EVENTS.c.campaign.in_(campaigns), EVENTS.c.kind == "progress")
-    statement = select(EVENTS.c.campaign, EVENTS.c.result).where(*mine).order_by(EVENTS.c.number)
-    found: dict[int, list[Any]] = {}
-    for number, result in connection.execute(statement):
-        found.setdefault(number, []).append(json.loads(result))
-    return found
-
-
-def _wanted_shares(connection: Connection, campaigns: Sequence[int]) -> dict[int, float]:
-    """Return the share of contexts that some campaigns are to settle, which never changes."""
-    first = select(EVENTS.c.campaign, EVENTS.c.request).where(
-        EVENTS.c.campaign.in_(campaigns), EVENTS.c.number == 1
-    )
-    goals = {number: json.loads(request)["goal"] for number, request in connection.execute(first)}
-    return {n: wanted_share(None) if goal is None else goal["share"] for n, goal in goals.items()}

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.campaign.store import Store
-from contextgap.campaign.tables import EVENTS, TRIALS
+from contextgap.campaign.tables import CAMPAIGNS, EVENTS, TRIALS
 from contextgap.campaign.trial import STATES
 
 _COLUMNS = (TRIALS.c.id, TRIALS.c.state, TRIALS.c.arm, TRIALS.c.reward, TRIALS.c.told_by)
@@ -59,26 +59,18 @@ class Tally:
         self._lock = threading.Lock()
         self._places: dict[str, int] = {}
         self._counted = _nothing()
-        self._log: str | None = None  # the hash of the last event that was taken in
 
     def counted(self, connection: Connection) -> Counted:
         """Return all trials, after taking in what is new."""
         with self._lock:
             event = last_event(connection, self._store.campaign)
-            known, log = self._counted, self._hash_of(connection, event)
-            if (event, log) != (known.event, self._log):
-                if known.event and self._hash_of(connection, known.event) != self._log:
-                    known = _nothing()  # a backup was restored
+            known = self._counted
+            if event != known.event:
                 changed = self._changed(connection, known.event)
                 if len(changed) > _BEHIND:
                     known, changed = _nothing(), []
                 self._counted = self._updated(connection, known, changed, event)
-                self._log = log
             return self._counted
-
-    def _hash_of(self, connection: Connection, event: int) -> str | None:
-        mine = (EVENTS.c.campaign == self._store.campaign, EVENTS.c.number == event)
-        return connection.execute(select(EVENTS.c.hash).where(*mine)).scalar()
 
     def _changed(self, connection: Connection, after: int) -> list[int]:
         """Return the trials that events after one are about, new ones aside."""
@@ -122,6 +114,16 @@ def last_event(connection: Connection, campaign: int) -> int:
         .limit(1)
     )
     return connection.execute(statement).scalar() or 0
+
+
+def last_events(connection: Connection) -> dict[str, int]:
+    """Return the number of every campaign's last event, by the campaign's name."""
+    last = (
+        select(func.max(EVENTS.c.number))
+        .where(EVENTS.c.campaign == CAMPAIGNS.c.id)
+        .scalar_subquery()
+    )
+    return {row[0]: row[1] for row in connection.execute(select(CAMPAIGNS.c.name, last))}
 
 
 def _nothing() -> Counted:
