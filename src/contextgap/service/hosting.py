@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
@@ -23,6 +24,11 @@ from contextgap.service.worker import Worker
 R = TypeVar("R")
 CREATING, REBUILDING = 4, 1
 """Threads that begin campaigns, and that make policies again from the log."""
+
+
+async def _run_in(threads: ThreadPoolExecutor, make: Callable[[], R]) -> R:
+    """Make a call in one of some threads, in the context of the request."""
+    return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, make)
 
 
 class Hosting:
@@ -58,7 +64,7 @@ class Hosting:
         if self._closing:
             raise busy("the service is stopping")
         make = partial(Campaign.create, self.database, name, arms, **settings)
-        await asyncio.get_running_loop().run_in_executor(self._creating, make)
+        await _run_in(self._creating, make)
 
     async def beside(self, name: str, call: Callable[[Campaign], R]) -> R:
         """Make a call that reads a campaign and takes long; others do not wait for it."""
@@ -66,7 +72,7 @@ class Hosting:
         def make() -> R:
             return call(Campaign.open(self.database, name))
 
-        return await asyncio.get_running_loop().run_in_executor(self._rebuilding, make)
+        return await _run_in(self._rebuilding, make)
 
     def knows_key(self, name: str, key: str) -> bool:
         """Return whether a request with a key happened before."""
