@@ -393,7 +393,7 @@ def stop(place: Place) -> Outcome:
     return status == 0 and took < 6, f"status {status} after {took:.2g} s"
 
 
-@attack("40 campaigns that begin while the database is locked", "/readyz 200", on="sqlite")
+@attack("40 campaigns that begin while the database is locked", "reading: 200", on="sqlite")
 def locked(place: Place) -> Outcome:
     place.create()
     service = place.serve()
@@ -402,7 +402,7 @@ def locked(place: Place) -> Outcome:
         for number in range(40):
             stack.enter_context(asking(service, "", {"name": f"c{number}", "arms": 2}))
         time.sleep(1)
-        answer, took = seconds(lambda: service.http.get("/readyz"))
+        answer, took = seconds(lambda: service.http.get("/v1/campaigns"))
         other.rollback()
     return answer.status_code == 200 and took < SOON, f"{answer.status_code} in {took:.2g} s"
 
