@@ -49,6 +49,7 @@ class Hosting:
         self._policies: OrderedDict[tuple[str, str], Policy] = OrderedDict()
         self._lock = threading.Lock()
         self._closing = False
+        self.pace: dict[str, float] = {}  # seconds that each context of a campaign's last ask took
         self._creating = ThreadPoolExecutor(CREATING, "creating")
         self._rebuilding = ThreadPoolExecutor(REBUILDING, "rebuilding")
 
