@@ -254,6 +254,26 @@ def test_what_would_take_longer_than_the_deadline_is_refused_beforehand(monkeypa
     )
 
 
+def test_a_long_ask_that_happened_is_answered_again(tmp_path, monkeypatch):
+    cg.Campaign.create(tmp_path / "x.db", "sensors", 3, seed=0).close()
+    monkeypatch.setattr(trials, "_SURELY", 0.0)
+    tried = iter([None, RefusedError(413, "too long")])
+
+    def check(*_):
+        if (refused := next(tried)) is not None:
+            raise refused
+
+    monkeypatch.setattr(trials, "check_duration", check)
+    first, other = (
+        ("POST", "/v1/campaigns/sensors/ask", {"contexts": [[0.5]] * 65, "key": key})
+        for key in "ab"
+    )
+    done, again, refused = in_process(tmp_path / "x.db", first, first, other)
+    assert done.status_code == 200
+    assert again.json() == done.json()
+    assert refused.status_code == 413
+
+
 @pytest.fixture(scope="module")
 def tuning(tmp_path_factory):
     """A service in which a tuning never ends."""
