@@ -414,10 +414,10 @@ def peer(place: Place) -> Outcome:
     service = place.serve()
     service.post("/sensors/ask", {"contexts": [0.0, 0.0]})
     stopped = place.python(
-        "import time; from sqlalchemy import text\n"
+        "import time\n"
         "from contextgap.campaign.database import Database\n"
-        f"with Database({place.url!r}).writing() as connection:\n"
-        "    connection.execute(text('SELECT id FROM contextgap_campaigns FOR UPDATE'))\n"
+        "from contextgap.campaign.registry import find_store\n"
+        f"with find_store(Database({place.url!r}), 'sensors').locked():\n"
         "    print('locked', flush=True); time.sleep(600)"
     )
     stopped.send_signal(signal.SIGSTOP)
@@ -721,9 +721,9 @@ def full_disk(place: Place) -> Outcome:
     place.serve().stop()  # makes the token's table
     service = place.serve(size=max(each.stat().st_size for each in place.folder.glob("bench.db*")))
     service.http.headers.update(_new_token(place))
-    for number in range(60):
-        answer = service.post("/sensors/ask", {"contexts": [[0.01 * number, 0.5]] * 60})
-        if answer.status_code != 200:
+    for rows in [60] * 60 + [1] * 200:  # until there is no room for one more
+        answer = service.post("/sensors/ask", {"contexts": [[0.5, 0.5]] * rows})
+        if answer.status_code != 200 and rows == 1:
             break
     ready = service.http.get("/readyz").status_code
     return (answer.status_code, ready) == (503, 503), f"{answer.status_code}, /readyz {ready}"
