@@ -725,12 +725,11 @@ def full_disk(place: Place) -> Outcome:
         answer = service.post("/sensors/ask", {"contexts": [[0.5, 0.5]] * rows})
         if answer.status_code != 200 and rows == 1:
             break
-    for polls in range(1, 21):  # a check writes less than an ask, so a few may still find room
-        ready = service.http.get("/readyz").status_code
-        if ready == 503:
-            break
+    checks, ready = 0, 200  # a check writes less than an ask, so a few may still find room
+    while ready == 200 and checks < 20:
+        checks, ready = checks + 1, service.http.get("/readyz").status_code
     held = (answer.status_code, ready) == (503, 503)
-    return held, f"{answer.status_code}, /readyz {ready} at check {polls}"
+    return held, f"{answer.status_code}, /readyz {ready} at check {checks}"
 
 
 def load(place: Place, minutes: float, clients: int = 32) -> Outcome:
