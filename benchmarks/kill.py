@@ -68,7 +68,7 @@ class Server:
         """Begin to listen; return when it does."""
         command = [sys.executable, "-m", "contextgap", "serve", "--database", self._database]
         self._process = subprocess.Popen(
-            [*command, "--port", str(self.port)],
+            [*command, "--port", str(self.port), "--no-tokens"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

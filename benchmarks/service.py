@@ -99,8 +99,9 @@ def running(command: list[str]) -> Iterator[tuple[str, int]]:
 
 
 def service(database: str) -> AbstractContextManager[tuple[str, int]]:
-    command = [sys.executable, "-m", "contextgap", "serve", "--port", "0", "--rate", "1e6"]
-    return running([*command, "--burst", "1000000", "--database", database])
+    command = [sys.executable, "-m", "contextgap", "serve", "--port", "0", "--no-tokens"]
+    rates = ["--rate", "1e6", "--burst", "1000000", "--row-rate", "1e6"]
+    return running([*command, *rates, "--database", database])
 
 
 class Line:

@@ -53,6 +53,13 @@ BAD = [
     Bad("a date that is none", "POST", f"{HERE}/ask", {"contexts": [{"date": "soon"}, 1]}),
     Bad("one row or two", "POST", f"{HERE}/ask", {"contexts": [{"date": "2024-05-01"}] * 2}),
     Bad("a table of rows and cells", "POST", f"{HERE}/ask", {"contexts": [[0.0, 0.0], 1]}),
+    Bad(
+        "levels that are no names",
+        "POST",
+        f"{HERE}/ask",
+        {"contexts": {"table": {"columns": ["x"], "rows": [[0]], "levels": [{"x": 1}]}}},
+    ),
+    Bad("a context that is too wide", "POST", f"{HERE}/ask", {"contexts": [0.0] * 1001}),
     Bad("no rows", "POST", f"{HERE}/ask", {"contexts": []}),
     Bad("contexts and a pool", "POST", f"{HERE}/ask", {"contexts": [0, 0], "pool": [[0, 0]]}),
     Bad("an unknown arm", "POST", f"{HERE}/ask", {"contexts": [0, 0], "arms": ["wing"]}),
@@ -88,6 +95,8 @@ BAD = [
     Bad("no reward to take back", "POST", f"{HERE}/trials/1/retract", {"why": "typo"}),
     Bad("a trial that is no number", "POST", f"{HERE}/trials/one/cancel", {}),
     Bad("cancelled too late", "POST", f"{HERE}/trials/2/cancel", {}),
+    Bad("a number beyond 64 bits", "GET", f"{HERE}/trials/{2**63}"),
+    Bad("NUL in a search", "GET", f"{HERE.replace('v1', 'page')}/trials?text=%00"),
     Bad("an unknown state", "GET", f"{HERE}/trials?state=gone"),
     Bad("too many at once", "GET", f"{HERE}/trials?most=100000"),
     Bad("frozen too early", "POST", f"{HERE}/policies", {"name": "first"}),
@@ -97,6 +106,7 @@ BAD = [
     Bad("an arm that is there", "POST", f"{HERE}/arms/add", {"arm": "hull"}),
     Bad("an arm that is a list", "POST", f"{HERE}/arms/add", {"arm": ["hull"]}),
     Bad("a campaign that is there", "POST", "/v1/campaigns", {"name": "sensors", "arms": 2}),
+    Bad("too many arms", "POST", "/v1/campaigns", {"name": "new", "arms": 10**6}),
     Bad("a campaign without arms", "POST", "/v1/campaigns", {"name": "new", "arms": []}),
     Bad(
         "an unknown setting",
@@ -133,7 +143,7 @@ async def answers(folder: Path) -> list[tuple[Bad, int, str]]:
     campaign.ask([0.0, 0.0], key="first")
     campaign.tell(contexts=[1.0, 0.5], arms="hull", reward=1.0)
     before, secret = campaign.status().log, create_token(Database(file), "reader", ["read"])
-    service = create_app(file, Settings(rows=1000))
+    service = create_app(file, Settings(rows=1000, tokens="none"))
     transport = httpx.ASGITransport(app=service)
     found = []
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
@@ -148,7 +158,7 @@ async def answers(folder: Path) -> list[tuple[Bad, int, str]]:
             found.append((bad, answer.status_code, detail))
             if campaign.status().log != before or cg.Campaign.names(file) != ("sensors",):
                 raise RuntimeError(f"{bad.what} changed something")
-    service.service.hosting.close()
+    service.service.close()
     return found
 
 

@@ -65,7 +65,8 @@ def explore(database: str, trials: int = 420) -> None:
 
 @contextmanager
 def serving(database: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "contextgap", "serve", "--port", "0", "--database", database]
+    command = [sys.executable, "-m", "contextgap", "serve", "--port", "0", "--no-tokens"]
+    command += ["--database", database]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

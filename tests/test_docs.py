@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot
 
+from contextgap.service.guard import SCOPES
 from tests.cli.test_policies import call
 from tests.problems.algorithm_selection.writing import write
-from tests.service.conftest import service  # noqa: F401  # a fixture
+from tests.service.conftest import closed  # noqa: F401  # a fixture
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
@@ -32,7 +33,7 @@ SMALLER = {
 NEEDED = {"docs/deployment.md": ("learn", "export")}
 
 # Pages that talk to a service at this address.
-SERVED, ADDRESS = {"docs/service.md"}, "http://127.0.0.1:8000"
+SERVED, ADDRESS = {"docs/service.md"}, "http://127.0.0.1:8000/#token=cgap_..."
 
 
 def steps(page):
@@ -50,7 +51,11 @@ def steps(page):
 @pytest.mark.parametrize("page", [page for page in PAGES if any(steps(page))])
 def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
-    url = request.getfixturevalue("service").url if page in SERVED else ADDRESS
+    address = ADDRESS
+    if page in SERVED:
+        running = request.getfixturevalue("closed")
+        token = running.token("page", *SCOPES)["Authorization"].split()[1]
+        address = f"{running.url}/#token={token}"
     (tmp_path / "BNSL-2016").mkdir()
     write(tmp_path / "BNSL-2016")
     # A module of its own, so that classes defined on the page can be pickled.
@@ -58,7 +63,7 @@ def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch, request):
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for number, (kind, shown) in enumerate(steps(page)):
         if kind == "python":
-            shown = shown.replace(ADDRESS, url)
+            shown = shown.replace(ADDRESS, address)
             exec(compile(shown, f"{page}, block {number}", "exec", dont_inherit=True), vars(module))
         elif shown[0] in NEEDED.get(page, ()):
             call(*shown)

@@ -954,6 +954,35 @@ def test_compressed_unknown_and_absurd_members_are_refused_before_they_are_read(
     refused(load_both, path, "holds 8 bytes")
 
 
+def test_names_that_come_twice_and_members_that_share_bytes_are_refused(tmp_path):
+    source = saved(make(), tmp_path / "l.cgap")
+    members = content(source)
+    header = members["header.json"].replace(b"{", b'{"kind": "learner", ', 1)
+    path = zipped(tmp_path / "header.cgap", members | {"header.json": header})
+    refused(load_both, path, "the name 'kind' is there twice")
+    path = tmp_path / "twice.cgap"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("rewards.npy", members["rewards.npy"])
+        archive.start_dir = archive.fp.tell()
+        entry = archive.infolist()[0]
+        archive.filelist += [entry] * 400  # as many directory entries for one member
+    refused(load_both, path, "its member 'rewards.npy' is there twice")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.npy", bytes(10_000))
+        entry, archive.start_dir = archive.infolist()[0], archive.fp.tell()
+        for name in "bc":
+            other = zipfile.ZipInfo(f"{name}.npy")
+            other.CRC, other.header_offset = entry.CRC, entry.header_offset
+            other.compress_size = other.file_size = entry.file_size
+            archive.filelist.append(other)
+    refused(load_both, path, "are larger than the whole file")
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null"])
+def test_devices_are_refused_at_once(path):
+    refused(load_both, path, "is not a regular file")
+
+
 @pytest.mark.parametrize("where", ["_read_array", "restore"])
 def test_too_little_memory_is_said_as_such(tmp_path, monkeypatch, where):
     path = saved(make(), tmp_path / "l.cgap")

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,9 +44,9 @@ def program(name: str) -> str:
     return found
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The URL of a private PostgreSQL server, reached by a socket in its own folder."""
+@contextmanager
+def running_server() -> Iterator[str]:
+    """Run a private PostgreSQL server, reached by a socket in its own folder; yield its URL."""
     initdb, control = program("initdb"), program("pg_ctl")
     who = {}
     folder = Path(tempfile.mkdtemp(prefix="contextgap-postgresql-"))
@@ -72,6 +73,13 @@ def server() -> Iterator[str]:
             run(control, "-D", data, "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The URL of a private PostgreSQL server."""
+    with running_server() as url:
+        yield url
 
 
 @pytest.fixture

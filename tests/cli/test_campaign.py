@@ -153,6 +153,21 @@ def test_contexts_in_a_sheet_may_be_written_otherwise_or_be_missing(call, tmp_pa
     assert "trial 2 was asked for at nan" in call("sheet", "--import", "today.csv", code=2)
 
 
+@pytest.mark.parametrize("text", ['=HYPERLINK("http://x.example")', "+1+cmd|' /C x'!A0", "@SUM(1)"])
+def test_sheets_have_no_formulas_and_are_read_back(call, tmp_path, text):
+    campaign = cg.Campaign.create(tmp_path / "contextgap.db", "odd", [text, "'=x"], seed=0)
+    campaign.ask({text: text, "number": -1.5})
+    campaign.ask({text: "-5", "number": 2.0}, arms=["'=x"])
+    rows = list(csv.reader(call("sheet").splitlines()))
+    for cell in [cell for row in rows for cell in row]:
+        assert cell[:1] not in ("=", "+", "@"), cell
+    assert rows[0][1] == rows[1][1] == f"'{text}"
+    assert [row[2] for row in rows[1:]] == ["-1.5", "2.0"]
+    with (tmp_path / "today.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([rows[0], *([*row[:-1], "1"] for row in rows[1:])])
+    assert "told 2 rewards" in call("sheet", "--import", "today.csv")
+
+
 def test_contexts_from_files(call, tmp_path):
     call("create", "plain", "--arms", "1,2", "--bandwidth", 0.5, "--minimize")
     assert "give --contexts" in call("sheet", "-n", 2, code=2)

@@ -15,6 +15,13 @@ from contextgap.campaign.database import Database
 from contextgap.service.tokens import create_token
 
 ARMS = ["hull", "panel", "boom"]
+PROGRAM = """
+import time
+from contextgap.campaign.campaign import Campaign
+from contextgap.cli import main
+Campaign.{} = lambda *_, **how: time.sleep(600)
+main()
+"""
 KERNEL = {"type": "Gaussian", "bandwidth": 0.5}
 
 
@@ -36,9 +43,13 @@ class Running:
 
 
 @contextmanager
-def serving(database, log, *options) -> Iterator[Running]:
-    """Run a service while the block runs; it must stop in good order."""
-    command = [sys.executable, "-m", "contextgap", "serve", "--port", "0"]
+def serving(database, log, *options, tokens=False, slow=None) -> Iterator[Running]:
+    """Run a service while the block runs; it must stop in good order.
+
+    ``slow`` is a method of campaigns that takes ten minutes in this service.
+    """
+    command = [sys.executable, "-c", PROGRAM.format(slow or "never"), "serve", "--port", "0"]
+    command += [] if tokens else ["--no-tokens"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     with open(log, "w") as stream:
         process = subprocess.Popen(
@@ -72,5 +83,5 @@ def service(tmp_path_factory) -> Iterator[Running]:
 def closed(tmp_path_factory) -> Iterator[Running]:
     """A service that requires tokens, for all tests of a file."""
     folder = tmp_path_factory.mktemp("closed")
-    with serving(folder / "bench.db", folder / "log", "--tokens", "required") as running:
+    with serving(folder / "bench.db", folder / "log", tokens=True) as running:
         yield running

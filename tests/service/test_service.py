@@ -20,10 +20,12 @@ import contextgap as cg
 from contextgap.campaign import NotFoundError
 from contextgap.client import Campaign
 from contextgap.service import create_app
+from tests.campaign.conftest import server
 from tests.campaign.oracle import check, to_bytes
 
 from .conftest import ARMS, KERNEL, serving
 
+__all__ = ["server"]
 ROOT = Path(__file__).parents[2]
 
 
@@ -248,6 +250,105 @@ def test_logs_for_people(tmp_path):
     with serving(tmp_path / "x.db", tmp_path / "log", "--log", "text") as running:
         running.http.get("/livez")
     assert "info request method=GET path=/livez status=200" in (tmp_path / "log").read_text()
+
+
+def test_what_clients_write_stays_in_its_line_and_field(tmp_path):
+    with serving(tmp_path / "x.db", tmp_path / "log", "--log", "text") as running:
+        running.http.get("/a%0A2024-01-01T00:00:00 info request%1B[2J")
+        running.http.get("/b status=200", headers={"Idempotency-Key": "k token=admin"})
+    text = (tmp_path / "log").read_text()
+    assert "\x1b" not in text
+    lines = [line for line in text.splitlines() if " request " in line]
+    assert len(lines) == 2
+    assert r'path="/a\n2024-01-01T00:00:00 info request\u001b[2J" status=404' in lines[0]
+    assert 'path="/b status=200" status=404' in lines[1]
+    assert 'key="k token=admin"' in lines[1]
+
+
+def test_answers_cannot_be_framed_kept_or_taken_for_something_else(service):
+    service.create("headers")
+    ask = service.http.post("/v1/campaigns/headers/ask", json={"contexts": [0.0, 0.0]})
+    refused = service.http.post("/v1/campaigns/headers/ask", json={})
+    assert (ask.status_code, refused.status_code) == (200, 422)
+    for answer in (ask, refused, service.http.get("/docs"), service.http.get("/livez")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in service.http.get("/docs").headers["content-security-policy"]
+
+
+def test_nothing_is_redirected(service):
+    for path in ("/v1/campaigns/", "/docs/", "/page/campaigns/"):
+        answer = service.http.get(path, headers={"Host": "localhost:1"})
+        assert answer.status_code == 404
+        assert "location" not in answer.headers
+
+
+def test_invented_methods_are_counted_as_one(service):
+    for number in range(20):
+        service.http.request(f"INVENTED{number}", "/livez")
+    text = service.http.get("/metrics").text
+    assert "INVENTED" not in text
+    assert 'method="other"' in text
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_numbers_and_text_that_no_database_has_are_refused(request, tmp_path, kind):
+    """Never by a 500, and each with a reason."""
+    url = tmp_path / "x.db" if kind == "sqlite" else request.getfixturevalue("server")
+    cg.Campaign.create(url, "bounds", ["a", "b"], seed=0).close()
+    with serving(url, tmp_path / "log") as running:
+        here, page, far = "/v1/campaigns/bounds", "/page/campaigns/bounds/trials", "9" * 30
+        asked = {
+            f"{here}/trials/9000000000": (404, 422),
+            f"{here}/trials/{far}": (422,),
+            f"{here}/trials?after={far}": (422,),
+            f"{here}/trials?after=9000000000": (200, 422),
+            f"{page}?before={far}": (422,),
+            f"{page}?before=-{far}": (422,),
+            f"{page}?text=%00": (422,),
+            f"{page}?arm=%00": (422,),
+            f"{here}/policies/%00/cgap": (404, 422),
+            "/v1/campaigns/%00/arms": (404, 422),
+        }
+        for path, wanted in asked.items():
+            answer = running.http.get(path)
+            assert answer.status_code in wanted, (path, answer.text)
+        for trial in (3_000_000_000, int(far), [1, 3_000_000_000]):
+            body = {"trial": trial, "reward": [1.0, 1.0] if isinstance(trial, list) else 1.0}
+            answer = running.http.post(f"{here}/tell", json=body)
+            assert answer.status_code in (404, 422), (trial, answer.text)
+        table = {"table": {"columns": ["x"], "rows": [[0.0]], "levels": [{"x": 1}]}}
+        answer = running.http.post(f"{here}/ask", json={"contexts": table})
+        assert answer.status_code == 422
+        assert "levels must be among its columns" in answer.json()["detail"]
+
+
+def test_a_stop_ends_whatever_is_computed(tmp_path):
+    options = ["--grace", "1.5"]
+    with serving(tmp_path / "x.db", tmp_path / "log", *options, slow="tune") as running:
+        running.create()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            tuning = pool.submit(running.http.post, "/v1/campaigns/sensors/tune", json={})
+            time.sleep(0.3)
+            running.process.send_signal(signal.SIGTERM)
+            assert running.process.wait(timeout=60) == 0
+            assert tuning.exception() is not None or tuning.result().status_code == 503
+
+
+def test_rebuilding_a_policy_does_not_keep_others_waiting(tmp_path):
+    with serving(tmp_path / "x.db", tmp_path / "log", "--grace", "1", slow="rebuild") as running:
+        campaign = running.create()
+        campaign.tell(contexts=[[0.0], [1.0]], arms=["hull", "boom"], reward=[1.0, 0.0])
+        campaign.freeze("p")
+        path = "/v1/campaigns/sensors/policies/p/rebuilt"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            rebuilt = pool.submit(running.http.get, path)
+            time.sleep(0.3)
+            asked = running.http.post("/v1/campaigns/sensors/ask", json={"contexts": [0.5]})
+            assert asked.status_code == 200
+            assert not rebuilt.done()
+            running.process.send_signal(signal.SIGTERM)
 
 
 def test_a_stop_finishes_what_runs(tmp_path, rng):

@@ -16,7 +16,8 @@ def worker(tmp_path):
     cg.Campaign.create(database, "sensors", ["hull", "panel"], kernel=cg.Gaussian(0.5), seed=0)
     made = Worker(lambda: cg.Campaign.open(database, "sensors"), waiting=20)
     yield made
-    made.close()
+    made.stop()
+    made.join(10)
 
 
 def ask(key):

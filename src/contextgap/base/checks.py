@@ -7,6 +7,7 @@ offending value and what would be right.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Integral, Real
@@ -88,6 +89,16 @@ def same_length(**lengths: int) -> None:
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{count} {name}" for name, count in lengths.items())
         raise ValueError(f"one entry per context is needed, got {listed}")
+
+
+def no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, to be used as ``object_pairs_hook``; raise if a name comes twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
+        raise ValueError(f"the name {twice!r} is there twice")
+    return found
 
 
 def finite_vector(name: str, values: Any, entry: Callable[[str, Any], float] = real) -> FloatArray:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from contextgap.base import checks
 from contextgap.base.components import UnknownComponentError
 from contextgap.base.saving import whole_file
 
@@ -73,7 +75,10 @@ def _opened(path: File) -> Iterator[IO[bytes]]:
 
 def _size(path: File) -> int:
     if isinstance(path, str | os.PathLike):
-        return os.path.getsize(path)
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):  # reading a device or a pipe may never end
+            raise FileFormatError(f"{path} is not a regular file")
+        return found.st_size
     size = path.seek(0, os.SEEK_END)
     path.seek(0)
     return size
@@ -86,9 +91,9 @@ def read(path: File, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     try:
         size = _size(path)
         with zipfile.ZipFile(path) as container:
-            for member in container.infolist():
-                _check_member(member, size)
-            header = json.loads(container.read("header.json"))
+            _check_members(container.infolist(), size)
+            text = container.read("header.json")
+            header = json.loads(text, object_pairs_hook=checks.no_name_twice)
             _check_header(path, header, kind)
             arrays = {
                 name.removesuffix(".npy"): _read_array(container, name)
@@ -106,14 +111,21 @@ def read(path: File, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     return header, arrays
 
 
-def _check_member(member: zipfile.ZipInfo, size: int) -> None:
+def _check_members(members: list[zipfile.ZipInfo], size: int) -> None:
     """Refuse members that no release writes, or that claim more than the file can hold."""
-    if member.filename != "header.json" and not member.filename.endswith(".npy"):
-        raise ValueError(f"it has an unknown member {member.filename!r}")
-    if member.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"its member {member.filename!r} is compressed")
-    if member.file_size > size:
-        raise ValueError(f"its member {member.filename!r} is larger than the whole file")
+    left, seen = size, set()
+    for member in members:
+        name = member.filename
+        if name in seen:
+            raise ValueError(f"its member {name!r} is there twice")
+        if name != "header.json" and not name.endswith(".npy"):
+            raise ValueError(f"it has an unknown member {name!r}")
+        if member.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"its member {name!r} is compressed")
+        seen.add(name)
+        left -= member.file_size
+        if left < 0:
+            raise ValueError(f"its members, such as {name!r}, are larger than the whole file")
 
 
 def _read_array(container: zipfile.ZipFile, name: str) -> NDArray[Any]:

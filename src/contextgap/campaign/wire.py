@@ -106,7 +106,7 @@ def _read_table(value: Mapping[str, Any], called: str) -> Any:
         if len(row) != len(columns):
             raise ValueError(f"{called}.table.rows[{place}] must have {len(columns)} cells")
         _read_row(row, f"{called}.table.rows[{place}]")
-    if not isinstance(levels, list) or not set(levels) <= set(names):
+    if not isinstance(levels, list) or not all(level in names for level in levels):
         raise ValueError(f"{called}.table.levels must be among its columns, got {levels!r}")
     return decode_contexts(value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,8 @@ from contextgap.cli.terminal import err, out, print_json, print_table
 from contextgap.problems.blocks import read_sheet
 from contextgap.problems.cells import is_empty, is_gap, no_number, to_number
 from contextgap.problems.sheet import Sheet
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how what is no plain text begins
 
 ContextsFile = Annotated[
     Path | None, typer.Option(help="Try the first rows of this file, a context per row.")
@@ -58,7 +61,7 @@ def sheet_command(
         if count is None and (contexts, pool) != (None, None):
             raise ValueError("--contexts and --pool need -n, how many new trials to ask for")
         if filled is not None:
-            _import(current, read_sheet(filled), dry_run, yes, json)
+            _import(current, _read_filled(filled), dry_run, yes, json)
             return
         if count is None:
             trials = current.find_trials("open")
@@ -103,11 +106,28 @@ def _write(trials: list[Any]) -> None:
     cells = [context_cells(trial) for trial in trials]
     columns = list(dict.fromkeys(name for each in cells for name in each))
     writer = csv.writer(sys.stdout)
-    writer.writerow(["trial", *columns, "arm", "reward"])
+    writer.writerow(["trial", *map(_quoted, columns), "arm", "reward"])
     for trial, each in zip(trials, cells, strict=True):
         row = [each.get(name) for name in columns]
-        shown = ["" if cell is None or cell != cell else cell for cell in row]
-        writer.writerow([trial.id, *shown, trial.arm, ""])
+        shown = ["" if cell is None or cell != cell else _quoted(cell) for cell in row]
+        writer.writerow([trial.id, *shown, _quoted(trial.arm), ""])
+
+
+def _quoted(cell: Any) -> Any:
+    """Return text that no spreadsheet takes for a formula: such text gets an apostrophe."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def _unquoted(cell: Any) -> Any:
+    quoted = isinstance(cell, str) and cell[:1] == "'" and cell[1:].startswith(_FORMULA)
+    return cell[1:] if quoted else cell
+
+
+def _read_filled(path: Path) -> Sheet:
+    """Return a sheet that was filled in, without the apostrophes that it was written with."""
+    sheet = read_sheet(path)
+    cells = tuple([_unquoted(cell) for cell in column] for column in sheet.cells)
+    return replace(sheet, columns=tuple(map(_unquoted, sheet.columns)), cells=cells)
 
 
 def _import(campaign: Any, sheet: Sheet, dry_run: bool, yes: bool, json: bool) -> None:

@@ -42,20 +42,32 @@ def serve_command(
     port: Annotated[
         int, typer.Option(help="The port to listen at; 0 is any free one.", min=0, max=65535)
     ] = 8000,
-    tokens: Annotated[
-        str,
-        typer.Option(help="required, none, or auto: required unless only this machine can ask."),
-    ] = "auto",
+    no_tokens: Annotated[
+        bool,
+        typer.Option("--no-tokens", help="Let everybody who reaches the service do everything."),
+    ] = False,
+    tokens: Annotated[str, typer.Option(hidden=True)] = "required",
     allow_host: Annotated[
         list[str] | None,
-        list_option("A name of this machine by which it may be asked without a token."),
+        list_option("With --no-tokens: another name by which this machine may be called."),
     ] = None,
     max_body: Annotated[int, typer.Option(help="Bytes of one request.", min=1)] = 8_000_000,
     max_rows: Annotated[int, typer.Option(help="Contexts of one request.", min=1)] = 100_000,
+    max_columns: Annotated[int, typer.Option(help="Cells of one context.", min=1)] = 1000,
+    max_arms: Annotated[int, typer.Option(help="Arms of one campaign.", min=1)] = 1000,
+    connections: Annotated[int, typer.Option(help="Connections open at once.", min=1)] = 1000,
+    deadline: Annotated[float, typer.Option(help="Seconds that a request may take.")] = 30.0,
+    grace: Annotated[float, typer.Option(help="Seconds within which a stop ends.")] = 30.0,
     rate: Annotated[
         float, typer.Option(help="Requests per second of one token, or address without one.")
     ] = 5000.0,
     burst: Annotated[int, typer.Option(help="Requests of one at once.", min=1)] = 10_000,
+    row_rate: Annotated[
+        float, typer.Option(help="Contexts per second of one token; 100 times as many at once.")
+    ] = 10_000.0,
+    campaign_rate: Annotated[
+        float, typer.Option(help="Campaigns that one token may begin per day.")
+    ] = 100.0,
     max_waiting: Annotated[
         int, typer.Option(help="Requests that may wait for one campaign.", min=1)
     ] = 100,
@@ -67,28 +79,43 @@ def serve_command(
     with service_complaints():
         from contextgap.service.serving import serve
         from contextgap.service.settings import Settings
+        from contextgap.service.tokens import create_first_token
 
         settings = Settings(
             host=host,
             port=port,
-            tokens=tokens,
+            tokens="none" if no_tokens else tokens,
             allow_hosts=tuple(allow_host or ()),
             body=max_body,
             rows=max_rows,
+            columns=max_columns,
+            arms=max_arms,
+            connections=connections,
+            deadline=deadline,
+            grace=grace,
             rate=rate,
             burst=burst,
+            row_rate=row_rate,
+            campaign_rate=campaign_rate,
             waiting=max_waiting,
             log=log,
         )
 
         def announce(address: str) -> None:
-            needed = "are needed" if settings.needs_tokens else "are not needed"
-            lines = [
-                f"contextgap serves {database} at {address}; open it in a browser.",
-                f"{address}/docs lists what it answers.",
-                f"Tokens {needed}; contextgap serve token create --database {database} "
-                "--name bench-3 --scopes read,explore makes one.",
-            ]
+            lines = [f"contextgap serves {database} at {address}", f"{address}/docs lists it all."]
+            if not settings.needs_tokens:
+                lines.append("No tokens: EVERYBODY who reaches this address may do EVERYTHING.")
+            elif (secret := create_first_token(database)) is not None:
+                lines += [
+                    "Open this address in a browser, or give it to contextgap.client; its token "
+                    "may do everything, and is shown this once:",
+                    f"{address}/#token={secret}",
+                ]
+            else:
+                lines.append(
+                    "A token is needed; contextgap serve token create --database "
+                    f"{database} --name bench-3 --scopes read,explore makes one."
+                )
             out.print("\n".join(lines), markup=False, soft_wrap=True)
 
         serve(database, settings, announce)

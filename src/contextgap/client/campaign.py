@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Self
@@ -27,7 +26,7 @@ from contextgap.campaign.wire import (
     read_trial_json,
 )
 from contextgap.client.arms import eligible_json, tried_json
-from contextgap.client.connection import TOKEN, Connection
+from contextgap.client.connection import Connection
 from contextgap.client.settings import settings_json
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
@@ -71,19 +70,20 @@ class Campaign:
         Parameters
         ----------
         url
-            Where the service is, such as ``http://127.0.0.1:8000``.
+            Where the service is, such as ``http://127.0.0.1:8000``, or the address with a token
+            that ``contextgap serve`` prints.
         name, arms, goal, lease, key
             As for ``cg.Campaign.create``.
         token
             The secret that ``contextgap serve token create`` showed; may be set as
-            ``CONTEXTGAP_TOKEN`` instead. None is needed where the service says so.
+            ``CONTEXTGAP_TOKEN`` instead.
         patience
             Seconds for which a request is repeated if the service cannot be reached.
         settings
             All others of ``Learner``.
         """
         requests.check_name("name", name)
-        connection = _connect(url, token, patience)
+        connection = Connection(url, token, patience)
         target = encode_goal(goal)
         body = {
             "name": name,
@@ -111,7 +111,7 @@ class Campaign:
         token, patience
             As for ``create``.
         """
-        return cls(_connect(url, token, patience), name)
+        return cls(Connection(url, token, patience), name)
 
     @staticmethod
     def names(url: str, *, token: str | None = None) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class Campaign:
         url, token
             As for ``create``.
         """
-        connection = _connect(url, token, _PATIENCE)
+        connection = Connection(url, token, _PATIENCE)
         try:
             return tuple(connection.get("/v1/campaigns")["campaigns"])
         finally:
@@ -417,10 +417,6 @@ class Campaign:
     def _load(self, name: str, how: str) -> Policy:
         content = self._download(f"policies/{quote(name, safe='')}/{how}")
         return Policy.load(io.BytesIO(content))
-
-
-def _connect(url: str, token: str | None, patience: float) -> Connection:
-    return Connection(url, token or os.environ.get(TOKEN), patience)
 
 
 def _key(key: str | None) -> str:

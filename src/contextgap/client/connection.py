@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 import weakref
@@ -34,7 +35,8 @@ class Connection:
     Parameters
     ----------
     url
-        Where the service is, such as ``http://127.0.0.1:8000``.
+        Where the service is, such as ``http://127.0.0.1:8000``, or with a token as ``contextgap
+        serve`` prints it: ``http://127.0.0.1:8000/#token=...``.
     token
         The secret that ``contextgap serve token create`` showed.
     patience
@@ -42,6 +44,8 @@ class Connection:
     """
 
     def __init__(self, url: str, token: str | None, patience: float) -> None:
+        url, _, fragment = url.partition("#")
+        token = token or fragment.removeprefix("token=") or os.environ.get(TOKEN)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         # Tuning may take minutes; a service that died is noticed anyway.
         timeout = httpx.Timeout(600.0, connect=5.0)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from starlette.types import Scope
+
 from contextgap.campaign.database import Database
-from contextgap.service.caller import Caller
 from contextgap.service.problems import RefusedError
 from contextgap.service.settings import Settings, is_loopback
 from contextgap.service.tokens import Token, hash_of, read_tokens
@@ -17,8 +20,42 @@ REFRESH = 5.0
 """Seconds after which a token that was revoked is refused at the latest."""
 
 _UNKNOWN = 0.2  # seconds between looks at the table for the sake of unknown tokens
-_FORWARDED = {"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"}
 _READING = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass
+class Caller:
+    """Who sends a request, and how.
+
+    Parameters
+    ----------
+    method
+        Such as GET.
+    address
+        Where the request came from.
+    headers
+        By names in lower case.
+    token
+        The token, if it has a good one.
+    """
+
+    method: str
+    address: str
+    headers: dict[str, str]
+    token: Token | None = None
+
+    @classmethod
+    def of(cls, scope: Scope) -> Caller:
+        """Return who sends a request."""
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        return cls(scope["method"], (scope.get("client") or ("unknown",))[0], headers)
+
+    @property
+    def name(self) -> str:
+        """What tells callers apart when their requests are counted."""
+        return self.address if self.token is None else f"token {self.token.name}"
 
 
 class Guard:
@@ -38,12 +75,14 @@ class Guard:
         self._tokens: dict[str, Token] = {}
         self._read_at = float("-inf")
         self._reading = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "tokens")  # of its own: others may be busy
         self._allowed = {name.lower() for name in settings.allow_hosts}
 
     async def refresh(self) -> None:
         """Read the table of tokens."""
         self._read_at = time.monotonic()
-        self._tokens = await asyncio.to_thread(read_tokens, self._database)
+        loop = asyncio.get_running_loop()
+        self._tokens = await loop.run_in_executor(self._thread, read_tokens, self._database)
 
     async def _refresh_after(self, asked: float) -> None:
         """Read the table after some time; requests that come meanwhile share one look."""
@@ -61,7 +100,7 @@ class Guard:
     async def check(self, caller: Caller, scope: str, campaign: str | None) -> None:
         """Raise unless a caller may do what needs a scope, on a campaign or on none."""
         if "authorization" not in caller.headers:
-            if self._needed(caller):
+            if self._settings.needs_tokens:
                 raise _unauthorized("a token is needed: Authorization: Bearer ...")
             return
         if caller.token is None:
@@ -81,11 +120,13 @@ class Guard:
     def check_origin(self, caller: Caller) -> None:
         """Raise if a page elsewhere may have made somebody's browser send a request.
 
-        Names that lead to this machine for a moment (DNS rebinding) are told by the Host header,
-        and pages of others by their Origin.
+        Names that lead to this machine for a moment (DNS rebinding) show in the Host header, and
+        pages of others in Origin. Where tokens are needed, no page of others has one.
         """
+        if self._settings.needs_tokens:
+            return
         host = caller.headers.get("host", "")
-        if not self._needed(caller) and not self._trusted(host):
+        if not self._trusted(host):
             raise RefusedError(
                 403, f"the Host {host!r} is not known here; --allow-host makes it known"
             )
@@ -93,12 +134,6 @@ class Guard:
         own = origin is None or origin.lower().partition("://")[2] == host.lower()
         if not own and caller.method not in _READING:
             raise RefusedError(403, f"requests from pages of {origin} are refused")
-
-    def _needed(self, caller: Caller) -> bool:
-        """Whether a caller needs a token; requests that a proxy forwards come from elsewhere."""
-        if self._settings.tokens == "none":
-            return False
-        return self._settings.needs_tokens or not _FORWARDED.isdisjoint(caller.headers)
 
     def _trusted(self, host: str) -> bool:
         name = _host_name(host)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TextIO
 
 from fastapi import FastAPI, Request, Response
@@ -14,13 +15,13 @@ from starlette.exceptions import HTTPException
 
 import contextgap
 from contextgap.service import access, problems
-from contextgap.service.around import Around
 from contextgap.service.guard import DirectRoute
 from contextgap.service.logs import logger
+from contextgap.service.middleware import ServiceMiddleware
 from contextgap.service.page import routes as page
 from contextgap.service.routes import campaigns, documents, health, policies, trials
 from contextgap.service.settings import Settings
-from contextgap.service.state import Service
+from contextgap.service.state import READERS, Service
 
 
 def create_app(
@@ -28,7 +29,7 @@ def create_app(
     settings: Settings | None = None,
     *,
     log: TextIO | None = None,
-) -> Around:
+) -> ServiceMiddleware:
     """Return the service of a database as an ASGI application.
 
     Parameters
@@ -46,6 +47,7 @@ def create_app(
         version=contextgap.__version__,
         summary="Campaigns over HTTP",
         openapi_url=None,  # a route of ours, as all others
+        redirect_slashes=False,  # it would redirect to whatever Host a request names
         lifespan=_lifespan,
     )
     app.state.service = service
@@ -57,17 +59,18 @@ def create_app(
     for subject in (policies, trials, campaigns, health, documents, page):
         app.router.routes.extend(subject.router.routes)
     direct = [route for route in app.router.routes if isinstance(route, DirectRoute)]
-    return Around(app, service, direct)
+    return ServiceMiddleware(app, service, direct)
 
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(READERS, "reading"))
     task = asyncio.create_task(_look_at_tokens(service))
     yield
     service.stopping = True
     task.cancel()
-    await asyncio.to_thread(service.hosting.close)
+    await asyncio.to_thread(service.close)
 
 
 async def _look_at_tokens(service: Service) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
 logger = logging.getLogger("contextgap.service")
 _ENCODER = json.JSONEncoder(default=str)
+_PLAIN = re.compile(r"[!#-\[\]-~]+")  # ASCII without spaces, quotes and backslashes
 
 
 class Lines(logging.Formatter):
@@ -42,8 +44,16 @@ class Lines(logging.Formatter):
         }
         if self._json:
             return _ENCODER.encode(said | fields)
-        words = [f"{name}={value}" for name, value in fields.items() if value is not None]
+        words = [f"{name}={_word(value)}" for name, value in fields.items() if value is not None]
+        if not message.isprintable():
+            said["message"] = _word(message)
         return " ".join([*said.values(), *words])
+
+
+def _word(value: Any) -> str:
+    """Return a value as one word: what could look like a field or a line of its own is quoted."""
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
 class RequestLog:

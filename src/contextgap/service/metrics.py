@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 
 
@@ -42,7 +43,8 @@ class Metrics:
         self._registry.register(_Campaigns(waiting))
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request."""
+        """Count one request; methods that clients invent are counted as one."""
+        method = method if method in _METHODS else "other"
         series = (method, route, status)
         if series not in self._series:
             counter = self._requests.labels(method, route, str(status))

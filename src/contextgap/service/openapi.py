@@ -14,8 +14,7 @@ _ABOUT = (
 _TOKEN = {
     "type": "http",
     "scheme": "bearer",
-    "description": "Made by contextgap serve token create. Not needed on the machine itself, "
-    "unless the service was told to require it.",
+    "description": "Made by contextgap serve token create.",
 }
 
 

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -69,6 +69,9 @@ def refusal(error: Exception) -> RefusedError | None:
     if isinstance(error, TypeError | ValueError):
         name = "TypeError" if isinstance(error, TypeError) else "ValueError"
         return RefusedError(422, str(error), error=name)
+    if isinstance(error, DataError | OverflowError):
+        why = _first_line(getattr(error, "orig", error))
+        return RefusedError(422, f"the database cannot look for this: {why}", error="ValueError")
     if isinstance(error, ImportError):
         return RefusedError(501, str(error))
     if isinstance(error, OperationalError | InterfaceError | PoolTimeout):

@@ -19,12 +19,45 @@ from contextgap.service.problems import RefusedError
 _SETTINGS = [name for name in signature(Learner).parameters if name != "arms"]
 
 
-def check_rows(value: Any, most: int) -> int:
-    """Return how many contexts a request has; raise if they are too many."""
-    count = count_rows(value)
-    if count > most:
-        raise RefusedError(413, f"a request may have {most} contexts, got {count}; send several")
+def check_size(request: Request, *given: Any) -> int:
+    """Return how many contexts a request has; raise if they or their cells are too many.
+
+    They are taken from what the caller may send in a time.
+    """
+    service, count = request.app.state.service, 0
+    most = service.settings
+    for value in given:
+        if value is None:
+            continue
+        rows = count_rows(value)
+        if rows > most.rows:
+            raise RefusedError(
+                413, f"a request may have {most.rows} contexts, got {rows}; send several"
+            )
+        cells = _count_cells(value)
+        if cells > most.columns:
+            raise RefusedError(413, f"a context may have {most.columns} cells, got {cells}")
+        count += rows
+    service.rows_rate.take(request.scope["contextgap.caller"].name, count)
     return count
+
+
+def _count_cells(value: Any) -> int:
+    """Return how many cells the longest context has, before they are read."""
+    if isinstance(value, Mapping) and isinstance(value.get("table"), Mapping):
+        columns, rows = value["table"].get("columns"), value["table"].get("rows")
+        given = [each for each in (columns, rows) if isinstance(each, list)]
+        return max((_count_cells(each) for each in given), default=0)
+    if isinstance(value, list) and any(isinstance(row, list | Mapping) for row in value):
+        return max(len(row) for row in value if isinstance(row, list | Mapping))
+    return len(value) if isinstance(value, list | Mapping) else 1
+
+
+def check_arms(request: Request, count: int) -> None:
+    """Raise if a campaign would have too many arms."""
+    most = request.app.state.service.settings.arms
+    if count > most:
+        raise RefusedError(413, f"a campaign may have {most} arms, got {count}")
 
 
 def read_key(request: Request, body: bodies.Keyed) -> str | None:
@@ -92,6 +125,13 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     elif features is not None:
         found["features"] = read_contexts(features, "features")
     return found
+
+
+def tables_of(settings: Mapping[str, Any]) -> list[Any]:
+    """Return the parts of settings whose size is to be checked before they are read."""
+    features, columns = settings.get("features"), settings.get("columns")
+    by_arm = isinstance(features, Mapping) and "table" not in features
+    return [list(features.values()) if by_arm else features, columns]  # type: ignore[union-attr]  # a mapping
 
 
 def _built(name: str, description: Mapping[str, Any]) -> Any:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 
-TOKENS = ("auto", "required", "none")
-"""When tokens are needed; "auto" is everywhere but on loopback."""
+TOKENS = ("required", "none")
+"""Whether requests need a token."""
+
+_POSITIVE = (
+    *("body", "rows", "columns", "arms", "connections", "deadline", "grace"),
+    *("rate", "burst", "row_rate", "campaign_rate", "waiting", "campaigns", "policies"),
+)
 
 
 @dataclass(frozen=True)
@@ -19,18 +25,28 @@ class Settings:
     host, port
         Where it listens.
     tokens
-        "required", "none", or "auto": required unless the host is this machine's own (loopback).
+        "required", or "none": everybody who reaches the service may do everything.
     allow_hosts
         Names by which requests may call the service besides this machine's own, where no tokens
         are needed.
     body
         The largest request, in bytes.
-    rows
-        The most contexts in one request.
+    rows, columns
+        The most contexts in one request, and the most cells of one context.
+    arms
+        The most arms of a campaign.
+    connections
+        Connections open at once; beyond that, the one that is idle longest is closed.
+    deadline
+        Seconds that a request may take; tuning may take 20 times as long.
     rate
         Requests per second that a token, or an address without one, may go on sending.
     burst
         Requests that it may send at once.
+    row_rate
+        Contexts per second that a token may go on sending; 100 times as many at once.
+    campaign_rate
+        Campaigns that a token may begin per day, and at once.
     waiting
         Requests that may wait for one campaign; others are told to come back.
     campaigns
@@ -40,17 +56,23 @@ class Settings:
     log
         "json" or "text".
     grace
-        Seconds that a stop waits for what runs.
+        Seconds after which a service that was told to stop has ended, whatever it computes.
     """
 
     host: str = "127.0.0.1"
     port: int = 8000
-    tokens: str = "auto"
+    tokens: str = "required"
     allow_hosts: tuple[str, ...] = ()
     body: int = 8_000_000
     rows: int = 100_000
+    columns: int = 1000
+    arms: int = 1000
+    connections: int = 1000
+    deadline: float = 30.0
     rate: float = 5000.0
     burst: int = 10_000
+    row_rate: float = 10_000.0
+    campaign_rate: float = 100.0
     waiting: int = 100
     campaigns: int = 32
     policies: int = 128
@@ -58,11 +80,19 @@ class Settings:
     grace: float = 30.0
 
     def __post_init__(self) -> None:
+        if self.tokens == "auto":
+            warnings.warn(
+                "tokens='auto' is deprecated: tokens are now required, on this machine too; "
+                "'none' (--no-tokens) does without",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+            object.__setattr__(self, "tokens", "required")
         if self.tokens not in TOKENS:
             raise ValueError(f"tokens must be one of {TOKENS}, got {self.tokens!r}")
         if self.log not in ("json", "text"):
             raise ValueError(f"log must be json or text, got {self.log!r}")
-        for name in ("body", "rows", "rate", "burst", "waiting", "campaigns", "policies", "grace"):
+        for name in _POSITIVE:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
 
@@ -74,7 +104,7 @@ class Settings:
     @property
     def needs_tokens(self) -> bool:
         """Whether every request needs a token."""
-        return self.tokens == "required" or (self.tokens == "auto" and not self.local)
+        return self.tokens == "required"
 
 
 @lru_cache(256)

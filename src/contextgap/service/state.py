@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TextIO
 
 from contextgap.campaign.database import Database
 from contextgap.service.access import Guard
-from contextgap.service.hosting import Hosting
+from contextgap.service.hosting import CREATING, REBUILDING, Hosting
 from contextgap.service.limits import Rates
 from contextgap.service.logs import RequestLog
 from contextgap.service.metrics import Metrics
 from contextgap.service.page.state import Pages
 from contextgap.service.settings import Settings
+
+READERS = 16
+"""Threads that read policies, names and what the page shows."""
+
+_DAY = 86_400.0  # seconds
+_ROWS_AT_ONCE = 100.0  # seconds of rows that may be sent at once
 
 
 class Service:
@@ -31,13 +38,26 @@ class Service:
     def __init__(
         self, database: str | os.PathLike[str], settings: Settings, log: TextIO | None
     ) -> None:
-        # One for each campaign's thread, and some for those who read policies, names and tokens.
-        opened = Database(database, connections=settings.campaigns + 16)
+        # A connection for each thread. Those of tokens and health wait for no others.
+        threads = settings.campaigns + CREATING + REBUILDING + READERS
+        opened = Database(database, connections=threads)
+        self.vital = Database(database)
         self.settings = settings
         self.hosting = Hosting(opened, settings)
-        self.guard = Guard(opened, settings)
-        self.rates = Rates(settings.rate, settings.burst)
+        self.guard = Guard(self.vital, settings)
+        self.health = ThreadPoolExecutor(1, "health")
+        self.requests_rate = Rates("requests", settings.rate, settings.burst)
+        rows = settings.row_rate
+        self.rows_rate = Rates("contexts", rows, _ROWS_AT_ONCE * rows)
+        new = settings.campaign_rate
+        self.campaigns_rate = Rates("new campaigns", new / _DAY, new)
         self.metrics = Metrics(self.hosting.waiting)
         self.requests = RequestLog(settings.log, log)
         self.stopping = False
+        self.ended = True  # whether nothing is computed any more, after the end
         self.pages = Pages(self.hosting, lambda: self.stopping)
+
+    def close(self) -> None:
+        """Finish what runs as far as there is time, leave snapshots, and close everything."""
+        self.ended = self.hosting.close(self.settings.grace / 2)
+        self.vital.close()

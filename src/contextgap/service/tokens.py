@@ -8,13 +8,14 @@ here they would only make every request slow.
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from contextgap.base import checks
 from contextgap.campaign import ConflictError, NotFoundError, clock
@@ -111,6 +112,27 @@ def create_token(
         except IntegrityError:
             raise ConflictError(f"there is a token {name!r} already; choose another name") from None
     return secret
+
+
+def create_first_token(database: str | os.PathLike[str]) -> str | None:
+    """Make a token that may do everything, if there is no good one; return its secret.
+
+    None if there is one, or if the database cannot be used now.
+
+    Parameters
+    ----------
+    database
+        As for ``Campaign.create``.
+    """
+    where = Database(database)
+    try:
+        if any(token.good for token in read_tokens(where).values()):
+            return None
+        return create_token(where, f"made at {clock.now()}", SCOPES)
+    except (SQLAlchemyError, OSError, ConflictError):
+        return None
+    finally:
+        where.close()
 
 
 def revoke_token(database: Database, name: str) -> None:

@@ -69,12 +69,16 @@ class Worker:
             self._changed.notify()
         return future
 
-    def close(self) -> None:
-        """Finish what waits, leave a snapshot, and end."""
+    def stop(self) -> None:
+        """Have the thread finish what waits, leave a snapshot, and end."""
         with self._changed:
             self._closing = True
             self._changed.notify()
-        self._thread.join()
+
+    def join(self, patience: float) -> bool:
+        """Wait until the thread has ended, for some seconds at most; return whether it has."""
+        self._thread.join(max(0.0, patience))
+        return not self._thread.is_alive()
 
     def _work(self) -> None:
         while (jobs := self._next()) is not None:

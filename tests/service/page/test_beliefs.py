@@ -31,7 +31,7 @@ def looked_at(place, *, times=1, between=lambda: None):
                 found.append(await known.look(place.name))
             return found
         finally:
-            hosting.close()
+            hosting.close(10)
 
     return asyncio.run(look())
 

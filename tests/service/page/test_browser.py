@@ -369,7 +369,11 @@ def test_a_token_is_asked_for_once(open_page, database, campaign, tmp_path):
     opened = Database(database)
     token = create_token(opened, "page", ["read"])
     opened.close()
-    with serving(database, tmp_path / "log", "--tokens", "required") as service:
+    with serving(database, tmp_path / "log", tokens=True) as service:
+        page = open_page(f"{service.url}/#token={token}")
+        page.get_by_role("link", name=NAME).wait_for()
+        assert page.evaluate("location.hash") == ""
+        page.close()
         page = open_page(service.url, but=("401 (Unauthorized)", "403 (Forbidden)"))
         for typed in ("cgap_wrong", token):
             page.locator("dialog input").fill(typed)

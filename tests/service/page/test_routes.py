@@ -17,7 +17,7 @@ def ask(database, *requests, **settings):
     """Answers to requests, each a method, a path, and maybe headers and a body."""
 
     async def send():
-        app = create_app(database, Settings(**settings))
+        app = create_app(database, Settings(**{"tokens": "none"} | settings))
         transport = httpx.ASGITransport(app)
         try:
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
@@ -26,7 +26,7 @@ def ask(database, *requests, **settings):
                     for method, path, headers, body in requests
                 ]
         finally:
-            app.service.hosting.close()
+            app.service.close()
 
     return asyncio.run(send())
 

@@ -17,7 +17,15 @@ from contextgap.service.page import aggregates, beliefs
 from contextgap.service.page.assets import HEADERS, assets
 from contextgap.service.page.search import find_trials
 from contextgap.service.page.state import Pages
-from contextgap.service.routes.common import CampaignName, json_answer, said, service_of
+from contextgap.service.reading import check_size
+from contextgap.service.routes.common import (
+    LARGEST,
+    CampaignName,
+    allow_time,
+    json_answer,
+    said,
+    service_of,
+)
 
 router = guarded_router()
 _READ = needs("read")
@@ -100,7 +108,9 @@ async def trials(
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
     arm: Annotated[str | None, Query(description="Only those of this arm, as JSON.")] = None,
     text: Annotated[str, Query(description="Only those with this text.", max_length=200)] = "",
-    before: Annotated[int | None, Query(description="Only those with smaller numbers.")] = None,
+    before: Annotated[
+        int | None, Query(description="Only those with smaller numbers.", ge=0, le=LARGEST)
+    ] = None,
 ) -> Response:
     """Return a page of trials; ``next`` is what to give as ``before`` for the next page."""
 
@@ -146,6 +156,7 @@ async def columns(request: Request, campaign: CampaignName) -> Response:
 )
 async def along(request: Request, campaign: CampaignName, body: Along) -> Response:
     """Return every arm's mean and interval along one column."""
+    check_size(request, body.at)
     look = await _pages(request).beliefs.look(campaign)
     at = read_contexts(body.at, "at")
     return json_answer(await asyncio.to_thread(beliefs.course, look, body.column, at))
@@ -160,6 +171,7 @@ async def along(request: Request, campaign: CampaignName, body: Along) -> Respon
 async def why(request: Request, campaign: CampaignName, body: Why) -> Response:
     """Return the arms at a context, best first, and what makes the difference."""
     pages = _pages(request)
+    check_size(request, body.context)
     look = await pages.beliefs.look(campaign)
     context = read_contexts(body.context, "context")
     against = None if body.against is None else read_label(body.against, "against")
@@ -191,8 +203,10 @@ async def events(request: Request, campaign: CampaignName) -> Response:
         caller.token = service.guard.known(caller)
         await service.guard.check(caller, "read", campaign)
 
+    allow_time(request, None)
     stream = await service.pages.listening.listen(campaign, allowed)
-    return StreamingResponse(stream, media_type="text/event-stream")
+    at_once = {"X-Accel-Buffering": "no"}  # so that nginx does not collect them
+    return StreamingResponse(stream, media_type="text/event-stream", headers=at_once)
 
 
 def _pages(request: Request) -> Pages:

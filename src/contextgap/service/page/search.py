@@ -33,6 +33,9 @@ def find_trials(
     for state in states:
         if state not in STATES:
             raise ValueError(f"state must be one of {STATES}, got {state!r}")
+    for called, each in {"arm": arm, "text": text}.items():
+        if each is not None and "\0" in each:
+            raise ValueError(f"{called} must be text without NUL, which no trial has, got {each!r}")
     statement = select(TRIALS).where(TRIALS.c.campaign == store.campaign)
     if states:
         statement = statement.where(TRIALS.c.state.in_(states))

@@ -15,13 +15,16 @@ from contextgap.service import bodies, reading
 from contextgap.service.guard import VERSION, guarded_router, needs
 from contextgap.service.routes.common import (
     CampaignName,
+    allow_time,
     hosting_of,
     json_answer,
     said,
     service_of,
 )
+from contextgap.service.strict import StrictRequest
 
 router = guarded_router(VERSION)
+_TUNING = 20  # times as long as other requests a tuning may take
 _ABOUT = {"name": "sensors", "arms": ["hull", "panel", "boom"], "goal": None}
 _STATUS = {
     "name": "sensors",
@@ -62,19 +65,27 @@ async def names(request: Request) -> Response:
     responses=said(_ABOUT, 400, 409, 413, 422, status=201),
     status_code=201,
 )
-async def create(request: Request, body: bodies.Create) -> Response:
+async def create(request: StrictRequest, body: bodies.Create) -> Response:
     """Begin a campaign."""
-    hosting = hosting_of(request)
-    if body.goal is not None:
-        reading.check_rows(body.goal.reference, service_of(request).settings.rows)
-    await hosting.create(
-        body.name,
-        reading.read_tried(body.arms) if isinstance(body.arms, list) else body.arms,
-        goal=reading.read_goal(body.goal),
-        lease=reading.read_lease(body.lease),
-        key=reading.read_key(request, body),
-        **reading.read_settings(body.settings),
-    )
+    hosting, caller = hosting_of(request), request.scope["contextgap.caller"]
+
+    def read() -> dict[str, Any]:
+        several = isinstance(body.arms, list)
+        count = len(body.arms) if several else body.arms
+        reading.check_arms(request, count if isinstance(count, int) else 0)
+        reference = None if body.goal is None else body.goal.reference
+        reading.check_size(request, reference, *reading.tables_of(body.settings))
+        return {
+            "arms": reading.read_tried(body.arms) if several else body.arms,
+            "goal": reading.read_goal(body.goal),
+            "lease": reading.read_lease(body.lease),
+            "key": reading.read_key(request, body),
+            **reading.read_settings(body.settings),
+        }
+
+    how = await request.read(read)
+    service_of(request).campaigns_rate.take(caller.name)
+    await hosting.create(body.name, **how)
     return json_answer(await hosting.run(body.name, _about), 201)
 
 
@@ -127,9 +138,11 @@ async def arms(request: Request, campaign: CampaignName) -> Response:
 async def add_arm(request: Request, campaign: CampaignName, body: bodies.AddArm) -> Response:
     """Add an arm."""
     key, label = reading.read_key(request, body), read_label(body.arm)
+    reading.check_size(request, body.features)
     features = read_contexts(body.features, "features")
 
     def call(found: Campaign) -> Any:
+        reading.check_arms(request, len(found.arms) + 1)
         found.add_arm(label, features, key=key)
         return _arms(found)
 
@@ -162,6 +175,7 @@ async def remove_arm(request: Request, campaign: CampaignName, body: bodies.Remo
 async def tune(request: Request, campaign: CampaignName, body: bodies.Tune) -> Response:
     """Learn the scales anew."""
     key = reading.read_key(request, body)
+    allow_time(request, _TUNING)
     await hosting_of(request).run(campaign, lambda c: c.tune(body.criterion, key=key))
     return json_answer({"tuned": True})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import Path, Request, Response
@@ -11,7 +12,10 @@ from contextgap.service.hosting import Hosting
 from contextgap.service.state import Service
 
 CampaignName = Annotated[str, Path(description="The campaign's name.")]
-TrialNumber = Annotated[int, Path(description="The trial's number.", ge=1)]
+LARGEST = 2**63 - 1
+"""The largest number that a database can look for."""
+
+TrialNumber = Annotated[int, Path(description="The trial's number.", ge=1, le=LARGEST)]
 PolicyName = Annotated[str, Path(description="The policy's name.")]
 
 _PROBLEM = {
@@ -46,6 +50,16 @@ def service_of(request: Request) -> Service:
 def hosting_of(request: Request) -> Hosting:
     """Return the campaigns of the service that a request came to."""
     return service_of(request).hosting
+
+
+def allow_time(request: Request, times: float | None) -> None:
+    """Let a request take so many times as long as others; None for ever."""
+    timeout: asyncio.Timeout = request.scope["contextgap.timeout"]
+    when = timeout.when()
+    if times is not None and when is not None:
+        timeout.reschedule(when + (times - 1) * service_of(request).settings.deadline)
+    elif times is None:
+        timeout.reschedule(None)
 
 
 def json_answer(content: Any, status: int = 200) -> Response:

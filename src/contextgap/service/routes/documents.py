@@ -22,6 +22,6 @@ async def openapi(request: Request) -> Response:
 @router.get("/docs", summary="This document, for people", openapi_extra=PUBLIC)
 async def docs(request: Request) -> Response:
     """Return all routes as a page."""
-    allowed = "default-src 'none'; style-src 'unsafe-inline'"
+    allowed = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
     content = handbook(document(request.app))
     return HTMLResponse(content, headers={"Content-Security-Policy": allowed})

@@ -37,11 +37,12 @@ async def readyz(request: Request) -> Response:
         raise busy("the service is stopping")
 
     def look() -> None:
-        if service.hosting.database.exists:
-            with service.hosting.database.reading() as connection:
+        if service.vital.exists:
+            with service.vital.reading() as connection:
                 connection.execute(text("SELECT 1"))
 
-    await asyncio.wait_for(asyncio.to_thread(look), _PATIENCE)
+    looked = asyncio.get_running_loop().run_in_executor(service.health, look)
+    await asyncio.wait_for(looked, _PATIENCE)
     return json_answer({"ok": True})
 
 

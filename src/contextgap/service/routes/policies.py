@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -13,15 +15,14 @@ from contextgap.campaign.wire import frozen_json, read_contexts, read_label
 from contextgap.service import bodies, reading
 from contextgap.service.downloads import as_c, as_onnx, download
 from contextgap.service.guard import VERSION, DirectRoute, guarded_router, needs
-from contextgap.service.recommending import recommend_by
 from contextgap.service.routes.common import (
     CampaignName,
     PolicyName,
     hosting_of,
     json_answer,
     said,
-    service_of,
 )
+from contextgap.service.strict import StrictRequest
 
 router = guarded_router(VERSION)
 _FROZEN = {
@@ -33,6 +34,7 @@ _FROZEN = {
     "recalled": [],
 }
 _BYTES = "the file's bytes"
+_FEW = 16  # rows, up to which a thread would take longer to begin than the answer takes
 
 
 @router.post(
@@ -41,10 +43,16 @@ _BYTES = "the file's bytes"
     openapi_extra=needs("read"),
     responses=said({"arm": "hull"}, 400, 404, 413, 422),
 )
-async def recommend(request: Request, campaign: CampaignName, body: bodies.Recommend) -> Response:
+async def recommend(
+    request: StrictRequest, campaign: CampaignName, body: bodies.Recommend
+) -> Response:
     """Return {"arm": ...}, or {"arms": [...]} for several contexts."""
-    reading.check_rows(body.contexts, service_of(request).settings.rows)
-    contexts, arms = read_contexts(body.contexts), reading.read_eligible_labels(body.arms)
+
+    def read() -> tuple[Any, Any]:
+        reading.check_size(request, body.contexts)
+        return read_contexts(body.contexts), reading.read_eligible_labels(body.arms)
+
+    contexts, arms = await request.read(read)
 
     def call(found: Campaign) -> Any:
         return found.recommend(contexts, arms=arms)
@@ -144,7 +152,7 @@ async def c_source(
 )
 async def rebuilt(request: Request, campaign: CampaignName, policy: PolicyName) -> Response:
     """Return a policy made again from the log alone; it takes as long as the log is."""
-    content = await hosting_of(request).run(campaign, lambda c: to_bytes(c.rebuild(policy)))
+    content = await hosting_of(request).beside(campaign, lambda c: to_bytes(c.rebuild(policy)))
     return await download(policy, "cgap", bytes, content)
 
 
@@ -153,6 +161,25 @@ def labels_json(found: Any) -> dict[str, Any]:
     if hasattr(found, "tolist"):
         return {"arms": [encode_label(label) for label in found.tolist()]}
     return {"arm": encode_label(found)}
+
+
+async def recommend_by(request: StrictRequest) -> Response:
+    """Answer a request for recommendations, from memory if the policy was used before."""
+    hosting, names = hosting_of(request), request.path_params
+    body = bodies.Recommend.read(await request.json())
+    policy = hosting.policy_in_memory(names["campaign"], names["policy"])
+    if policy is None:
+        policy = await hosting.policy(names["campaign"], names["policy"])
+
+    def recommend() -> bytes:
+        contexts, arms = read_contexts(body.contexts), reading.read_eligible_labels(body.arms)
+        return json.dumps(labels_json(policy.recommend(contexts, arms=arms))).encode()
+
+    if reading.check_size(request, body.contexts) <= _FEW:
+        content = recommend()
+    else:
+        content = await asyncio.to_thread(recommend)
+    return Response(content, media_type="application/json")
 
 
 router.routes.append(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
@@ -10,7 +13,9 @@ from contextgap.campaign import Campaign
 from contextgap.campaign.wire import read_contexts, recall_json, trial_json
 from contextgap.service import bodies, reading
 from contextgap.service.guard import VERSION, DirectRoute, guarded_router, needs
+from contextgap.service.problems import RefusedError
 from contextgap.service.routes.common import (
+    LARGEST,
     CampaignName,
     TrialNumber,
     hosting_of,
@@ -18,10 +23,14 @@ from contextgap.service.routes.common import (
     said,
     service_of,
 )
+from contextgap.service.strict import StrictRequest
 
 router = guarded_router(VERSION)
 _PAGE = 1000  # trials in one answer, if not said otherwise
 _MOST = 10_000
+_FEW = 64  # contexts, up to which an ask is brief
+_SURELY = 0.2  # of the deadline, up to which the last ask says that the next one is in time
+_PROBES = 8, 32  # contexts asked for to see how long an ask takes
 _TRIAL = {
     "id": 1,
     "arm": "hull",
@@ -38,43 +47,80 @@ _TOLD = {**_TRIAL, "state": "told", "reward": 0.62}
 _RECALL = {"trial": 1, "policies": [{"policy": "first flight", "contexts": 200, "changed": 3}]}
 
 
-async def ask(request: Request) -> Response:
+async def ask(request: StrictRequest) -> Response:
     """Open a trial: {"trial": ...}, or {"trials": [...]} for several contexts."""
     body = bodies.Ask.read(await request.json())
-    most = service_of(request).settings.rows
-    reading.check_rows(body.contexts, most)
-    reading.check_rows(body.pool, most)
-    how = {
-        "pool": read_contexts(body.pool, "pool"),
-        "arms": reading.read_eligible_labels(body.arms),
-        "lease": reading.read_lease(body.lease),
-        "key": reading.read_key(request, body),
-    }
-    contexts = read_contexts(body.contexts)
+    campaign, hosting = request.path_params["campaign"], hosting_of(request)
+
+    def read() -> tuple[int, dict[str, Any]]:
+        return reading.check_size(request, body.contexts, body.pool), {
+            "contexts": read_contexts(body.contexts),
+            "pool": read_contexts(body.pool, "pool"),
+            "arms": reading.read_eligible_labels(body.arms),
+            "lease": reading.read_lease(body.lease),
+            "key": reading.read_key(request, body),
+        }
+
+    rows, how = await request.read(read)
 
     def call(found: Campaign) -> Any:
-        return _trials_json(found.ask(contexts, **how))
+        deadline, start = service_of(request).settings.deadline, time.thread_time()
+        if rows > _FEW and rows * hosting.pace.get(campaign, math.inf) > _SURELY * deadline:
+            if not (how["key"] and hosting.knows_key(campaign, how["key"])):
+                check_duration(found, rows, how, deadline)
+            start = time.thread_time()
+        answer = _trials_json(found.ask(**how))
+        if rows > _FEW:
+            hosting.pace[campaign] = (time.thread_time() - start) / rows
+        return answer
 
-    campaign, brief = request.path_params["campaign"], body.pool is None
-    return json_answer(await hosting_of(request).run(campaign, call, brief=brief))
+    brief = body.pool is None and rows <= _FEW
+    return json_answer(await hosting.run(campaign, call, brief=brief))
 
 
-async def tell(request: Request) -> Response:
+def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadline: float) -> None:
+    """Raise if an ask would take longer than a request may.
+
+    A copy of the learner is asked for a few contexts, and for some more, to see what each takes.
+    """
+    seconds = []
+    given = "contexts" if how["pool"] is None else "pool"
+    for few in _PROBES:
+        learner, some = campaign.learner(), how[given][:few]
+        each = how["arms"] if how["arms"] and isinstance(how["arms"][0], list) else None
+        start = time.thread_time()
+        learner.ask(**{given: some}, arms=how["arms"] if each is None else each[:few])
+        seconds.append(time.thread_time() - start)
+    per_row = max(0.0, seconds[1] - seconds[0]) / (_PROBES[1] - _PROBES[0])
+    expected = seconds[1] + (rows - _PROBES[1]) * per_row
+    if expected > deadline:
+        most = max(_FEW, int(rows * deadline / expected / 2))
+        raise RefusedError(
+            413,
+            f"asking for {rows} {given} at once would take about {expected:.0f} s, and a request "
+            f"may take {deadline:g} s: send at most {most} at a time",
+        )
+
+
+async def tell(request: StrictRequest) -> Response:
     """Take in rewards: {"trial": ...}, or {"trials": [...]} for several."""
     body = bodies.Tell.read(await request.json())
-    reading.check_rows(body.contexts, service_of(request).settings.rows)
-    how = {
-        "contexts": read_contexts(body.contexts),
-        "arms": reading.read_tried(body.arms),
-        "eligible": reading.read_eligible_labels(body.eligible, "eligible"),
-        "key": reading.read_key(request, body),
-    }
+
+    def read() -> tuple[int, dict[str, Any]]:
+        return reading.check_size(request, body.contexts), {
+            "contexts": read_contexts(body.contexts),
+            "arms": reading.read_tried(body.arms),
+            "eligible": reading.read_eligible_labels(body.eligible, "eligible"),
+            "key": reading.read_key(request, body),
+        }
+
+    rows, how = await request.read(read)
 
     def call(found: Campaign) -> Any:
         return _trials_json(found.tell(body.trial, body.reward, **how))
 
-    campaign = request.path_params["campaign"]
-    return json_answer(await hosting_of(request).run(campaign, call, brief=True))
+    campaign, brief = request.path_params["campaign"], rows <= _FEW
+    return json_answer(await hosting_of(request).run(campaign, call, brief=brief))
 
 
 # Asked and told most, so these are read without the framework's help.
@@ -110,7 +156,9 @@ async def trials(
     request: Request,
     campaign: CampaignName,
     state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
-    after: Annotated[int, Query(description="Only those with larger numbers.", ge=0)] = 0,
+    after: Annotated[
+        int, Query(description="Only those with larger numbers.", ge=0, le=LARGEST)
+    ] = 0,
     most: Annotated[int, Query(description="At most so many.", ge=1, le=_MOST)] = _PAGE,
 ) -> Response:
     """List trials in the order of their numbers; ``next`` is what to give as ``after`` for more."""

@@ -5,6 +5,13 @@ import { h, field } from "./dom.js";
 const TOKEN = "contextgap token";
 let asking = null;
 
+// The address that the service prints has its token behind the #, which is sent to nobody.
+const [, given] = location.hash.match(/^#token=(.+)$/) || [];
+if (given) {
+  sessionStorage.setItem(TOKEN, decodeURIComponent(given));
+  history.replaceState(null, "", location.pathname);
+}
+
 export class Refused extends Error {
   constructor(status, detail) {
     super(detail);

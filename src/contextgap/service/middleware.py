@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -11,16 +12,22 @@ from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
 from contextgap.service import problems
-from contextgap.service.caller import Caller
+from contextgap.service.access import Caller
 from contextgap.service.guard import SLASH, DirectRoute
-from contextgap.service.limits import limited
 from contextgap.service.logs import logger
 from contextgap.service.state import Service
+from contextgap.service.strict import check_length
 
-_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+# Browsers take answers for what they are, do not keep them, and do not show them in frames.
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"x-frame-options", b"DENY"),
+]
+_LEFT = 499  # the status that proxies log when a client left
 
 
-class Around:
+class ServiceMiddleware:
     """The service as an ASGI application.
 
     Parameters
@@ -45,38 +52,63 @@ class Around:
             return
         start, status = time.perf_counter(), 0
 
-        async def note_and_send(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
         caller = scope["contextgap.caller"] = Caller.of(scope)
+        scope["contextgap.task"] = asyncio.current_task()  # ended by the server if the client left
+        refused: problems.RefusedError | None = None
+        timeout = scope["contextgap.timeout"] = asyncio.timeout(self.service.settings.deadline)
         try:
-            await self._answer(scope, caller, receive, note_and_send)
+            async with timeout:
+                await self._answer(scope, caller, receive, send_with_headers)
+        except asyncio.CancelledError:
+            if scope.get("contextgap.left"):
+                status = status or _LEFT
+            else:
+                refused = problems.busy("the service is stopping")
         except Exception as error:
-            known = problems.refusal(error)
-            if known is None:
-                logger.exception("failed", extra={"fields": {"path": scope["path"]}})
-                known = problems.UNKNOWN
-            if not status:
-                await problems.answer(known)(scope, receive, note_and_send)
+            refused = self._refusal(scope, error, expired=timeout.expired())
+        if refused is not None and not status:
+            await problems.answer(refused)(scope, receive, send_with_headers)
         self._note(scope, caller, status, time.perf_counter() - start)
 
+    def _refusal(self, scope: Scope, error: Exception, *, expired: bool) -> problems.RefusedError:
+        if expired:
+            return problems.busy(
+                f"this took longer than {self.service.settings.deadline:g} s and was given up; "
+                "repeated with the same key it happens once"
+            )
+        known = problems.refusal(error)
+        if known is None:
+            logger.error("failed", exc_info=error, extra={"fields": {"path": scope["path"]}})
+        return known or problems.UNKNOWN
+
     async def _answer(self, scope: Scope, caller: Caller, receive: Receive, send: Send) -> None:
-        service = self.service
+        service, length = self.service, caller.headers.get("content-length")
+        if length is not None:
+            if "transfer-encoding" in caller.headers:
+                raise problems.RefusedError(
+                    400,
+                    "a request has a Content-Length or a Transfer-Encoding, not both",
+                    headers={"Connection": "close"},
+                )
+            check_length(int(length) if length.isdecimal() else 0, service.settings.body)
         service.guard.check_origin(caller)
         caller.token = service.guard.known(caller)
-        service.rates.take(caller.name)
-        inside = limited(receive, caller.headers.get("content-length"), service.settings.body)
+        service.requests_rate.take(caller.name)
         keep_slashes(scope)
         for route in self._direct:
             found = route.path_regex.match(scope["path"])
             if found is not None and caller.method in route.methods:
                 scope.update(app=self.inside, route=route, path_params=found.groupdict())
-                await route.handle(scope, inside, send)
+                await route.handle(scope, receive, send)
                 return
-        await self.inside(scope, inside, _with_headers(send))
+        await self.inside(scope, receive, send)
 
     def _note(self, scope: Scope, caller: Caller, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
@@ -90,17 +122,6 @@ class Around:
             token=None if caller.token is None else caller.token.name,
             key=caller.headers.get("idempotency-key"),
         )
-
-
-def _with_headers(send: Send) -> Send:
-    """Return a way to send answers that browsers take for what they are, and do not keep."""
-
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message["headers"], *_HEADERS]
-        await send(message)
-
-    return send_with_headers
 
 
 def keep_slashes(scope: Scope) -> None:
