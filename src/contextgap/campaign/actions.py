@@ -166,7 +166,9 @@ def change(session: Session, number: int, reward: float | None, why: str, key: s
             return told_by
         _check_changeable(session, connection, number, kind)
         replay = session.brought_up(connection, replay, changes, told_by)
-        event = session.append(connection, kind, request, {}, key)
+        sets = {number: each for number, each in replay.learnt.items() if int(number) >= told_by}
+        result = {"learnt": {"from": told_by, "sets": sets}}
+        event = session.append(connection, kind, request, result, key)
         replay.apply(event)
         session.adopt(connection, replay, told_by)
         became = {"state": "retracted"} if reward is None else {"state": "told", "reward": reward}

@@ -29,10 +29,10 @@ class Event:
 
     @classmethod
     def following(
-        cls, number: int, before: str, kind: str, key: str | None, request: Any, result: Any
+        cls, number: int, before: str, kind: str, key: str | None, request: str, result: str
     ) -> Event:
         """Return the event that comes after a log with the hash ``before``."""
-        parts = (number, clock.now(), kind, key, as_json(request), as_json(result))
+        parts = (number, clock.now(), kind, key, request, result)
         return cls(*parts, hash=_hash(before, *parts))
 
     def follows(self, before: str) -> bool:

@@ -21,6 +21,7 @@ from contextgap.campaign.replay import Replay, changes_in, to_bytes
 from contextgap.campaign.session import Session
 from contextgap.learner import StoppingRule
 from contextgap.learner.recorded import observations
+from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.tuning.sample import evenly
 
@@ -69,8 +70,12 @@ def all_frozen(session: Session, connection: Connection) -> tuple[FrozenPolicy, 
     return tuple(found)
 
 
-def freeze(replay: Replay, fallback: Label | None, tolerance: float | None) -> Policy:
+def freeze(
+    replay: Replay, fallback: Label | None, tolerance: float | None, card: Card | None = None
+) -> Policy:
     """Return the policy of a learner, with a card that carries the hash of the log."""
+    if card is not None:
+        return replay.learner.freeze(card, fallback=fallback, tolerance=tolerance)
     if observations(replay.learner) < _LEAST:
         raise ValueError(
             f"freeze needs at least {_LEAST} rewards, for the policy's score card; "
@@ -101,6 +106,7 @@ def keep(
     upto, policy = replay.number, freeze(replay, fallback, tolerance)
     content = to_bytes(policy)
     result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
+    result["card"] = policy.card.describe()  # a later release may estimate otherwise
     with session.turn() as connection:
         known = session.known(connection, key, "freeze", request)
         if known is not None:  # the same request came twice at once
@@ -114,7 +120,8 @@ def keep(
 def rebuild(session: Session, connection: Connection, event: Event) -> Policy:
     """Return the policy that a freeze event froze, made again from the log alone."""
     replay = session.rebuilt(connection, event.came_of_it["upto"], from_log=True)
-    return freeze(replay, *_how(event))
+    card = event.came_of_it.get("card")  # releases before 0.3 did not log it
+    return freeze(replay, *_how(event), None if card is None else Card.restored(card))
 
 
 def load(session: Session, connection: Connection, event: Event) -> Policy:

@@ -1,30 +1,42 @@
-"""Gives the events of a log to a learner."""
+"""Gives the events of a log to a learner.
+
+Hyperparameters are facts, as picks are. An event that told rewards has those that were learnt from
+them as ``"learnt"``, None if none were; so has a ``tune``. After a retraction or a correction they
+are learnt anew from the changed reward on. Its event has the number of the event that told this
+reward, ``"from"``, and the sets learnt, by event: they replace those of all events between. In logs
+of releases before 0.3 events have none, and whoever replays them learns anew.
+"""
 
 from __future__ import annotations
 
 import base64
 import io
+import json
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contextgap.base.labels import decode_label
 from contextgap.campaign.events import NOTHING, Event
-from contextgap.campaign.payloads import decode_contexts, is_table, rows_of, some_rows
+from contextgap.campaign.payloads import as_json, decode_contexts, is_table, rows_of, some_rows
 from contextgap.campaign.trial import Pick
 from contextgap.learner import Learner
 from contextgap.learner.recorded import (
     forget_pick,
     learn_columns,
+    noting_learnt,
     observations,
     set_random_state,
+    with_learnt,
 )
 
 Changes = Mapping[int, float | None]
 """The rewards of trials that were corrected, None for those that were retracted."""
 
 _NO_CHANGES: Changes = {}
+_ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
+_LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
 _LEAST_TUNED = 2  # rewards
 
 
@@ -42,6 +54,16 @@ def changes_in(events: list[Event]) -> dict[int, float | None]:
         for event in events
         if event.kind in ("retract", "correct")
     }
+
+
+def _learnt_at(event: Event, edits: Sequence[Event]) -> Any:
+    """Return what was learnt at an event, after the retractions and corrections given."""
+    for edit in reversed(edits):
+        found = edit.came_of_it.get("learnt", {"from": 0, "sets": None})
+        if found["from"] <= event.number < edit.number:
+            sets = found["sets"]
+            return _ANEW if sets is None else sets.get(str(event.number))
+    return event.came_of_it.get("learnt", _ANEW)
 
 
 class Replay:
@@ -68,6 +90,7 @@ class Replay:
         self.seconds = 0.0  # that a replay since the last snapshot would take, about
         self.since_snapshot = 0
         self.next_due: str | None = None  # when a lease runs out next, or before that
+        self.learnt: dict[str, Any] = {}  # hyperparameters learnt anew, by the event's number
         self._picks: dict[int, Pick] = {}
         self._find = find
 
@@ -83,31 +106,81 @@ class Replay:
         known = self._picks.get(trial)
         return self._find(trial) if known is None else known
 
-    def apply(self, event: Event, changes: Changes = _NO_CHANGES, *, live: bool = False) -> None:
+    def apply(
+        self,
+        event: Event,
+        changes: Changes = _NO_CHANGES,
+        edits: Sequence[Event] = (),
+        *,
+        anew: bool = False,
+    ) -> None:
         """Take in the next event.
 
-        ``changes`` are those of later events, as ``changes_in`` returns them. ``live`` says that
-        the event was just made: an ask's pick counts as pending already, and doubts are said.
+        ``changes`` are those of later events, as ``changes_in`` returns them, and ``edits`` these
+        events; ``anew`` says to learn hyperparameters, whatever the log has.
         """
         if event.number != self.number + 1:
             raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
-        if not live and not event.follows(self.hash):
+        if not event.follows(self.hash):
             raise ValueError(
                 f"event {event.number} of the campaign was altered, or one before it: its hash is "
                 "not that of the log"
             )
-        step = _STEPS.get(event.kind)
-        if step is None:
+        if event.kind not in _STEPS:
             raise ValueError(
                 f"event {event.number} is a {event.kind!r}, unknown to this release: use the "
                 "contextgap release that wrote it"
             )
         start, self.sound = time.thread_time(), False
-        if not (live and event.kind == "ask"):
-            with warnings.catch_warnings():
-                if not live:
-                    warnings.simplefilter("ignore")  # what there was to say was said when it came
-                step(self, event.requested, event.came_of_it, changes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there was to say was said when it came
+            learnt = _ANEW if anew else _learnt_at(event, edits)
+            self._step(event.kind, event.requested, event.came_of_it, changes, learnt)
+        self._went_on(event, start)
+
+    def append(self, kind: str, key: str | None, request: Any, result: dict[str, Any]) -> Event:
+        """Take in what happens now; return it as the next event.
+
+        The pick of an ask counts as pending already.
+        """
+        start, self.sound = time.thread_time(), False
+        text = as_json(request)
+        if kind in _LEARNING:
+            # The learner is only ever given what was read back from JSON.
+            learnt = self._step(kind, json.loads(text), result, _NO_CHANGES, _ANEW)
+            result = {**result, "learnt": learnt}
+        elif kind != "ask":
+            self._step(kind, json.loads(text), result, _NO_CHANGES, None)
+        event = Event.following(self.number + 1, self.hash, kind, key, text, as_json(result))
+        self._went_on(event, start)
+        return event
+
+    def _step(
+        self,
+        kind: str,
+        request: Mapping[str, Any],
+        result: Mapping[str, Any],
+        changes: Changes,
+        learnt: Any,
+    ) -> Any:
+        """Give what happened to the learner; return the hyperparameters learnt."""
+        step = _STEPS[kind]
+        if kind not in _LEARNING:
+            step(self, request, result, changes)
+            return None
+        if learnt != _ANEW:
+            if not (kind == "tune" and learnt is None):
+                with with_learnt(self.learner, learnt):
+                    step(self, request, result, changes)
+            return learnt
+        with noting_learnt(self.learner) as found:
+            step(self, request, result, changes)
+        if not found:
+            return None
+        self.learnt[str(self.number + 1)] = found[-1]
+        return found[-1]
+
+    def _went_on(self, event: Event, start: float) -> None:
         if event.kind == "ask":
             result = event.came_of_it
             self._picks |= dict(zip(result["trials"], picks_of(event), strict=True))

@@ -163,9 +163,7 @@ class Session:
         key: str | None = None,
     ) -> Event:
         """Add an event to the log and give it to the learner."""
-        replay = self.replay
-        event = Event.following(replay.number + 1, replay.hash, kind, key, request, result)
-        replay.apply(event, live=True)
+        event = self.replay.append(kind, key, request, result)
         self.store.append(connection, event)
         return event
 
@@ -193,17 +191,19 @@ class Session:
     ) -> Replay:
         """Return the learner after event ``upto``.
 
-        With ``changes`` to the rewards of events from number ``before`` on it is what it would be.
-        ``from_log`` reads no snapshot.
+        With ``changes`` to the rewards of events from number ``before`` on it is what it would be;
+        hyperparameters are learnt anew from there. ``from_log`` reads no snapshot.
         """
         self._connection = connection
         last = upto if before is None else min(upto, before - 1)
         usable = [] if from_log else [n for n in self._snapshots(connection) if n <= last]
         replay = self._loaded(connection, usable[-1]) if usable else Replay(self._find)
         later = self.store.events_of(connection, "retract", "correct", after=replay.number)
-        known = {**changes_in([e for e in later if e.number <= upto]), **(changes or {})}
+        edits = [event for event in later if event.number <= upto]
+        known = {**changes_in(edits), **(changes or {})}
         for event in self.store.events(connection, replay.number, upto):
-            replay.apply(event, known)
+            anew = before is not None and event.number >= before
+            replay.apply(event, known, edits, anew=anew)
         replay.next_due = self.store.next_due(connection)
         return replay
 
@@ -216,7 +216,7 @@ class Session:
         if changes_in(new):
             return self.rebuilt(connection, self.replay.number, changes, before)
         for event in new:
-            replay.apply(event)
+            replay.apply(event, anew=True)
         return replay
 
     def _catch_up(self, connection: Connection) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 from typing import Any, Self
@@ -55,7 +55,7 @@ from contextgap.models import (
 )
 from contextgap.policy.state import Rules, read_costs
 from contextgap.recommenders.rules import check_history
-from contextgap.tuning import Tuning, learn
+from contextgap.tuning import Scales, Tuning, learn
 from contextgap.widths import Width
 
 _CHANGED_BY_TELL = ("_model", "_schema", "_rules", "_next_tune", "_tuning")
@@ -134,6 +134,9 @@ class Learner(Deploying):
     >>> learner.recommend([[-0.5], [0.5]])
     array(['left', 'right'], dtype=object)
     """
+
+    # A log that is replayed has hyperparameters of its own: ``learner.recorded``.
+    _learn: Callable[..., tuple[Scales, Tuning]] = staticmethod(learn)
 
     def __init__(
         self,
@@ -377,7 +380,7 @@ class Learner(Deploying):
         if count < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
         kernel = self.kernel if self._kernel_given else None
-        found, self._tuning = learn(
+        found, self._tuning = self._learn(
             *log.by_arm(),
             kernel,
             criterion,
