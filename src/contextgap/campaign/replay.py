@@ -18,15 +18,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contextgap.base.labels import decode_label
+from contextgap.campaign.calls import check_time
+from contextgap.campaign.errors import AlteredError
 from contextgap.campaign.events import NOTHING, Event
 from contextgap.campaign.payloads import as_json, decode_contexts, is_table, rows_of, some_rows
 from contextgap.campaign.trial import Pick
 from contextgap.learner import Learner
 from contextgap.learner.recorded import (
+    checkpoint,
     forget_pick,
     learn_columns,
     noting_learnt,
     observations,
+    restore,
     set_random_state,
     with_learnt,
 )
@@ -37,6 +41,7 @@ Changes = Mapping[int, float | None]
 _NO_CHANGES: Changes = {}
 _ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
 _LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
+_REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
 _LEAST_TUNED = 2  # rewards
 
 
@@ -73,8 +78,8 @@ class Replay:
     ----------
     find
         Returns the pick of a trial that was asked for before the replay began.
-    learner, number, hash
-        The learner after event ``number``, and that event's hash; None before the first event.
+    learner, number, hash, at
+        The learner after event ``number``, and that event's hash and time; None before the first.
     """
 
     def __init__(
@@ -83,6 +88,7 @@ class Replay:
         learner: Learner | None = None,
         number: int = 0,
         hash: str = NOTHING,  # noqa: A002  # the word for it
+        at: str = "",
     ) -> None:
         self._learner = learner
         self.number, self.hash = number, hash
@@ -90,6 +96,7 @@ class Replay:
         self.seconds = 0.0  # that a replay since the last snapshot would take, about
         self.since_snapshot = 0
         self.next_due: str | None = None  # when a lease runs out next, or before that
+        self.at = at
         self.learnt: dict[str, Any] = {}  # hyperparameters learnt anew, by the event's number
         self._picks: dict[int, Pick] = {}
         self._find = find
@@ -122,7 +129,7 @@ class Replay:
         if event.number != self.number + 1:
             raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
         if not event.follows(self.hash):
-            raise ValueError(
+            raise AlteredError(
                 f"event {event.number} of the campaign was altered, or one before it: its hash is "
                 "not that of the log"
             )
@@ -131,6 +138,7 @@ class Replay:
                 f"event {event.number} is a {event.kind!r}, unknown to this release: use the "
                 "contextgap release that wrote it"
             )
+        check_time()
         start, self.sound = time.thread_time(), False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there was to say was said when it came
@@ -138,7 +146,16 @@ class Replay:
             self._step(event.kind, event.requested, event.came_of_it, changes, learnt)
         self._went_on(event, start)
 
-    def append(self, kind: str, key: str | None, request: Any, result: dict[str, Any]) -> Event:
+    def append(
+        self,
+        kind: str,
+        key: str | None,
+        request: Any,
+        result: dict[str, Any],
+        *,
+        at: str,
+        by: str | None,
+    ) -> Event:
         """Take in what happens now; return it as the next event.
 
         The pick of an ask counts as pending already.
@@ -151,9 +168,20 @@ class Replay:
             result = {**result, "learnt": learnt}
         elif kind != "ask":
             self._step(kind, json.loads(text), result, _NO_CHANGES, None)
-        event = Event.following(self.number + 1, self.hash, kind, key, text, as_json(result))
+        following = (self.number + 1, self.hash, kind, key, text, as_json(result))
+        event = Event.following(*following, at=at, by=by)
         self._went_on(event, start)
         return event
+
+    def mark(self) -> tuple[Any, ...]:
+        """Return what ``rewind`` needs to return to this event."""
+        return checkpoint(self.learner), dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """Forget all events since ``mark``; none of them may have added or removed an arm."""
+        state, self._picks, rest = mark
+        restore(self.learner, state)
+        vars(self).update(rest)
 
     def _step(
         self,
@@ -173,7 +201,7 @@ class Replay:
                 with with_learnt(self.learner, learnt):
                     step(self, request, result, changes)
             return learnt
-        with noting_learnt(self.learner) as found:
+        with noting_learnt(self.learner, check_time) as found:
             step(self, request, result, changes)
         if not found:
             return None
@@ -188,7 +216,8 @@ class Replay:
                 self.next_due = min(result["until"], self.next_due or result["until"])
         elif event.kind == "tell":  # about a trial that will not be asked for again
             self._picks.pop(event.requested["trial"], None)
-        self.number, self.hash, self.sound = event.number, event.hash, True
+        self.number, self.hash, self.at = event.number, event.hash, event.at
+        self.sound = True
         self.seconds += time.thread_time() - start
         self.since_snapshot += 1
 

@@ -8,7 +8,7 @@ another one use them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -37,13 +37,42 @@ def forget_followed(learner: Learner) -> None:
     learner._followed = None
 
 
+def checkpoint(learner: Learner) -> Any:
+    """Return what ``restore`` needs to undo asks and tells."""
+    return learner._state(), random_state(learner)
+
+
+def restore(learner: Learner, state: Any) -> None:
+    """Undo all asks and tells since ``checkpoint``."""
+    before, random = state
+    learner._restore(before)
+    set_random_state(learner, random)
+
+
 @contextmanager
-def noting_learnt(learner: Learner) -> Iterator[list[dict[str, Any]]]:
-    """Yield a list to which hyperparameters that the learner learns in the block are added."""
+def checking(learner: Learner, check: Callable[[], None]) -> Iterator[None]:
+    """Have ``check`` called before every pick in the block; it may raise."""
+    pick = learner._pick
+
+    def checked(*args: Any) -> Any:
+        check()
+        return pick(*args)
+
+    with _instead(learner, _pick=checked):
+        yield
+
+
+@contextmanager
+def noting_learnt(learner: Learner, check: Callable[[], None]) -> Iterator[list[dict[str, Any]]]:
+    """Yield a list to which hyperparameters that the learner learns in the block are added.
+
+    Before it learns any, ``check`` is called, which may raise.
+    """
     found: list[dict[str, Any]] = []
     learn = learner._learn
 
     def noted(*args: Any, **kwargs: Any) -> tuple[Scales, Tuning]:
+        check()
         scales, tuning = learn(*args, **kwargs)
         found.append(_describe(scales, tuning))
         return scales, tuning

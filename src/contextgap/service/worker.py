@@ -111,8 +111,8 @@ def _run(opened: Callable[[], Campaign], jobs: list[Job]) -> None:
         if len(jobs) == 1:
             found = [_outcome(jobs[0], campaign)]
         else:
-            with together(campaign):
-                found = [_outcome(job, campaign) for job in jobs]
+            answers = zip(jobs, together(campaign, [job.call for job in jobs]), strict=True)
+            found = [_answered(job, answer) for job, answer in answers]
     except BaseException as error:
         found = [_Outcome(job.future, error=error) for job in jobs]
     # At once: waking the loop for each takes as long as what it does then.
@@ -132,6 +132,12 @@ def _outcome(job: Job, campaign: Campaign) -> _Outcome:
         return _Outcome(job.future, job.call(campaign))
     except Exception as error:
         return _Outcome(job.future, error=error)
+
+
+def _answered(job: Job, answer: Any) -> _Outcome:
+    if isinstance(answer, Exception):
+        return _Outcome(job.future, error=answer)
+    return _Outcome(job.future, answer)
 
 
 def _tell(outcomes: list[_Outcome]) -> None:
