@@ -44,17 +44,30 @@ def calling(
     Parameters
     ----------
     by
-        The caller, for the log; by default the one that ``Campaign.open`` was given.
+        The caller, for the log; by default that of the block around this one, or else the one that
+        ``Campaign.open`` was given.
     deadline
-        The latest time to go on, as ``time.monotonic`` tells it; None for none.
+        The latest time to go on, as ``time.monotonic`` says it; by default as around.
     cancelled
-        Returns whether nobody waits for the answer any more.
+        Returns whether nobody waits for the answer any more; by default as around.
     """
-    token = _CALL.set(_Call(by, deadline, cancelled))
+    around = _CALL.get()
+    token = _CALL.set(
+        _Call(
+            by or around.by,
+            around.deadline if deadline is None else deadline,
+            cancelled or around.cancelled,
+        )
+    )
     try:
         yield
     finally:
         _CALL.reset(token)
+
+
+def speak_for(by: str | None) -> None:
+    """Have calls of campaigns in the rest of a task made for somebody; None for nobody."""
+    _CALL.set(_Call(by))
 
 
 def check_time() -> None:
