@@ -1,6 +1,7 @@
 """Hyperparameters are in the log: whoever replays it, under any release, has the same ones."""
 
 import gzip
+import json
 import sqlite3
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.tuning import choose
+from contextgap.campaign.events import Event
+from contextgap.campaign.maintenance import follow
+from contextgap.policy.card import Card
+from contextgap.tuning import Tuning, choose
 
 from .conftest import tell_some
 from .oracle import check, events, to_bytes
@@ -101,3 +105,30 @@ def test_logs_without_hyperparameters_learn_anew(tmp_path):
     assert told.came_of_it["learnt"] is None
     tuned = next(event.number for event in log if event.kind == "tune")
     assert str(tuned) in edit.came_of_it["learnt"]["sets"]  # from now on it is in the log
+
+
+def test_a_stored_log_gives_the_learner_and_policies_of_the_release_that_wrote_it(
+    tmp_path, nothing_is_learnt
+):
+    stored = json.loads(gzip.decompress((DATA / "log-0.3.json.gz").read_bytes()))
+    path = tmp_path / "stored.db"
+    campaign = cg.Campaign.create(path, "sensors", ["hull", "panel", "boom"], seed=0)
+    store = campaign._session.store
+    with store.locked() as connection:  # the first event is another one
+        connection.exec_driver_sql("DELETE FROM contextgap_events")
+        store.append(connection, [Event(**each) for each in stored["events"]])
+        rows = {}
+        for event in store.events(connection):
+            follow(rows, event)
+        store.add_trials(connection, rows.values())
+    nothing_is_learnt()
+    again = cg.Campaign.open(path, "sensors")
+    learner = again.learner()
+    assert learner.kernel.describe() == stored["kernel"]
+    assert learner.ridge == stored["ridge"]
+    assert learner.tuning == Tuning.restored(stored["tuning"])
+    for name, then in stored["policies"].items():
+        policy = again.rebuild(name)
+        assert policy.recommend(stored["grid"]).tolist() == then["arms"]
+        assert policy.certificate(stored["grid"]).bound == pytest.approx(then["bounds"], rel=1e-6)
+        assert policy.card == Card.restored(then["card"])

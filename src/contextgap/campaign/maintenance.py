@@ -239,7 +239,7 @@ def _verify(store: Store, connection: Connection) -> Iterator[str]:
             yield f"event {each.number} was altered, or one before it: its hash is wrong"
         last = each.number, each.hash
         try:
-            _follow(rows, each)
+            follow(rows, each)
             if each.kind == "freeze":
                 policies[each.number] = each.came_of_it["sha256"]
         except (KeyError, TypeError, ValueError) as error:
@@ -250,7 +250,7 @@ def _verify(store: Store, connection: Connection) -> Iterator[str]:
     yield from _verify_files(store, connection, policies)
 
 
-def _follow(rows: dict[int, dict[str, Any]], event: Event) -> None:
+def follow(rows: dict[int, dict[str, Any]], event: Event) -> None:
     """Make of the table of trials what an event makes of it."""
     if event.kind in ("ask", "record"):
         made = asked_rows(event) if event.kind == "ask" else recorded_rows(event)

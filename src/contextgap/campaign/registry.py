@@ -15,7 +15,6 @@ from contextgap.base import files
 from contextgap.campaign.database import Database
 from contextgap.campaign.errors import ConflictError, NotFoundError
 from contextgap.campaign.goal import asks_left, decode_goal, wanted_share
-from contextgap.campaign.payloads import as_json
 from contextgap.campaign.schema import VERSION, check_version, make_tables
 from contextgap.campaign.store import Store
 from contextgap.campaign.tables import CAMPAIGNS
@@ -44,7 +43,7 @@ def upgrade(database: Database) -> bool:
             return False
         for campaign in connection.execute(select(CAMPAIGNS.c.id)).scalars().all():
             store = Store(database, campaign)
-            store.summarize(connection, as_json(_summary(store, connection)))
+            store.summarize(connection, _summary(store, connection))
     return True
 
 
@@ -56,8 +55,7 @@ def _summary(store: Store, connection: Connection) -> dict[str, Any]:
     latest = steps[-1] if steps else {"rewards": 0, "settled": None}
     left = asks_left(latest, steps, share)
     found = {"settled": latest["settled"], "wanted": share, "asks_left": left}
-    found |= {"event": last.number, "at": last.at, "trials": store.last_trial(connection)}
-    return {**found, "open": store.open_trials(connection)}
+    return {**store.summary(connection), **found, "event": last.number, "at": last.at}
 
 
 def summaries(database: Database) -> list[dict[str, Any]]:

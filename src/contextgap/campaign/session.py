@@ -8,7 +8,6 @@ put back and the call is made again.
 from __future__ import annotations
 
 import itertools
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ from contextgap.campaign import clock
 from contextgap.campaign.calls import caller, check_time
 from contextgap.campaign.errors import AlteredError, ConflictError
 from contextgap.campaign.events import Event
-from contextgap.campaign.payloads import as_json
 from contextgap.campaign.replay import Changes, Replay, changes_in, to_bytes
 from contextgap.campaign.store import Store
 from contextgap.campaign.trial import Pick
@@ -168,11 +166,8 @@ class Draft:
         store.remove_files(connection, "snapshot", self._stale)
         for kind, event, content in self._files:
             store.write_file(connection, kind, (event.number, event.hash), content)
-        known = json.loads(store.summary(connection) or "{}")
-        last, count = self.events[-1], store.last_trial(connection)
-        now = {"event": last.number, "at": last.at, "trials": count}
-        now["open"] = store.open_trials(connection)
-        store.summarize(connection, as_json({**known, **self._progress, **now}))
+        now = {"event": self.events[-1].number, "at": self.events[-1].at}
+        store.summarize(connection, {**store.summary(connection), **self._progress, **now})
         return True
 
 

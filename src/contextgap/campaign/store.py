@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
@@ -13,6 +14,7 @@ from contextgap.campaign.database import IDLE, Database
 from contextgap.campaign.errors import AlteredError, NotFoundError
 from contextgap.campaign.events import NOTHING, Event
 from contextgap.campaign.parts import joined
+from contextgap.campaign.payloads import as_json
 from contextgap.campaign.prepared import Prepared
 from contextgap.campaign.tables import (
     CAMPAIGNS,
@@ -59,13 +61,14 @@ class Store:
         self._lock = self._prepared(
             select(CAMPAIGNS.c.id, idle).where(CAMPAIGNS.c.id == campaign).with_for_update()
         )
-        own = CAMPAIGNS.c.id == campaign
-        self._summary = self._prepared(select(CAMPAIGNS.c.summary).where(own))
+        own, is_open = CAMPAIGNS.c.id == campaign, of_trial & (TRIALS.c.state == "open")
+        last_trial = select(func.max(TRIALS.c.id)).where(of_trial)
+        count = select(func.count()).select_from(TRIALS).where(is_open)
+        parts = (CAMPAIGNS.c.summary, last_trial.scalar_subquery(), count.scalar_subquery())
+        self._summary = self._prepared(select(*parts).where(own))
         self._summarize = self._prepared(update(CAMPAIGNS).where(own), ["summary"])
-        is_open = of_trial & (TRIALS.c.state == "open")
-        self._open = self._prepared(select(func.count()).select_from(TRIALS).where(is_open))
         self._trial = self._prepared(select(TRIALS).where(of_trial, wanted))
-        self._last_trial = self._prepared(select(func.max(TRIALS.c.id)).where(of_trial))
+        self._last_trial = self._prepared(last_trial)
         self._due = self._prepared(
             select(TRIALS.c.id).where(of_trial, due).order_by(TRIALS.c.until, TRIALS.c.id)
         )
@@ -203,19 +206,14 @@ class Store:
         whole = {**row, "campaign": self.campaign}
         return {**whole, "sha256": row_hash(whole)}
 
-    def summary(self, connection: Connection) -> str | None:
-        """Return how the campaign stands in a few words, as JSON."""
-        ((found,),) = self._summary.rows(connection)
-        return None if found is None else str(found)
+    def summary(self, connection: Connection) -> dict[str, Any]:
+        """Return how the campaign stands in a few words, with trials counted anew."""
+        ((known, last, count),) = self._summary.rows(connection)
+        return {**json.loads(known or "{}"), "trials": int(last or 0), "open": int(count)}
 
-    def summarize(self, connection: Connection, summary: str) -> None:
+    def summarize(self, connection: Connection, summary: Mapping[str, Any]) -> None:
         """Note how the campaign stands."""
-        self._summarize.run(connection, summary=summary)
-
-    def open_trials(self, connection: Connection) -> int:
-        """Return how many trials are open."""
-        ((count,),) = self._open.rows(connection)
-        return int(count)
+        self._summarize.run(connection, summary=as_json(summary))
 
     def files(self, connection: Connection, kind: str) -> list[int]:
         """Return the numbers of all files of a kind."""

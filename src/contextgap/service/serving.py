@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.campaign.database import Database
-from contextgap.campaign.registry import campaign_names
+from contextgap.campaign.registry import prepare
 from contextgap.service.app import create_app
 from contextgap.service.logs import logger, start_logs
 from contextgap.service.settings import Settings
@@ -57,8 +58,11 @@ def serve(
         Called with the address once it listens; the port is any free one if 0 was asked for.
     """
     where = Database(database)
-    if where.is_file:  # a server may start later
-        campaign_names(where)  # so that a file that is no database is said at once
+    try:
+        prepare(where)  # so that what is no database, or of a later release, is said at once
+    except (OSError, SQLAlchemyError):
+        if where.is_file:  # a server may start later
+            raise
     where.close()
     start_logs(settings.log, sys.stderr)
     app = create_app(database, settings, log=sys.stderr)
