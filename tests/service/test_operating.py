@@ -74,3 +74,14 @@ def test_tables_of_a_later_release_are_refused_at_start_and_while_it_runs(tmp_pa
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
     assert f"this release knows {VERSION}" in ended.stderr
+
+
+def test_an_altered_trial_is_said(service):
+    campaign = service.create("altered")
+    campaign.ask([0.0, 0.0])
+    with closing(sqlite3.connect(service.database)) as other, other:
+        mine = campaign._session.store.campaign
+        other.execute("UPDATE contextgap_trials SET arm = '\"boom\"' WHERE campaign = ?", [mine])
+    told = service.http.post("/v1/campaigns/altered/tell", json={"trial": 1, "reward": 0.5})
+    assert told.status_code == 500
+    assert "trial 1 was altered" in told.json()["detail"]

@@ -70,7 +70,10 @@ def check_database(database: Database) -> None:
     if not database.exists:
         return
     with database.writing() as connection:
-        if check_version(connection) != VERSION:
+        version = check_version(connection)
+        if not version:
+            return  # the first campaign makes them
+        if version < VERSION:
             raise UnavailableError(
                 "the database is of an earlier release; contextgap database upgrade upgrades it"
             )

@@ -250,7 +250,7 @@ class Session:
 
         Leases that ran out are written by themselves: they stay if the call raises.
         """
-        if alone and self._replay is None:  # others need not wait for that
+        if alone:  # others need not wait for this part
             with self.store.reading() as connection:
                 self._catch_up(connection)
         draft: Draft | None = None
