@@ -36,7 +36,7 @@ class Campaign:
     """A learner that lasts: its log of events is in a database that several processes may use.
 
     ``create`` makes one and ``open`` opens it. Every call takes in first what other processes did;
-    one that fails changes nothing. Calls from several threads take turns.
+    one that fails changes nothing. Campaigns are thread-safe.
 
     ``docs/campaigns.md`` says what is promised.
     """

@@ -1,4 +1,4 @@
-"""Connections to SQLite files and PostgreSQL servers, and transactions that take turns."""
+"""Connections to SQLite files and PostgreSQL servers."""
 
 from __future__ import annotations
 
@@ -103,6 +103,22 @@ class Database:
         self._leave_to_parent()
         with _unavailable(), self._writers.begin() as connection:
             yield connection
+
+    @contextmanager
+    def connected(self) -> Iterator[Connection]:
+        """Yield a connection without a transaction: statements may see different moments."""
+        self._leave_to_parent()
+        with _unavailable(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing_on(self, connection: Connection) -> Iterator[None]:
+        """Have a transaction, as ``writing`` does, on a connection that there is."""
+        connection.connection.rollback()  # drivers may take what was read for the beginning of one
+        connection.rollback()
+        connection.execution_options(contextgap_writes=True)
+        with connection.begin():
+            yield
 
     def now(self, connection: Connection) -> str:
         """Return the time: the server's, which all its clients share, or this machine's."""

@@ -11,7 +11,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -57,6 +57,7 @@ class Draft:
         self.base = replay.number, replay.hash
         self.events: list[Event] = []
         self._trials: dict[int, dict[str, Any]] = {}  # those that are new or changed
+        self._read: dict[int, dict[str, Any]] = {}
         self._files: list[tuple[str, Event, bytes]] = []
         self._stale: list[int] = []  # snapshots
         self._progress: dict[str, Any] = {}
@@ -94,8 +95,10 @@ class Draft:
 
     def trial(self, number: int) -> dict[str, Any]:
         """Return the row of one trial."""
-        known = self._trials.get(number)
-        return dict(known or self.session.store.trial(self.connection, number))
+        known = self._trials.get(number) or self._read.get(number)
+        if known is None:
+            known = self._read[number] = self.session.store.trial(self.connection, number)
+        return dict(known)
 
     def trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Return the rows of trials with numbers that follow each other."""
@@ -250,22 +253,23 @@ class Session:
 
         Leases that ran out are written by themselves: they stay if the call raises.
         """
-        if alone:  # others need not wait for this part
-            with self.store.reading() as connection:
-                self._catch_up(connection)
         draft: Draft | None = None
         try:
-            with self.store.locked() if alone else self.store.reading() as connection:
+            # What is read need not be as of one moment: it counts if no event came meanwhile.
+            with self.store.database.connected() as connection:
                 self._catch_up(connection)
-                due = self._is_due(connection)
-                draft = Draft(self, connection)
-                mark, start = draft.mark(), time.thread_time()
-                found = (self._expire if due else work)(draft)
-                self._computing = time.thread_time() - start
-                written = draft.write(connection) if alone else not draft.events
-            if not written:
-                with self.store.locked() as connection:
-                    written = draft.write(connection)
+                with self.store.locked_on(connection) if alone else nullcontext():
+                    if alone:
+                        self._catch_up(connection)
+                    due = self._is_due(connection)
+                    draft = Draft(self, connection)
+                    mark, start = draft.mark(), time.thread_time()
+                    found = (self._expire if due else work)(draft)
+                    self._computing = time.thread_time() - start
+                    written = draft.write(connection) if alone else not draft.events
+                if not written:
+                    with self.store.locked_on(connection):
+                        written = draft.write(connection)
         except BaseException:
             if draft is not None:
                 draft.rewind(mark)
@@ -440,6 +444,8 @@ class Session:
             try:
                 learner = Learner.load(self.store.read_file(connection, "snapshot", number))
             except AlteredError as error:
+                if number not in self.store.files(connection, "snapshot"):
+                    continue  # another process removed it meanwhile
                 self._altered.append(number)
                 what = f"{error}; the log is read instead, and contextgap database verify says more"
                 warnings.warn(what, RuntimeWarning, stacklevel=2)

@@ -87,10 +87,16 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[Connection]:
         """Yield a connection while no other process can change this campaign."""
-        with self.database.writing() as connection:
+        with self.database.connected() as connection, self.locked_on(connection):
+            yield connection
+
+    @contextmanager
+    def locked_on(self, connection: Connection) -> Iterator[None]:
+        """Keep other processes from changing this campaign, with a connection that there is."""
+        with self.database.writing_on(connection):
             if not self.database.is_file:  # of a file, the transaction is the only one that writes
                 self._lock.run(connection)
-            yield connection
+            yield
 
     def events(
         self, connection: Connection, after: int = 0, upto: int = LARGEST
