@@ -444,6 +444,10 @@ def test_old_backups_are_restored_and_other_files_refused(tmp_path):
         made.execute("CREATE TABLE other (x)")
     with pytest.raises(ValueError, match="no backup"):
         restore(Database(tmp_path / "new.db"), tmp_path / "empty.db")
+    load(Place(str(tmp_path / "another.db"), "sensors"))
+    cg.Campaign.create(tmp_path / "another.db", "new", 2)  # upgrades it, too
+    names = [each["name"] for each in summaries(Database(tmp_path / "another.db"))]
+    assert names == ["sensors", "given", "new"]
     with pytest.raises(FileNotFoundError, match="there is no file"):
         restore(Database(tmp_path / "new.db"), tmp_path / "none.db")
     assert database_status(Database(tmp_path / "nothing.db"))["ready"] == "there is no file yet"

@@ -22,7 +22,13 @@ from contextgap.campaign.goal import decode_goal, encode_goal, wanted_share
 from contextgap.campaign.looks import Looks
 from contextgap.campaign.payloads import encode_given
 from contextgap.campaign.recalls import FrozenPolicy, Recall
-from contextgap.campaign.registry import campaign_names, created_before, find_store, new_store
+from contextgap.campaign.registry import (
+    campaign_names,
+    created_before,
+    find_store,
+    new_store,
+    prepare,
+)
 from contextgap.campaign.session import Draft, Session
 from contextgap.campaign.status import CampaignStatus
 from contextgap.campaign.trial import STATES, Trial, read_trial
@@ -99,6 +105,7 @@ class Campaign:
         who = requests.read_caller(by)
         request = requests.read_create(Learner(arms, **settings), encode_goal(goal), lease)
         where = opened(database)
+        prepare(where)
         if key is not None and created_before(where, name, key, request):
             return cls.open(where, name, by=by)
         try:
@@ -109,6 +116,7 @@ class Campaign:
             if key is None or not created_before(where, name, key, request):
                 raise
             return cls.open(where, name, by=by)  # the same request came twice at once
+        where.prepared = True  # now that the tables are there for good
         return cls(session, name)
 
     @classmethod

@@ -49,7 +49,8 @@ def upgrade(database: Database) -> bool:
 
 def _summary(store: Store, connection: Connection) -> dict[str, Any]:
     """Return how a campaign stands in a few words, from its log."""
-    first, *_, last = [*store.events(connection, 0, 1), *store.events(connection, 0)]
+    number, _ = store.last_event(connection)
+    (first,), (last,) = store.events(connection, 0, 1), store.events(connection, number - 1, number)
     share = wanted_share(decode_goal(first.requested["goal"]))
     steps = [event.came_of_it for event in store.events_of(connection, "progress")]
     latest = steps[-1] if steps else {"rewards": 0, "settled": None}
@@ -71,8 +72,8 @@ def summaries(database: Database) -> list[dict[str, Any]]:
 
 def new_store(database: Database, connection: Connection, name: str) -> Store:
     """Add a campaign without events."""
-    make_tables(database, connection)
-    database.prepared = True
+    if not database.prepared:
+        make_tables(database, connection)
     try:
         made = connection.execute(insert(CAMPAIGNS), {"name": name, "format": FORMAT})
     except IntegrityError:
