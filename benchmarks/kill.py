@@ -1,5 +1,8 @@
 """Kills a service again and again while clients use it, then compares its log with what was said.
 
+Half way a backup is restored under the running service: what was acknowledged since it was made is
+gone, by intent, and all else must be there.
+
     python benchmarks/kill.py --kills 50                                  # a SQLite file
     python benchmarks/kill.py --kills 50 --database postgresql://...      # a server
 
@@ -12,21 +15,26 @@ order.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the oracle of the tests
 
+from sqlalchemy.engine import make_url
 from tests.campaign.oracle import check, events
 
 import contextgap as cg
@@ -41,6 +49,7 @@ class Report:
     """What came of it."""
 
     kills: int = 0
+    undone: int = 0  # by the restore
     acknowledged: Counter[str] = field(default_factory=Counter)
     lost: int = 0
     doubled: int = 0
@@ -86,11 +95,45 @@ class Server:
         self._process.stdout.close()
 
 
+class Gate:
+    """Lets clients work, and has them wait between two steps while it is shut."""
+
+    def __init__(self) -> None:
+        self._changed, self._inside, self._shut = threading.Condition(), 0, False
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Wait until the gate is open, and keep it from being shut meanwhile."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._shut)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def shut(self) -> Iterator[None]:
+        """Keep all clients out."""
+        with self._changed:
+            self._shut = True
+            self._changed.wait_for(lambda: not self._inside)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._shut = False
+                self._changed.notify_all()
+
+
 class Client(threading.Thread):
     """One bench that works until told to stop, and remembers what was acknowledged."""
 
-    def __init__(self, url: str, name: str, who: int, stop: threading.Event) -> None:
+    def __init__(self, url: str, name: str, who: int, stop: threading.Event, gate: Gate) -> None:
         super().__init__()
+        self._gate = gate
         self._campaign = client.Campaign.open(url, name, patience=_PATIENCE)
         self._random, self._who, self._stop_asked = random.Random(who), who, stop
         self._count = 0
@@ -101,7 +144,8 @@ class Client(threading.Thread):
         """Work."""
         try:
             while not self._stop_asked.is_set():
-                self._step()
+                with self._gate.open():
+                    self._step()
         except BaseException as error:
             self.failure = error
         finally:
@@ -144,12 +188,14 @@ def besiege(database: str, kills: int, clients: int, up: float) -> Report:
     """
     name, dice = f"kill {time.time_ns()}", random.Random(0)
     cg.Campaign.create(database, name, ARMS, kernel=cg.Gaussian(0.5), seed=0).close()
-    server, stop, report = Server(database), threading.Event(), Report()
+    server, stop, report, gate = Server(database), threading.Event(), Report(), Gate()
     server.start()
-    workers = [Client(server.url, name, who, stop) for who in range(clients)]
+    workers = [Client(server.url, name, who, stop, gate) for who in range(clients)]
     for worker in workers:
         worker.start()
-    for _ in range(kills):
+    for kill in range(kills):
+        if kill == kills // 2:
+            report.undone = go_back(database, workers, gate, up)
         time.sleep(dice.uniform(0.5, 1.5) * up)
         server.stop(signal.SIGKILL)
         report.kills += 1
@@ -166,6 +212,34 @@ def besiege(database: str, kills: int, clients: int, up: float) -> Report:
         compare(campaign, workers, report)
         check(campaign)
     return report
+
+
+def go_back(database: str, workers: list[Client], gate: Gate, up: float) -> int:
+    """Back up, go on for a while, and restore under the running service; return what that undid."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        with gate.shut():
+            transfer(database, copy)
+            before = [dict(worker.acknowledged) for worker in workers]
+        time.sleep(up)
+        with gate.shut():
+            undone = sum(len(worker.acknowledged) for worker in workers)
+            transfer(database, copy, back=True)
+            for worker, acknowledged in zip(workers, before, strict=True):
+                worker.acknowledged = acknowledged
+    return undone - sum(map(len, before))
+
+
+def transfer(database: str, copy: Path, *, back: bool = False) -> None:
+    """Copy a database to a file, or back, by means of its own, whoever uses it meanwhile."""
+    if database.startswith("postgresql"):
+        dump = ["pg_dump", "--clean", "--if-exists", "-f", str(copy), database]
+        load = ["psql", "-q", "-o", os.devnull, "-v", "ON_ERROR_STOP=1", "-f", str(copy), database]
+        subprocess.run(load if back else dump, check=True)
+        return
+    path = str(make_url(database).database) if "://" in database else database
+    with closing(sqlite3.connect(path)) as here, closing(sqlite3.connect(copy)) as there:
+        there.backup(here) if back else here.backup(there)
 
 
 def compare(campaign: cg.Campaign, workers: list[Client], report: Report) -> None:
@@ -206,6 +280,7 @@ def main() -> None:
         report = besiege(database, chosen.kills, chosen.clients, chosen.up)
     counted = ", ".join(f"{count} {kind}" for kind, count in sorted(report.acknowledged.items()))
     print(f"{report.kills} kills, {chosen.clients} clients; acknowledged: {counted}")
+    print(f"a backup was restored half way, which undid {report.undone} acknowledged requests")
     print(f"lost {report.lost}, doubled {report.doubled}, different {report.different}, ", end="")
     print(f"in the log without being acknowledged {report.uninvited}")
     print("the learner is that of the log fed in order")

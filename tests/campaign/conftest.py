@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 import contextgap as cg
+from contextgap.campaign import clock
+from contextgap.campaign.database import Database
 
 ARMS = ("hull", "panel", "boom")
 _names = itertools.count()
@@ -99,6 +101,12 @@ def place(request) -> Place:
 @pytest.fixture
 def contexts(rng):
     return rng.uniform(-1, 1, size=(200, 2))
+
+
+def set_clock(monkeypatch, now: str) -> None:
+    """Have the clocks of this machine and of the database stand still."""
+    monkeypatch.setattr(clock, "now", lambda: now)
+    monkeypatch.setattr(Database, "now", lambda *_: now)
 
 
 def reward(context, arm) -> float:

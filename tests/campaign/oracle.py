@@ -58,6 +58,8 @@ def learner_of(log) -> Learner:
             if reward is not None:
                 learner.expect(*tried)
                 learner.tell(*tried, reward)
+        elif event.kind == "tune":
+            learner.tune(request["criterion"])
         else:
             assert event.kind in ("retract", "correct", "progress", "freeze")
     return learner

@@ -9,7 +9,7 @@ import pytest
 import contextgap as cg
 from contextgap.campaign import ConflictError, NotFoundError, clock, events
 
-from .conftest import ARMS, reward, tell_some
+from .conftest import ARMS, reward, set_clock, tell_some
 from .oracle import check, to_bytes
 
 
@@ -50,7 +50,7 @@ def test_a_lease_runs_out(place, monkeypatch):
     campaign.ask([0.5, 0.5], lease=math.inf)
     assert campaign.status().trials["open"] == 2
     later = clock.after(7200)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    set_clock(monkeypatch, later)
     assert campaign.status().trials == {
         "open": 1, "told": 0, "cancelled": 0, "expired": 1, "retracted": 0
     }  # fmt: skip
@@ -65,7 +65,7 @@ def test_another_process_notices_that_a_lease_ran_out(place, monkeypatch):
     idle = place.create()
     place.open().ask([0.0, 0.0], lease=1)
     later = clock.after(2)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    set_clock(monkeypatch, later)
     idle.ask([0.1, 0.0])
     assert idle.learner().pending == 1
     check(idle)
@@ -312,9 +312,9 @@ def test_events_that_were_altered_are_noticed(local, contexts):
 def test_a_log_of_a_later_release_is_refused(local):
     campaign = local.create()
     before = campaign._session.replay.hash
-    event = events.Event.following(2, before, "teleport", None, {}, {})
+    event = events.Event.following(2, before, "teleport", None, "{}", "{}")
     with campaign._session.store.locked() as connection:
-        campaign._session.store.append(connection, event)
+        campaign._session.store.append(connection, [event])
     with pytest.raises(ValueError, match="'teleport', unknown to this release"):
         local.open()
 

@@ -27,7 +27,7 @@ def test_every_method_is_there_with_the_same_parameters(name):
     if isinstance(here, property):
         assert isinstance(there, property)
         return
-    own = ("database", "url", "token", "patience")
+    own = ("database", "url", "token", "patience", "by")  # a token says who it is
     wanted, found = (
         [(p.name, p.kind, p.default) for p in inspect.signature(method).parameters.values()]
         for method in (here, there)

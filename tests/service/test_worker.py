@@ -56,7 +56,7 @@ def test_one_bad_request_among_good_ones(worker):
 def test_nothing_is_answered_if_the_commit_fails(worker):
     async def run():
         def break_commit(campaign):
-            campaign._session._take_snapshot = refuse  # the last thing before the commit
+            campaign._session.store.summarize = refuse  # the last thing before the commit
             return campaign
 
         def refuse(*_):
@@ -64,7 +64,7 @@ def test_nothing_is_answered_if_the_commit_fails(worker):
 
         campaign = await worker.submit(break_commit)
         failed = await held(worker, [ask("a"), ask("b")])
-        del campaign._session._take_snapshot
+        del campaign._session.store.summarize
         return failed, await worker.submit(ask("a")), await worker.submit(kinds)
 
     failed, asked, log = asyncio.run(run())

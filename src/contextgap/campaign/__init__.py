@@ -3,7 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from contextgap.campaign.errors import ConflictError, NotFoundError
+from contextgap.campaign.calls import calling
+from contextgap.campaign.errors import (
+    AlteredError,
+    ConflictError,
+    DeadlineError,
+    NotFoundError,
+    UnavailableError,
+)
 from contextgap.campaign.recalls import FrozenPolicy, Recall, Recalled
 from contextgap.campaign.status import CampaignStatus
 from contextgap.campaign.trial import Trial
@@ -12,14 +19,18 @@ if TYPE_CHECKING:
     from contextgap.campaign.campaign import Campaign
 
 __all__ = [
+    "AlteredError",
     "Campaign",
     "CampaignStatus",
     "ConflictError",
+    "DeadlineError",
     "FrozenPolicy",
     "NotFoundError",
     "Recall",
     "Recalled",
     "Trial",
+    "UnavailableError",
+    "calling",
 ]
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection
 
@@ -18,23 +18,31 @@ from contextgap.campaign import actions, frozen, requests
 from contextgap.campaign.database import Database, opened
 from contextgap.campaign.errors import ConflictError
 from contextgap.campaign.frames import trials_frame
-from contextgap.campaign.goal import decode_goal, encode_goal
+from contextgap.campaign.goal import decode_goal, encode_goal, wanted_share
 from contextgap.campaign.looks import Looks
 from contextgap.campaign.payloads import encode_given
 from contextgap.campaign.recalls import FrozenPolicy, Recall
-from contextgap.campaign.registry import campaign_names, created_before, find_store, new_store
-from contextgap.campaign.session import Session
+from contextgap.campaign.registry import (
+    campaign_names,
+    created_before,
+    find_store,
+    new_store,
+    prepare,
+)
+from contextgap.campaign.session import Draft, Session
 from contextgap.campaign.status import CampaignStatus
 from contextgap.campaign.trial import STATES, Trial, read_trial
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
+
+R = TypeVar("R")
 
 
 class Campaign:
     """A learner that lasts: its log of events is in a database that several processes may use.
 
     ``create`` makes one and ``open`` opens it. Every call takes in first what other processes did;
-    one that fails changes nothing. Calls from several threads take turns.
+    one that fails changes nothing. Campaigns are thread-safe.
 
     ``docs/campaigns.md`` says what is promised.
     """
@@ -62,6 +70,7 @@ class Campaign:
         goal: StoppingRule | None = None,
         lease: float | timedelta = timedelta(days=7),
         key: str | None = None,
+        by: str | None = None,
         **settings: Any,
     ) -> Self:
         """Begin a campaign.
@@ -83,6 +92,8 @@ class Campaign:
         key
             Any text of yours that names this request. Created again with the same key, the campaign
             that there is by then is opened.
+        by
+            Who makes the calls, for the log; the user of this process by default.
         settings
             All others of ``Learner``: ``kernel``, ``method``, ``seed``, ``features`` and so on.
         """
@@ -90,23 +101,29 @@ class Campaign:
         requests.check_key(key)
         if goal is not None:
             checks.instance("goal", goal, StoppingRule, "StoppingRule(0.1, reference=contexts)")
+        requests.check_arms(arms)
+        who = requests.read_caller(by)
         request = requests.read_create(Learner(arms, **settings), encode_goal(goal), lease)
         where = opened(database)
+        prepare(where)
         if key is not None and created_before(where, name, key, request):
-            return cls.open(where, name)
+            return cls.open(where, name, by=by)
         try:
             with where.writing() as connection:
-                session = Session(new_store(where, connection, name))
-                session.begin(connection, request, key)
+                session = Session(new_store(where, connection, name), who)
+                session.begin(connection, request, key, wanted_share(goal))
         except ConflictError:
             if key is None or not created_before(where, name, key, request):
                 raise
-            return cls.open(where, name)  # the same request came twice at once
+            return cls.open(where, name, by=by)  # the same request came twice at once
+        where.prepared = True  # now that the tables are there for good
         return cls(session, name)
 
     @classmethod
-    def open(cls, database: str | os.PathLike[str] | Database, name: str) -> Self:
-        """Open a campaign that exists.
+    def open(
+        cls, database: str | os.PathLike[str] | Database, name: str, *, by: str | None = None
+    ) -> Self:
+        """Open a campaign that exists; a database of an earlier release is upgraded.
 
         Parameters
         ----------
@@ -114,8 +131,11 @@ class Campaign:
             As for ``create``.
         name
             The campaign's name.
+        by
+            As for ``create``.
         """
-        return cls(Session(find_store(opened(database), name)), name)
+        who = requests.read_caller(by)
+        return cls(Session(find_store(opened(database), name), who), name)
 
     @staticmethod
     def names(database: str | os.PathLike[str] | Database) -> tuple[str, ...]:
@@ -192,10 +212,13 @@ class Campaign:
             A ``Trial`` for one context or a pool; a list of them, one per row, for several.
         """
         request = requests.read_ask(contexts, pool, key, lease)
-        with self._session.turn() as connection:
-            learner = self._session.replay.learner
-            request |= {"arms": requests.encode_asked_eligible(arms, learner, request, key)}
-            found = actions.ask(self._session, connection, request, pool, self._lease, key)
+
+        def work(draft: Draft) -> list[Trial]:
+            learner = draft.session.replay.learner
+            eligible = requests.encode_asked_eligible(arms, learner, request, key)
+            return actions.ask(draft, {**request, "arms": eligible}, pool, self._lease, key)
+
+        found = self._session.run(work)
         return found if "table" in request.get("contexts", {}) else found[0]
 
     @in_turn
@@ -239,19 +262,26 @@ class Campaign:
         requests.check_key(key)
         if trial is None:
             request, single = requests.read_record(contexts, arms, reward)
-            with self._session.turn() as connection:
-                learner = self._session.replay.learner
-                request |= {"eligible": requests.encode_told_eligible(eligible, learner, request)}
-                with actions.noting_progress(self._session, connection, self._goal):
-                    found = actions.record(self._session, connection, request, key)
+
+            def work(draft: Draft) -> list[Trial]:
+                known = requests.encode_told_eligible(
+                    eligible, draft.session.replay.learner, request
+                )
+                with actions.noting_progress(draft, self._goal):
+                    return actions.record(draft, {**request, "eligible": known}, key)
+
+            found = self._session.run(work)
             return found[0] if single else found
         if not (contexts is None and arms is None and eligible is None):
             raise TypeError("contexts, arms and eligible are for outside data, without a trial")
         numbers, rewards, single = requests.read_told(trial, reward)
-        session = self._session
-        with session.turn() as connection, actions.noting_progress(session, connection, self._goal):
-            actions.check_own(session, connection, trial)
-            found = actions.tell(session, connection, numbers, rewards, key)
+
+        def told(draft: Draft) -> list[Trial]:
+            with actions.noting_progress(draft, self._goal):
+                actions.check_own(draft, trial)
+                return actions.tell(draft, numbers, rewards, key)
+
+        found = self._session.run(told)
         return found[0] if single else found
 
     @in_turn
@@ -267,9 +297,12 @@ class Campaign:
         """
         number = requests.read_trial_number(trial)
         requests.check_key(key)
-        with self._session.turn() as connection:
-            actions.check_own(self._session, connection, trial)
-            return actions.cancel(self._session, connection, number, key)
+
+        def work(draft: Draft) -> Trial:
+            actions.check_own(draft, trial)
+            return actions.cancel(draft, number, key)
+
+        return self._session.run(work)
 
     @in_turn
     def retract(self, trial: Any, why: str, *, key: str | None = None) -> Recall:
@@ -349,8 +382,9 @@ class Campaign:
         for each in states or ():
             if each not in STATES:
                 raise ValueError(f"state must be one of {STATES}, got {each!r}")
+        start = checks.whole("after", after, least=0)
         with self._session.reading() as connection:
-            rows = self._session.store.trials(connection, states, after=after, most=most)
+            rows = self._session.store.trials(connection, states, after=start, most=most)
         return [read_trial(row) for row in rows]
 
     @in_turn
@@ -472,6 +506,7 @@ class Campaign:
         key
             As for ``ask``.
         """
+        requests.check_arms(len(self.arms) + 1)
         known = None if features is None else encode_given(features, called="features")
         check_new_label(label, self.arms)
         self._simple("add_arm", {"arm": requests.encode_new_label(label), "features": known}, key)
@@ -506,24 +541,27 @@ class Campaign:
         requests.check_why(why)
         requests.check_key(key)
         with self._session.reading() as connection:
-            actions.check_own(self._session, connection, trial)
+            actions.check_own(Draft(self._session, connection), trial)
         told_by = actions.change(self._session, number, reward, why, key)
         with self._session.reading() as connection:
             return frozen.recall(self._session, connection, number, told_by, self._goal)
 
     def _simple(self, kind: str, request: dict[str, Any], key: str | None) -> None:
         requests.check_key(key)
-        with self._session.turn() as connection:
-            if self._session.known(connection, key, kind, request) is None:
-                self._session.append(connection, kind, request, {}, key)
+
+        def work(draft: Draft) -> None:
+            if draft.known(key, kind, request) is None:
+                draft.append(kind, request, {}, key)
+
+        self._session.run(work)
 
 
-@contextmanager
-def together(campaign: Campaign) -> Iterator[None]:
-    """Commit what calls within the block do at once; they count only if the block ends.
+def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> list[R | Exception]:
+    """Ask, tell and cancel as calls say, and commit it at once; return results, or errors.
 
     A call that fails changes nothing, and does not undo the others. Waiting for the disk is most of
-    the time that short calls take, and this way they wait once.
+    the time that short calls take, and this way they wait once. A call may be made several times,
+    and only what the last time did counts.
     """
-    with campaign._lock, campaign._session.together():
-        yield
+    with campaign._lock:
+        return campaign._session.together([partial(call, campaign) for call in calls])

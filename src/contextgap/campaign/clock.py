@@ -10,10 +10,10 @@ def now() -> str:
     return as_text(datetime.now(UTC))
 
 
-def after(seconds: float) -> str | None:
-    """Return the time in so many seconds; None if it is too far away to be written."""
+def after(seconds: float, start: str | None = None) -> str | None:
+    """Return the time so many seconds after another, by default now; None if too far away."""
     try:
-        return as_text(datetime.fromisoformat(now()) + timedelta(seconds=seconds))
+        return as_text(datetime.fromisoformat(start or now()) + timedelta(seconds=seconds))
     except OverflowError:
         return None
 

@@ -1,4 +1,4 @@
-"""Connections to SQLite files and PostgreSQL servers, and transactions that take turns."""
+"""Connections to SQLite files and PostgreSQL servers."""
 
 from __future__ import annotations
 
@@ -9,21 +9,40 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from contextgap.campaign import clock
+from contextgap.campaign.calls import seconds_left
 from contextgap.campaign.disks import check_local
-from contextgap.campaign.tables import METADATA
+from contextgap.campaign.errors import UnavailableError
 
 WAIT = 60.0
 """Seconds to wait for another process that writes to a SQLite file."""
 
+LOCKED, RUNNING, IDLE = 10.0, 60.0, 15.0
+"""Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly."""
+
+NAME = "contextgap"
+"""How servers list connections of this library."""
+
 _KEPT = 5  # connections that stay open when nobody uses them
-_MAKING_TABLES = 0x63676170  # any number, the same in all processes
+_CLOCK = 60.0  # seconds after which the server is asked for its time again
+_UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
+    "55P03": f"another process held a lock for {LOCKED:g} s",
+    "57014": f"the server took longer than {RUNNING:g} s",
+    "25P03": f"this process was idle for {IDLE:g} s while others waited for it",
+    "25006": "the server takes no writes, as a replica does",
+    "53100": "the server's disk is full",
+    sqlite3.SQLITE_READONLY: "the file can only be read",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_BUSY: "another process keeps it locked",
+}
 
 
 class Database:
@@ -54,6 +73,8 @@ class Database:
         # All that one transaction reads is as of one moment; on SQLite it is always.
         as_of_one = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
         self._readers = self._engine.execution_options(**as_of_one)
+        self._server_time: tuple[float, datetime] | None = None  # when asked, and the answer
+        self.prepared = False  # whether the tables were seen to be those of this release
         weakref.finalize(self, _close, self._engine, self._process)
 
     @property
@@ -70,7 +91,7 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """Yield a connection for a transaction that only reads, all as of one moment."""
         self._leave_to_parent()
-        with self._readers.begin() as connection:
+        with _unavailable(), self._readers.begin() as connection:
             yield connection
 
     @contextmanager
@@ -80,14 +101,38 @@ class Database:
         On SQLite no other process can write meanwhile.
         """
         self._leave_to_parent()
-        with self._writers.begin() as connection:
+        with _unavailable(), self._writers.begin() as connection:
             yield connection
 
-    def make_tables(self, connection: Connection) -> None:
-        """Make the tables that are missing; processes that do so at once take turns."""
-        if not self.is_file:
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})"))
-        METADATA.create_all(connection)
+    @contextmanager
+    def connected(self) -> Iterator[Connection]:
+        """Yield a connection without a transaction: statements may see different moments."""
+        self._leave_to_parent()
+        with _unavailable(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing_on(self, connection: Connection) -> Iterator[None]:
+        """Have a transaction, as ``writing`` does, on a connection that there is."""
+        connection.connection.rollback()  # drivers may take what was read for the beginning of one
+        connection.rollback()
+        connection.execution_options(contextgap_writes=True)
+        with connection.begin():
+            yield
+
+    def now(self, connection: Connection) -> str:
+        """Return the time: the server's, which all its clients share, or this machine's."""
+        if self.is_file:
+            return clock.now()
+        passed = time.monotonic()  # does not jump when somebody sets the clock
+        if self._server_time is None or passed - self._server_time[0] > _CLOCK:
+            asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
+            self._server_time = (
+                passed,
+                connection.execute(asked_for).scalar_one().replace(tzinfo=UTC),
+            )
+        asked, found = self._server_time
+        return clock.as_text(found + timedelta(seconds=passed - asked))
 
     def close(self) -> None:
         """Close all connections."""
@@ -98,6 +143,19 @@ class Database:
         if self._process != os.getpid():
             self._engine.dispose(close=False)
             self._process = os.getpid()
+
+
+@contextmanager
+def _unavailable() -> Iterator[None]:
+    """Say in words that a database cannot be used now."""
+    try:
+        yield
+    except DBAPIError as error:
+        code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "sqlite_errorcode", 0)
+        known = _UNAVAILABLE.get(code if isinstance(code, str) else int(code or 0) & 0xFF)
+        if known is None:
+            raise
+        raise UnavailableError(f"the database cannot be used now: {known}") from error
 
 
 def opened(database: str | os.PathLike[str] | Database) -> Database:
@@ -132,7 +190,23 @@ def _read_url(database: str | os.PathLike[str]) -> URL:
 
 
 def _postgresql(url: URL, max_overflow: int) -> Engine:
-    return create_engine(url, pool_pre_ping=True, pool_size=_KEPT, max_overflow=max_overflow)
+    engine = create_engine(
+        url,
+        connect_args={"application_name": NAME},
+        pool_pre_ping=True,
+        pool_size=_KEPT,
+        max_overflow=max_overflow,
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        # Who holds a lock and stops must not stop all others; see Store.locked for IDLE.
+        limits = {"lock_timeout": LOCKED, "statement_timeout": RUNNING}
+        for name, seconds in limits.items():
+            connection.execute(f"SET {name} = {int(1000 * seconds)}")
+        connection.commit()
+
+    return engine
 
 
 def _sqlite(url: URL, max_overflow: int) -> Engine:
@@ -203,7 +277,8 @@ def _begin_writing(connection: Any) -> None:
 
     SQLite itself would sleep up to a tenth of a second between looks, while nobody writes.
     """
-    deadline = time.monotonic() + WAIT
+    patience = seconds_left(WAIT)
+    deadline = time.monotonic() + patience
     connection.execute("PRAGMA busy_timeout=0")
     try:
         while True:
@@ -214,8 +289,8 @@ def _begin_writing(connection: Any) -> None:
                 if "locked" not in str(error):
                     raise
                 if time.monotonic() > deadline:
-                    raise TimeoutError(
-                        f"the database was written to by another process for {WAIT:g} s"
+                    raise UnavailableError(
+                        f"the database was written to by another process for {patience:.3g} s"
                     ) from None
             time.sleep(random.uniform(0.0005, 0.003))
     finally:

@@ -9,3 +9,15 @@ class ConflictError(ValueError):
 
 class NotFoundError(ValueError):
     """A campaign, a trial or a policy that does not exist."""
+
+
+class AlteredError(ValueError):
+    """A row of the database is not what was written; ``contextgap database verify`` says more."""
+
+
+class UnavailableError(OSError):
+    """The database cannot be used now. Nothing was changed, and trying again later may help."""
+
+
+class DeadlineError(TimeoutError):
+    """A call took longer than it may, or nobody waits for it any more. Nothing was changed."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from contextgap.campaign.trial import Trial
 
-_ABOUT = ("state", "arm", "reward", "asked", "until", "told", "why")
+_ABOUT = ("state", "arm", "reward", "asked", "until", "told", "why", "by")
 
 
 def context_cells(trial: Trial) -> dict[str, Any]:

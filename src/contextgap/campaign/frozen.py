@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,15 +13,16 @@ from sqlalchemy import Connection
 from contextgap.base.contexts import Encoded
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.campaign.database import Database
-from contextgap.campaign.errors import ConflictError, NotFoundError
+from contextgap.campaign.errors import AlteredError, ConflictError, NotFoundError
 from contextgap.campaign.events import Event
 from contextgap.campaign.goal import SAMPLE
 from contextgap.campaign.recalls import FrozenPolicy, Recall, Recalled
 from contextgap.campaign.registry import find_store
 from contextgap.campaign.replay import Replay, changes_in, to_bytes
-from contextgap.campaign.session import Session
+from contextgap.campaign.session import Draft, Session
 from contextgap.learner import StoppingRule
 from contextgap.learner.recorded import observations
+from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.tuning.sample import evenly
 
@@ -48,9 +50,8 @@ def find(session: Session, connection: Connection, name: str) -> Event:
     raise NotFoundError(f"there is no policy {name!r}")
 
 
-def check_unused(session: Session, connection: Connection, name: str) -> None:
-    """Raise if there is a policy of that name."""
-    events = session.store.events_of(connection, "freeze")
+def check_unused(events: Sequence[Event], name: str) -> None:
+    """Raise if there is a policy of that name among those of events."""
     if any(event.requested["name"] == name for event in events):
         raise ConflictError(f"there is a policy {name!r} already; choose another name")
 
@@ -69,8 +70,12 @@ def all_frozen(session: Session, connection: Connection) -> tuple[FrozenPolicy, 
     return tuple(found)
 
 
-def freeze(replay: Replay, fallback: Label | None, tolerance: float | None) -> Policy:
+def freeze(
+    replay: Replay, fallback: Label | None, tolerance: float | None, card: Card | None = None
+) -> Policy:
     """Return the policy of a learner, with a card that carries the hash of the log."""
+    if card is not None:
+        return replay.learner.freeze(card, fallback=fallback, tolerance=tolerance)
     if observations(replay.learner) < _LEAST:
         raise ValueError(
             f"freeze needs at least {_LEAST} rewards, for the policy's score card; "
@@ -95,31 +100,38 @@ def keep(
         event = session.known(connection, key, "freeze", request)
         if event is not None:
             return load(session, connection, event)
-        check_unused(session, connection, name)
+        check_unused(session.store.events_of(connection, "freeze"), name)
     # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
     replay = session.replay
     upto, policy = replay.number, freeze(replay, fallback, tolerance)
     content = to_bytes(policy)
     result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
-    with session.turn() as connection:
-        known = session.known(connection, key, "freeze", request)
+    result["card"] = policy.card.describe()  # a later release may estimate otherwise
+
+    def work(draft: Draft) -> Policy:
+        known = draft.known(key, "freeze", request)
         if known is not None:  # the same request came twice at once
-            return load(session, connection, known)
-        check_unused(session, connection, name)
-        event = session.append(connection, "freeze", request, result, key)
-        session.store.write_file(connection, "policy", event.number, content)
-    return policy
+            return load(session, draft.connection, known)
+        check_unused(draft.events_of("freeze"), name)
+        draft.add_file("policy", draft.append("freeze", request, result, key), content)
+        return policy
+
+    return session.run(work)
 
 
 def rebuild(session: Session, connection: Connection, event: Event) -> Policy:
     """Return the policy that a freeze event froze, made again from the log alone."""
     replay = session.rebuilt(connection, event.came_of_it["upto"], from_log=True)
-    return freeze(replay, *_how(event))
+    card = event.came_of_it.get("card")  # releases before 0.3 did not log it
+    return freeze(replay, *_how(event), None if card is None else Card.restored(card))
 
 
 def load(session: Session, connection: Connection, event: Event) -> Policy:
     """Return the policy that a freeze event froze, from its file."""
-    return Policy.load(session.store.read_file(connection, "policy", event.number))
+    content = session.store.read_file(connection, "policy", event.number).read()
+    if hashlib.sha256(content).hexdigest() != event.came_of_it["sha256"]:
+        raise AlteredError(f"the policy {event.requested['name']!r} was altered: its hash is wrong")
+    return Policy.load(io.BytesIO(content))
 
 
 def load_policy(database: Database, campaign: str, name: str) -> Policy:

@@ -22,6 +22,9 @@ import numpy as np
 from contextgap.base.columns.cells import is_gap, level
 from contextgap.base.columns.raw import Levels, raw_cells
 
+MOST_COLUMNS = 4096
+"""The most columns of a context in a campaign."""
+
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
@@ -38,6 +41,8 @@ def encode_contexts(contexts: Any, called: str = "contexts") -> dict[str, Any]:
         if isinstance(contexts, np.ndarray) and contexts.ndim > 2:
             raise ValueError(f"must be 1-D or 2-D, got shape {contexts.shape}")
         raw = raw_cells(contexts)
+        if len(raw.cells) > MOST_COLUMNS:
+            raise ValueError(f"must have at most {MOST_COLUMNS} columns, got {len(raw.cells)}")
         names = None if raw.doubtful else raw.names
         if raw.single:
             cells = [_encode_cell(cell) for cell in raw.cells]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,17 +14,66 @@ from sqlalchemy.exc import IntegrityError
 from contextgap.base import files
 from contextgap.campaign.database import Database
 from contextgap.campaign.errors import ConflictError, NotFoundError
+from contextgap.campaign.goal import asks_left, decode_goal, wanted_share
+from contextgap.campaign.schema import VERSION, check_version, make_tables
 from contextgap.campaign.store import Store
 from contextgap.campaign.tables import CAMPAIGNS
 
 _DRAWN = ("random_state", "policy_seed")  # unless a seed was given
-FORMAT = 1
-"""The format of the log and the tables that this release writes."""
+FORMAT = 2
+"""The format of the log that this release writes."""
+
+
+def prepare(database: Database) -> None:
+    """Upgrade the tables of an earlier release; raise if this release cannot use them."""
+    if database.prepared or not database.exists:
+        return
+    with database.reading() as connection:
+        version = check_version(connection)
+    if version:
+        if version < VERSION:
+            upgrade(database)
+        database.prepared = True
+
+
+def upgrade(database: Database) -> bool:
+    """Upgrade the tables of an earlier release; return whether there was something to upgrade."""
+    with database.writing() as connection:
+        if not make_tables(database, connection):
+            return False
+        for campaign in connection.execute(select(CAMPAIGNS.c.id)).scalars().all():
+            store = Store(database, campaign)
+            store.summarize(connection, _summary(store, connection))
+    return True
+
+
+def _summary(store: Store, connection: Connection) -> dict[str, Any]:
+    """Return how a campaign stands in a few words, from its log."""
+    number, _ = store.last_event(connection)
+    (first,), (last,) = store.events(connection, 0, 1), store.events(connection, number - 1, number)
+    share = wanted_share(decode_goal(first.requested["goal"]))
+    steps = [event.came_of_it for event in store.events_of(connection, "progress")]
+    latest = steps[-1] if steps else {"rewards": 0, "settled": None}
+    left = asks_left(latest, steps, share)
+    found = {"settled": latest["settled"], "wanted": share, "asks_left": left}
+    return {**store.summary(connection), **found, "event": last.number, "at": last.at}
+
+
+def summaries(database: Database) -> list[dict[str, Any]]:
+    """Return in a few words how every campaign stands, reading a row of each."""
+    prepare(database)
+    if not database.prepared:
+        return []
+    statement = select(CAMPAIGNS.c.name, CAMPAIGNS.c.summary).order_by(CAMPAIGNS.c.id)
+    with database.reading() as connection:
+        found = connection.execute(statement).all()
+    return [{"name": name, **json.loads(summary)} for name, summary in found]
 
 
 def new_store(database: Database, connection: Connection, name: str) -> Store:
     """Add a campaign without events."""
-    database.make_tables(connection)
+    if not database.prepared:
+        make_tables(database, connection)
     try:
         made = connection.execute(insert(CAMPAIGNS), {"name": name, "format": FORMAT})
     except IntegrityError:
@@ -35,6 +85,7 @@ def new_store(database: Database, connection: Connection, name: str) -> Store:
 
 def find_store(database: Database, name: str) -> Store:
     """Return the part of a campaign that exists."""
+    prepare(database)
     known = campaign_names(database)
     if name not in known:
         there = f"there are {list(known)}" if known else "there is none"

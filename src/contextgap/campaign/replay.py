@@ -1,31 +1,48 @@
-"""Gives the events of a log to a learner."""
+"""Gives the events of a log to a learner.
+
+Hyperparameters are facts, as picks are. An event that told rewards has those that were learnt from
+them as ``"learnt"``, None if none were; so has a ``tune``. After a retraction or a correction they
+are learnt anew from the changed reward on. Its event has the number of the event that told this
+reward, ``"from"``, and the sets learnt, by event: they replace those of all events between. In logs
+of releases before 0.3 events have none, and whoever replays them learns anew.
+"""
 
 from __future__ import annotations
 
 import base64
 import io
+import json
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contextgap.base.labels import decode_label
+from contextgap.campaign.calls import check_time
+from contextgap.campaign.errors import AlteredError
 from contextgap.campaign.events import NOTHING, Event
-from contextgap.campaign.payloads import decode_contexts, is_table, rows_of, some_rows
+from contextgap.campaign.payloads import as_json, decode_contexts, is_table, rows_of, some_rows
 from contextgap.campaign.trial import Pick
 from contextgap.learner import Learner
 from contextgap.learner.recorded import (
     add_recorded_arm,
+    checkpoint,
     forget_pick,
     learn_columns,
+    noting_learnt,
     observations,
+    restore,
     set_random_state,
+    with_learnt,
 )
 
 Changes = Mapping[int, float | None]
 """The rewards of trials that were corrected, None for those that were retracted."""
 
 _NO_CHANGES: Changes = {}
+_ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
+_LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
+_REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
 _LEAST_TUNED = 2  # rewards
 
 
@@ -45,6 +62,16 @@ def changes_in(events: list[Event]) -> dict[int, float | None]:
     }
 
 
+def _learnt_at(event: Event, edits: Sequence[Event]) -> Any:
+    """Return what was learnt at an event, after the retractions and corrections given."""
+    for edit in reversed(edits):
+        found = edit.came_of_it.get("learnt", {"from": 0, "sets": None})
+        if found["from"] <= event.number < edit.number:
+            sets = found["sets"]
+            return _ANEW if sets is None else sets.get(str(event.number))
+    return event.came_of_it.get("learnt", _ANEW)
+
+
 class Replay:
     """The learner of a log up to an event.
 
@@ -52,8 +79,8 @@ class Replay:
     ----------
     find
         Returns the pick of a trial that was asked for before the replay began.
-    learner, number, hash
-        The learner after event ``number``, and that event's hash; None before the first event.
+    learner, number, hash, at
+        The learner after event ``number``, and that event's hash and time; None before the first.
     """
 
     def __init__(
@@ -62,6 +89,7 @@ class Replay:
         learner: Learner | None = None,
         number: int = 0,
         hash: str = NOTHING,  # noqa: A002  # the word for it
+        at: str = "",
     ) -> None:
         self._learner = learner
         self.number, self.hash = number, hash
@@ -69,6 +97,8 @@ class Replay:
         self.seconds = 0.0  # that a replay since the last snapshot would take, about
         self.since_snapshot = 0
         self.next_due: str | None = None  # when a lease runs out next, or before that
+        self.at = at
+        self.learnt: dict[str, Any] = {}  # hyperparameters learnt anew, by the event's number
         self._picks: dict[int, Pick] = {}
         self._find = find
 
@@ -84,31 +114,102 @@ class Replay:
         known = self._picks.get(trial)
         return self._find(trial) if known is None else known
 
-    def apply(self, event: Event, changes: Changes = _NO_CHANGES, *, live: bool = False) -> None:
+    def apply(
+        self,
+        event: Event,
+        changes: Changes = _NO_CHANGES,
+        edits: Sequence[Event] = (),
+        *,
+        anew: bool = False,
+    ) -> None:
         """Take in the next event.
 
-        ``changes`` are those of later events, as ``changes_in`` returns them. ``live`` says that
-        the event was just made: an ask's pick counts as pending already, and doubts are said.
+        ``changes`` are those of later events, as ``changes_in`` returns them, and ``edits`` these
+        events; ``anew`` says to learn hyperparameters, whatever the log has.
         """
         if event.number != self.number + 1:
             raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
-        if not live and not event.follows(self.hash):
-            raise ValueError(
+        if not event.follows(self.hash):
+            raise AlteredError(
                 f"event {event.number} of the campaign was altered, or one before it: its hash is "
                 "not that of the log"
             )
-        step = _STEPS.get(event.kind)
-        if step is None:
+        if event.kind not in _STEPS:
             raise ValueError(
                 f"event {event.number} is a {event.kind!r}, unknown to this release: use the "
                 "contextgap release that wrote it"
             )
+        check_time()
         start, self.sound = time.thread_time(), False
-        if not (live and event.kind == "ask"):
-            with warnings.catch_warnings():
-                if not live:
-                    warnings.simplefilter("ignore")  # what there was to say was said when it came
-                step(self, event.requested, event.came_of_it, changes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there was to say was said when it came
+            learnt = _ANEW if anew else _learnt_at(event, edits)
+            self._step(event.kind, event.requested, event.came_of_it, changes, learnt)
+        self._went_on(event, start)
+
+    def append(
+        self,
+        kind: str,
+        key: str | None,
+        request: Any,
+        result: dict[str, Any],
+        *,
+        at: str,
+        by: str | None,
+    ) -> Event:
+        """Take in what happens now; return it as the next event.
+
+        The pick of an ask counts as pending already.
+        """
+        start, self.sound = time.thread_time(), False
+        text = as_json(request)
+        if kind in _LEARNING:
+            # The learner is only ever given what was read back from JSON.
+            learnt = self._step(kind, json.loads(text), result, _NO_CHANGES, _ANEW)
+            result = {**result, "learnt": learnt}
+        elif kind != "ask":
+            self._step(kind, json.loads(text), result, _NO_CHANGES, None)
+        following = (self.number + 1, self.hash, kind, key, text, as_json(result))
+        event = Event.following(*following, at=at, by=by)
+        self._went_on(event, start)
+        return event
+
+    def mark(self) -> tuple[Any, ...]:
+        """Return what ``rewind`` needs to return to this event."""
+        return checkpoint(self.learner), dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """Forget all events since ``mark``; none of them may have added or removed an arm."""
+        state, self._picks, rest = mark
+        restore(self.learner, state)
+        vars(self).update(rest)
+
+    def _step(
+        self,
+        kind: str,
+        request: Mapping[str, Any],
+        result: Mapping[str, Any],
+        changes: Changes,
+        learnt: Any,
+    ) -> Any:
+        """Give what happened to the learner; return the hyperparameters learnt."""
+        step = _STEPS[kind]
+        if kind not in _LEARNING:
+            step(self, request, result, changes)
+            return None
+        if learnt != _ANEW:
+            if not (kind == "tune" and learnt is None):
+                with with_learnt(self.learner, learnt):
+                    step(self, request, result, changes)
+            return learnt
+        with noting_learnt(self.learner, check_time) as found:
+            step(self, request, result, changes)
+        if not found:
+            return None
+        self.learnt[str(self.number + 1)] = found[-1]
+        return found[-1]
+
+    def _went_on(self, event: Event, start: float) -> None:
         if event.kind == "ask":
             result = event.came_of_it
             self._picks |= dict(zip(result["trials"], picks_of(event), strict=True))
@@ -116,7 +217,8 @@ class Replay:
                 self.next_due = min(result["until"], self.next_due or result["until"])
         elif event.kind == "tell":  # about a trial that will not be asked for again
             self._picks.pop(event.requested["trial"], None)
-        self.number, self.hash, self.sound = event.number, event.hash, True
+        self.number, self.hash, self.at = event.number, event.hash, event.at
+        self.sound = True
         self.seconds += time.thread_time() - start
         self.since_snapshot += 1
 

@@ -15,6 +15,7 @@ from contextgap.base import checks
 from contextgap.base.eligible import read_eligible
 from contextgap.base.labels import Label, encode_label
 from contextgap.campaign import clock
+from contextgap.campaign.calls import check_time, this_user
 from contextgap.campaign.events import Event
 from contextgap.campaign.payloads import (
     as_json,
@@ -30,15 +31,16 @@ from contextgap.campaign.replay import decode_eligible, picks_of, to_bytes
 from contextgap.campaign.trial import Trial
 from contextgap.learner import Learner
 from contextgap.learner.recorded import (
+    checking,
     forget_followed,
     knows_columns,
     last_propensities,
     learn_columns,
     random_state,
-    set_random_state,
 )
 
 _LONGEST = 200  # letters of a name or a key
+_MOST_ARMS = 10_000
 
 
 def check_name(called: str, name: Any) -> None:
@@ -49,6 +51,21 @@ def check_name(called: str, name: Any) -> None:
         raise ValueError(f"{called} must be 1 to {_LONGEST} printable letters, got {name!r}")
     if name in (".", ".."):
         raise ValueError(f"{called} must be a name, which {name!r} is not in an address")
+
+
+def check_arms(arms: Any) -> None:
+    """Raise if there are more arms than anybody can try."""
+    count = arms if isinstance(arms, int) else len(arms) if hasattr(arms, "__len__") else 0
+    if count > _MOST_ARMS:
+        raise ValueError(f"arms must be at most {_MOST_ARMS}, got {count}")
+
+
+def read_caller(by: Any) -> str | None:
+    """Return who makes calls: by default the user of this process."""
+    if by is None:
+        return this_user()
+    check_name("by", by)
+    return str(by)
 
 
 def check_key(key: Any) -> None:
@@ -86,11 +103,11 @@ def seconds(called: str, lease: float | timedelta) -> float | None:
     return checks.positive(called, length, "seconds, a timedelta, or math.inf for ever")
 
 
-def until(lease: float | str | None) -> str | None:
+def until(lease: float | str | None, now: str) -> str | None:
     """Return when a lease that begins now runs out; None for never."""
     if lease is None or isinstance(lease, str):
         return None
-    return clock.after(lease)
+    return clock.after(lease, now)
 
 
 def read_create(
@@ -145,7 +162,7 @@ def pick(learner: Learner, request: Mapping[str, Any], pool: Any) -> dict[str, A
     before, arms = random_state(learner), decode_eligible(request["arms"])
     forget_followed(learner)
     found: dict[str, Any] = {}
-    try:
+    with checking(learner, check_time):
         if pool is None:
             asked = learner.ask(decode_contexts(request["contexts"]), arms=arms)
             labels = asked.tolist() if is_table(request["contexts"]) else [asked]
@@ -155,9 +172,6 @@ def pick(learner: Learner, request: Mapping[str, Any], pool: Any) -> dict[str, A
                 found["pool"] = whole
             row, label = learner.ask(pool=decode_contexts(whole), arms=arms)
             found["context"], labels = encode_contexts(row), [label]
-    except BaseException:
-        set_random_state(learner, before)
-        raise
     found["arms"] = [encode_label(label) for label in labels]
     if (chances := last_propensities(learner, labels)) is not None:
         found["propensities"] = chances
@@ -232,6 +246,7 @@ def _rows(event: Event) -> list[dict[str, Any]]:
         {
             **dict.fromkeys(("reward", "asked", "until", "told", "told_by", "why")),
             "id": trial,
+            "by": event.by,
             "arm": as_json(encode_label(pick.arm)),
             "context": as_json(pick.context),
             "eligible": None

@@ -41,6 +41,8 @@ class Trial:
         When its reward was first told.
     why
         The reason given when it was last retracted or corrected.
+    by
+        Who asked for it, told, cancelled, retracted or corrected it last; None if unknown.
     """
 
     id: int
@@ -53,6 +55,7 @@ class Trial:
     until: datetime | None = None
     told: datetime | None = None
     why: str | None = None
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ def read_trial(row: Mapping[str, Any]) -> Trial:
         reward=row["reward"],
         eligible=pick.eligible,
         why=row["why"],
+        by=row["by"],
         **times,
     )
 

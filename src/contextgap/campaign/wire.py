@@ -133,6 +133,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "eligible": None if trial.eligible is None else [*map(encode_label, trial.eligible)],
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
         "why": trial.why,
+        "by": trial.by,
     }
 
 
@@ -148,6 +149,7 @@ def read_trial_json(value: Mapping[str, Any]) -> Trial:
         reward=value["reward"],
         eligible=None if eligible is None else tuple(map(decode_label, eligible)),
         why=value["why"],
+        by=value.get("by"),  # services of release 0.2 do not say
         **{n: None if time is None else datetime.fromisoformat(time) for n, time in times.items()},
     )
 

@@ -11,6 +11,7 @@ from contextgap.cli import (
     campaign,
     campaign_policies,
     campaign_sheet,
+    database,
     export,
     learn,
     policies,
@@ -48,6 +49,7 @@ campaign.app.command("freeze")(campaign_policies.freeze_command)
 campaign.app.command("policy")(campaign_policies.policy_command)
 campaign.app.command("sheet")(campaign_sheet.sheet_command)
 app.add_typer(campaign.app, name="campaign")
+app.add_typer(database.app, name="database")
 app.add_typer(serve.app, name="serve")
 
 

@@ -56,13 +56,17 @@ Which = Annotated[
 Key = Annotated[
     str | None, typer.Option(help="Names the request: repeated with the same key, nothing happens.")
 ]
+By = Annotated[
+    str | None,
+    typer.Option(envvar="CONTEXTGAP_BY", help="Who does it, for the log; you if left out."),
+]
 Number = Annotated[int, typer.Argument(help="The trial's number.", min=1)]
 Why = Annotated[str, typer.Argument(help="The reason, for those who read the log.")]
 FILE = "contextgap.db"
 
 
 @contextmanager
-def opened(database: str, name: str | None) -> Iterator[Any]:
+def opened(database: str, name: str | None, by: str | None = None) -> Iterator[Any]:
     """Yield a campaign; errors a user can do something about become one line."""
     with database_complaints():
         from contextgap.campaign import Campaign
@@ -73,7 +77,7 @@ def opened(database: str, name: str | None) -> Iterator[Any]:
                 there = ", ".join(names) or "none; contextgap campaign create makes one"
                 raise ValueError(f"name the campaign by --campaign; in {database} there is {there}")
             (name,) = names
-        with Campaign.open(database, name) as campaign, noting_warnings():
+        with Campaign.open(database, name, by=by) as campaign, noting_warnings():
             yield campaign
 
 
@@ -124,6 +128,7 @@ def create_command(
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if no bandwidth is given.")] = None,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
+    by: By = None,
     json: Json = False,
 ) -> None:
     """Begin a campaign."""
@@ -155,6 +160,7 @@ def create_command(
             method=method,
             seed=seed,
             reward="minimize" if minimize else "maximize",
+            by=by,
             **how,
         )
         labels = campaign.arms
@@ -177,10 +183,11 @@ def ask_command(
     ] = None,
     lease: Annotated[float | None, typer.Option(help="Days that the pick counts.")] = None,
     key: Key = None,
+    by: By = None,
     json: Json = False,
 ) -> None:
     """Say which arm to try at a context, and open a trial."""
-    with opened(database, campaign) as current:
+    with opened(database, campaign, by) as current:
         learner = current.learner()
         trial = current.ask(
             read_cells(cells, learner.columns),
@@ -206,10 +213,11 @@ def tell_command(
         list[str] | None, typer.Option(help="For outside data: a cell, such as temperature=21.5.")
     ] = None,
     key: Key = None,
+    by: By = None,
     json: Json = False,
 ) -> None:
     """Tell the reward of a trial, or of something tried without being asked for."""
-    with opened(database, campaign) as current:
+    with opened(database, campaign, by) as current:
         if arm is None:
             if len(words) != 2 or not words[0].isdecimal() or context:
                 raise ValueError(f"tell takes a trial and its reward, such as 17 0.5, got {words}")
@@ -228,10 +236,14 @@ def tell_command(
 
 @app.command("cancel")
 def cancel_command(
-    trial: Number, database: Where = FILE, campaign: Which = None, json: Json = False
+    trial: Number,
+    database: Where = FILE,
+    campaign: Which = None,
+    by: By = None,
+    json: Json = False,
 ) -> None:
     """Take back an open trial, which will not be tried."""
-    with opened(database, campaign) as current:
+    with opened(database, campaign, by) as current:
         found = current.cancel(trial)
     show_trial(found, json)
 
@@ -266,8 +278,12 @@ def trials_command(
     if json:
         print_json([described(trial) for trial in trials])
         return
-    rows = [[each.id, each.state, each.arm, _text(each.reward), _cells(each)] for each in trials]
-    print_table(f"{len(trials)} trials", ["trial", "state", "arm", "reward", "context"], rows)
+    rows = [
+        [each.id, each.state, each.arm, _text(each.reward), _cells(each), each.by or ""]
+        for each in trials
+    ]
+    headers = ["trial", "state", "arm", "reward", "context", "by"]
+    print_table(f"{len(trials)} trials", headers, rows)
 
 
 @app.command("retract")
@@ -277,10 +293,11 @@ def retract_command(
     database: Where = FILE,
     campaign: Which = None,
     key: Key = None,
+    by: By = None,
     json: Json = False,
 ) -> None:
     """Take a reward back, and say which frozen policies rest on it."""
-    with opened(database, campaign) as current:
+    with opened(database, campaign, by) as current:
         recall = current.retract(trial, why, key=key)
     show_recall(recall, "retracted", json)
 
@@ -293,10 +310,11 @@ def correct_command(
     database: Where = FILE,
     campaign: Which = None,
     key: Key = None,
+    by: By = None,
     json: Json = False,
 ) -> None:
     """Replace a reward by the right one, and say which frozen policies rest on it."""
-    with opened(database, campaign) as current:
+    with opened(database, campaign, by) as current:
         recall = current.correct(trial, read_reward(reward), why, key=key)
     show_recall(recall, "corrected", json)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.saving import check_output
-from contextgap.cli.campaign import FILE, Key, Where, Which, opened, read_arm
+from contextgap.cli.campaign import FILE, By, Key, Where, Which, opened, read_arm
 from contextgap.cli.options import Json
 from contextgap.cli.policies import print_policy
 from contextgap.cli.terminal import print_json
@@ -30,10 +30,11 @@ def freeze_command(
         float | None, typer.Option(help="The safe arm is answered where bounds are above it.")
     ] = None,
     key: Key = None,
+    by: By = None,
     json: Json = False,
 ) -> None:
     """Freeze a policy, and keep it in the campaign."""
-    with opened(database, campaign) as current:
+    with opened(database, campaign, by) as current:
         safe = None if fallback is None else read_arm(fallback, current)
         _check_file(output, database)  # first: what is frozen stays frozen
         current.freeze(name, fallback=safe, tolerance=tolerance, key=key)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.cli.campaign import FILE, Where, Which, described, opened, say_new_levels
+from contextgap.cli.campaign import FILE, By, Where, Which, described, opened, say_new_levels
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
 from contextgap.problems.blocks import read_sheet
@@ -46,6 +46,7 @@ def sheet_command(
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask before telling, on a terminal.")
     ] = False,
+    by: By = None,
     json: Json = False,
 ) -> None:
     """Write trials to fill in as CSV, new ones with -n and else those open; or read them back.
@@ -53,7 +54,7 @@ def sheet_command(
     Contexts of new trials come from --contexts, or are chosen from --pool, by default from the
     reference contexts of the campaign.
     """
-    with opened(database, campaign) as current:
+    with opened(database, campaign, by) as current:
         if filled is not None and (count, contexts, pool) != (None, None, None):
             raise ValueError("--import tells rewards; -n, --contexts and --pool ask for new trials")
         if filled is None and (dry_run or yes):

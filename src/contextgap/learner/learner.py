@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
@@ -64,7 +64,7 @@ from contextgap.models import (
 from contextgap.policy.policy import Policy
 from contextgap.policy.state import Rules, read_costs
 from contextgap.recommenders.rules import check_history
-from contextgap.tuning import Tuning, learn
+from contextgap.tuning import Scales, Tuning, learn
 from contextgap.widths import Width
 
 
@@ -142,6 +142,9 @@ class Learner(Deploying):
     >>> learner.recommend([[-0.5], [0.5]])
     array(['left', 'right'], dtype=object)
     """
+
+    # A log that is replayed has hyperparameters of its own: ``learner.recorded``.
+    _learn: Callable[..., tuple[Scales, Tuning]] = staticmethod(learn)
 
     def __init__(
         self,
@@ -424,7 +427,7 @@ class Learner(Deploying):
         if count < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
         kernel = self.kernel if self._kernel_given else None
-        found, self._tuning = learn(
+        found, self._tuning = self._learn(
             *log.by_arm(),
             kernel,
             criterion,
@@ -681,15 +684,25 @@ class Learner(Deploying):
     @contextmanager
     def _atomic(self) -> Iterator[None]:
         """Undo everything that was changed if an error or an interrupt ends the call."""
-        kept = {**vars(self), "_pending": self._pending.copy(), "_followed": None}
-        mark, random = self._model.mark(), self._rng.bit_generator.state
+        state = self._checkpoint()
         try:
             yield
         except BaseException:
-            vars(self).update(kept)
-            self._model.rewind(mark)
-            self._rng.bit_generator.state = random
+            self._restore(state)
             raise
+
+    def _checkpoint(self) -> tuple[Any, ...]:
+        """What ``_restore`` needs to undo asks and tells."""
+        kept = {**vars(self), "_pending": self._pending.copy(), "_followed": None}
+        # What stands in for a method of the class does so for a while only.
+        kept = {name: value for name, value in kept.items() if not hasattr(Learner, name)}
+        return kept, self._model.mark(), self._rng.bit_generator.state
+
+    def _restore(self, state: tuple[Any, ...]) -> None:
+        kept, mark, random = state
+        vars(self).update(kept)
+        self._model.rewind(mark)
+        self._rng.bit_generator.state = random
 
     def _read(self, contexts: Any, called: str = "contexts") -> Intake:
         intake = self._schema.read(contexts, called, learning=True)

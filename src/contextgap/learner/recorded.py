@@ -1,21 +1,30 @@
 """What a log of events needs of a learner: whoever replays it has the same learner, bit by bit.
 
 A pick is made once and then a fact. Replaying it means ``expect`` and putting the random source
-where the pick left it, so that nothing of what led to the pick is computed again.
+where the pick left it, so that nothing of what led to the pick is computed again. So are
+hyperparameters: ``noting_learnt`` notes those that a learner learns, and ``with_learnt`` has
+another one use them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
+from contextgap.base.components import build
 from contextgap.base.contexts import Encoded
 from contextgap.base.labels import Label
+from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.learner.stopping import StoppingRule
+from contextgap.models import Alike
+from contextgap.tuning import Scales, Tuning
 from contextgap.tuning.sample import evenly
 
 
@@ -26,6 +35,97 @@ def forget_followed(learner: Learner) -> None:
     that begins to follow them now.
     """
     learner._followed = None
+
+
+def checkpoint(learner: Learner) -> Any:
+    """Return what ``restore`` needs to undo asks and tells."""
+    return learner._checkpoint()
+
+
+def restore(learner: Learner, state: Any) -> None:
+    """Undo all asks and tells since ``checkpoint``."""
+    learner._restore(state)
+
+
+@contextmanager
+def checking(learner: Learner, check: Callable[[], None]) -> Iterator[None]:
+    """Have ``check`` called before every pick in the block; it may raise."""
+    pick = learner._pick
+
+    def checked(*args: Any) -> Any:
+        check()
+        return pick(*args)
+
+    with _instead(learner, _pick=checked):
+        yield
+
+
+@contextmanager
+def noting_learnt(learner: Learner, check: Callable[[], None]) -> Iterator[list[dict[str, Any]]]:
+    """Yield a list to which hyperparameters that the learner learns in the block are added.
+
+    Before it learns any, ``check`` is called, which may raise.
+    """
+    found: list[dict[str, Any]] = []
+    learn = learner._learn
+
+    def noted(*args: Any, **kwargs: Any) -> tuple[Scales, Tuning]:
+        check()
+        scales, tuning = learn(*args, **kwargs)
+        found.append(_describe(scales, tuning))
+        return scales, tuning
+
+    with _instead(learner, _learn=noted):
+        yield found
+
+
+@contextmanager
+def with_learnt(learner: Learner, learnt: Mapping[str, Any] | None) -> Iterator[None]:
+    """Have a learner use noted hyperparameters in the block instead of learning; None for none."""
+
+    def recorded(*_: Any, **__: Any) -> tuple[Scales, Tuning]:
+        if learnt is None:
+            raise RuntimeError("no hyperparameters were learnt here when the log was written")
+        return _restored(learner, learnt)
+
+    with _instead(learner, _learn=recorded, _is_time_to_tune=lambda _: learnt is not None):
+        yield
+
+
+@contextmanager
+def _instead(learner: Learner, **methods: Any) -> Iterator[None]:
+    vars(learner).update(methods)
+    try:
+        yield
+    finally:
+        for name in methods:
+            del vars(learner)[name]
+
+
+def _describe(scales: Scales, tuning: Tuning) -> dict[str, Any]:
+    """Return hyperparameters as plain values; the features of arms are the learner's."""
+    alike = None if scales.alike is None else {**asdict(scales.alike), "features": None}
+    return {
+        "kernel": scales.kernel.describe(),
+        "ridge": scales.ridge,
+        "prior_mean": scales.prior_mean,
+        "alike": alike,
+        "tuning": tuning.describe(),
+    }
+
+
+def _restored(learner: Learner, learnt: Mapping[str, Any]) -> tuple[Scales, Tuning]:
+    """Reverse ``_describe``."""
+    kernel, alike = build(learnt["kernel"]), learnt["alike"]
+    if not isinstance(kernel, Kernel):
+        raise ValueError("the kernel has the wrong type")
+    if alike is not None:
+        own = None if learner._features is None else learner._features.numbers.rows.tolist()
+        features = None if own is None else tuple(map(tuple, own))
+        alike = Alike(**{**alike, "features": features})
+    ridge = checks.positive("ridge", learnt["ridge"], "as a learner's")
+    mean = checks.real("prior_mean", learnt["prior_mean"])
+    return Scales(kernel, ridge, mean, 0.0, (), alike), Tuning.restored(learnt["tuning"])
 
 
 def random_state(learner: Learner) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 from starlette.types import Receive, Scope, Send
 
+from contextgap.campaign.calls import speak_for
 from contextgap.service.strict import StrictRequest
 
 SCOPES = ("read", "explore", "freeze", "admin")
@@ -60,7 +61,9 @@ class GuardedRoute(APIRoute):
         scope["path_params"] = {name: value.replace(SLASH, "/") for name, value in names}
         if self.scope_needed is not None:
             guard, campaign = request.app.state.service.guard, scope["path_params"].get("campaign")
-            await guard.check(scope["contextgap.caller"], self.scope_needed, campaign)
+            caller = scope["contextgap.caller"]
+            await guard.check(caller, self.scope_needed, campaign)
+            speak_for(None if caller.token is None else caller.token.name)
         if request.method == "POST":
             await request.json()  # here: the framework would say less about what is wrong
         return request

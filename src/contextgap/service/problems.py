@@ -13,7 +13,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from contextgap.campaign import ConflictError, NotFoundError
+from contextgap.campaign import (
+    AlteredError,
+    ConflictError,
+    DeadlineError,
+    NotFoundError,
+    UnavailableError,
+)
 
 UNKNOWN_FIELD = "unknown_field"
 """The type of the error about a field that a request does not have."""
@@ -66,6 +72,10 @@ def refusal(error: Exception) -> RefusedError | None:
         return RefusedError(404, str(error), error="NotFoundError")
     if isinstance(error, ConflictError):
         return RefusedError(409, str(error), error="ConflictError")
+    if isinstance(error, AlteredError):
+        return RefusedError(500, str(error))
+    if isinstance(error, UnavailableError | DeadlineError):
+        return busy(str(error))
     if isinstance(error, TypeError | ValueError):
         name = "TypeError" if isinstance(error, TypeError) else "ValueError"
         return RefusedError(422, str(error), error=name)

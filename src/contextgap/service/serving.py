@@ -17,10 +17,11 @@ from typing import Any
 
 import h11
 import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from contextgap.campaign.database import Database
-from contextgap.campaign.registry import campaign_names
+from contextgap.campaign.registry import prepare
 from contextgap.service.app import create_app
 from contextgap.service.logs import logger, start_logs
 from contextgap.service.settings import Settings
@@ -130,8 +131,11 @@ def serve(
         Called with the address once it listens; the port is any free one if 0 was asked for.
     """
     where = Database(database)
-    if where.is_file:  # a server may start later
-        campaign_names(where)  # so that a file that is no database is said at once
+    try:
+        prepare(where)  # so that what is no database, or of a later release, is said at once
+    except (OSError, SQLAlchemyError):
+        if where.is_file:  # a server may start later
+            raise
     where.close()
     start_logs(settings.log, sys.stderr)
     app = create_app(database, settings, log=sys.stderr)

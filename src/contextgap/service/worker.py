@@ -6,9 +6,10 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from typing import Any, NamedTuple
 
-from contextgap.campaign import Campaign
+from contextgap.campaign import Campaign, calling
 from contextgap.campaign.campaign import together
 from contextgap.service.problems import busy
 
@@ -22,6 +23,15 @@ class Job(NamedTuple):
     call: Call
     brief: bool
     future: asyncio.Future[Any]
+    context: Context  # who asks, and until when
+
+    def run(self, campaign: Campaign) -> Any:
+        """Make the call, unless nobody waits for it any more."""
+        return self.context.run(self._run, campaign)
+
+    def _run(self, campaign: Campaign) -> Any:
+        with calling(cancelled=self.future.cancelled):
+            return self.call(campaign)
 
 
 class Worker:
@@ -65,7 +75,7 @@ class Worker:
                 raise busy("the service is stopping")
             if len(self._jobs) >= self._most:
                 raise busy(f"{len(self._jobs)} requests wait for this campaign already")
-            self._jobs.append(Job(call, brief, future))
+            self._jobs.append(Job(call, brief, future, copy_context()))
             self._changed.notify()
         return future
 
@@ -115,8 +125,8 @@ def _run(opened: Callable[[], Campaign], jobs: list[Job]) -> None:
         if len(jobs) == 1:
             found = [_outcome(jobs[0], campaign)]
         else:
-            with together(campaign):
-                found = [_outcome(job, campaign) for job in jobs]
+            answers = zip(jobs, together(campaign, [job.run for job in jobs]), strict=True)
+            found = [_answered(job, answer) for job, answer in answers]
     except BaseException as error:
         found = [_Outcome(job.future, error=error) for job in jobs]
     # At once: waking the loop for each takes as long as what it does then.
@@ -133,9 +143,15 @@ class _Outcome(NamedTuple):
 
 def _outcome(job: Job, campaign: Campaign) -> _Outcome:
     try:
-        return _Outcome(job.future, job.call(campaign))
+        return _Outcome(job.future, job.run(campaign))
     except Exception as error:
         return _Outcome(job.future, error=error)
+
+
+def _answered(job: Job, answer: Any) -> _Outcome:
+    if isinstance(answer, Exception):
+        return _Outcome(job.future, error=answer)
+    return _Outcome(job.future, answer)
 
 
 def _tell(outcomes: list[_Outcome]) -> None:

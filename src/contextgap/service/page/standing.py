@@ -11,10 +11,10 @@ from sqlalchemy import Connection
 from contextgap.campaign import NotFoundError
 from contextgap.campaign.database import Database
 from contextgap.campaign.goal import asks_left, decode_goal, wanted_share
-from contextgap.campaign.registry import campaign_names, find_store
+from contextgap.campaign.registry import campaign_names, find_store, summaries
 from contextgap.campaign.store import Store
 from contextgap.service.page import aggregates
-from contextgap.service.page.tally import Counted, Tally, last_event, last_events
+from contextgap.service.page.tally import Counted, Tally, last_event
 
 _STEPS = 240  # records of progress in one answer
 
@@ -32,7 +32,7 @@ class Standing:
         self._store = store
         self._tally = Tally(store)
         self._goal: Mapping[str, Any] | None = None
-        self._kept: dict[str, tuple[int, Any]] = {}
+        self._kept: dict[str, tuple[Counted, Any]] = {}
 
     @property
     def store(self) -> Store:
@@ -66,24 +66,11 @@ class Standing:
     ) -> dict[str, Any]:
         with self._store.reading() as connection:
             trials = self._tally.counted(connection)
-            event, found = self._kept.get(what, (0, {}))
-            if event != trials.event:
+            known, found = self._kept.get(what, (None, {}))
+            if known is not trials:
                 found = make(connection, trials)
-                self._kept[what] = trials.event, found
+                self._kept[what] = trials, found
             return dict(found)
-
-    def briefly(self, event: int) -> dict[str, Any]:
-        """Return a few words of the status after the last event, without looking at all trials."""
-        known, found = self._kept.get("brief", (0, {}))
-        if known != event:
-            with self._store.reading() as connection:
-                counts = self._store.counts(connection)
-                whole = self._progress(connection, event)
-            wanted = ("event", "at", "settled", "wanted", "asks_left")
-            found = {name: whole[name] for name in wanted}
-            found |= {"trials": sum(counts.values()), "open": counts.get("open", 0)}
-            self._kept["brief"] = event, found
-        return dict(found)
 
     def _status(self, connection: Connection, trials: Counted) -> dict[str, Any]:
         return {
@@ -153,10 +140,5 @@ class Standings:
 
     def all(self, visible: Callable[[str], bool]) -> list[dict[str, Any]]:
         """Return in a few words how every campaign stands that may be seen, the last used first."""
-        names = [name for name in campaign_names(self._database) if visible(name)]
-        if not names:
-            return []
-        with self._database.reading() as connection:
-            last = last_events(connection)
-        found = [{"name": name, **self.of(name).briefly(last[name])} for name in names]
+        found = [each for each in summaries(self._database) if visible(each["name"])]
         return sorted(found, key=lambda each: str(each["at"]), reverse=True)

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.campaign.store import Store
-from contextgap.campaign.tables import CAMPAIGNS, EVENTS, TRIALS
+from contextgap.campaign.tables import EVENTS, TRIALS
 from contextgap.campaign.trial import STATES
 
 _COLUMNS = (TRIALS.c.id, TRIALS.c.state, TRIALS.c.arm, TRIALS.c.reward, TRIALS.c.told_by)
@@ -59,13 +59,18 @@ class Tally:
         self._lock = threading.Lock()
         self._places: dict[str, int] = {}
         self._counted = _nothing()
+        self._log = ""  # its hash
 
     def counted(self, connection: Connection) -> Counted:
         """Return all trials, after taking in what is new."""
         with self._lock:
-            event = last_event(connection, self._store.campaign)
+            event, log = self._store.last_event(connection)
             known = self._counted
-            if event != known.event:
+            if (event, log) != (known.event, self._log):
+                then = self._store.events(connection, known.event - 1, known.event)
+                if [each.hash for each in then] != [self._log]:  # a backup was restored
+                    known, self._places = _nothing(), {}
+                self._log = log
                 changed = self._changed(connection, known.event)
                 if len(changed) > _BEHIND:
                     known, changed = _nothing(), []
@@ -114,16 +119,6 @@ def last_event(connection: Connection, campaign: int) -> int:
         .limit(1)
     )
     return connection.execute(statement).scalar() or 0
-
-
-def last_events(connection: Connection) -> dict[str, int]:
-    """Return the number of every campaign's last event, by the campaign's name."""
-    last = (
-        select(func.max(EVENTS.c.number))
-        .where(EVENTS.c.campaign == CAMPAIGNS.c.id)
-        .scalar_subquery()
-    )
-    return {row[0]: row[1] for row in connection.execute(select(CAMPAIGNS.c.name, last))}
 
 
 def _nothing() -> Counted:

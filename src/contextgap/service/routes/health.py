@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from fastapi import Request, Response
-from sqlalchemy import text
 
+from contextgap.campaign.schema import check_database
 from contextgap.service.guard import PUBLIC, guarded_router, needs
 from contextgap.service.metrics import CONTENT_TYPE
 from contextgap.service.problems import busy
@@ -31,18 +31,17 @@ async def livez() -> Response:
     responses=said({"ok": True}),
 )
 async def readyz(request: Request) -> Response:
-    """Answer whether the database can be reached and the service is not stopping."""
+    """Answer whether the database can be read and written, and the service is not stopping."""
     service = service_of(request)
     if service.stopping:
         raise busy("the service is stopping")
-
-    def look() -> None:
-        if service.vital.exists:
-            with service.vital.reading() as connection:
-                connection.execute(text("SELECT 1"))
-
-    looked = asyncio.get_running_loop().run_in_executor(service.health, look)
-    await asyncio.wait_for(looked, _PATIENCE)
+    looked = asyncio.get_running_loop().run_in_executor(
+        service.health, check_database, service.vital
+    )
+    try:
+        await asyncio.wait_for(looked, _PATIENCE)
+    except ValueError as error:  # of another release, or altered
+        raise busy(str(error)) from None
     return json_answer({"ok": True})
 
 

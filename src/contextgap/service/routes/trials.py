@@ -42,6 +42,7 @@ _TRIAL = {
     "until": "2024-05-08T12:30:00+00:00",
     "told": None,
     "why": None,
+    "by": "bench-3",
 }
 _TOLD = {**_TRIAL, "state": "told", "reward": 0.62}
 _RECALL = {"trial": 1, "policies": [{"policy": "first flight", "contexts": 200, "changed": 3}]}

@@ -7,7 +7,7 @@ import { field, h, replace, select } from "./dom.js";
 import { number, time } from "./format.js";
 
 const STATES = ["open", "told", "cancelled", "expired", "retracted"];
-const HEADS = ["trial", "state", "arm", "context", "reward", "told", "reason", "change"];
+const HEADS = ["trial", "state", "arm", "context", "reward", "told", "by", "reason", "change"];
 const TYPING = 250; // milliseconds after the last key
 
 export function trials(state) {
@@ -92,6 +92,7 @@ function row(state, trial) {
     h("td", { class: "where" }, shortContext(trial.context)),
     h("td", { class: "number" }, number(trial.reward, 4)),
     h("td", {}, time(trial.told)),
+    h("td", {}, trial.by || ""),
     h("td", { class: "reason" }, trial.why || ""),
     h("td", { class: "act" }, told && act("correct"), told && trial.state !== "retracted" && act("retract")));
 }
