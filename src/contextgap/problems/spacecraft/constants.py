@@ -161,3 +161,4 @@ GAIN_ERRORS: Final = (
     ((0.7, 0.5, -0.6), (-0.4, 0.8, 0.5), (0.5, -0.6, -0.6)),
 )
 FIELD_NOISE: Final = 60.0  # nT per axis, of the on-board magnetometer in the telemetry; assumed
+REWARD_UNIT: Final = 100.0  # nT of error that cost a reward of 1; chosen
