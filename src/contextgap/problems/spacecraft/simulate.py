@@ -55,9 +55,10 @@ def simulate(
     children = np.random.default_rng(seed).spawn(5)
     for_schedule, for_attitude, for_rotor, for_sensors, for_field = children
     orbit = propagate(tle, n, step)
-    schedule = draw_schedule(orbit, step, for_schedule)
+    schedule = draw_schedule(orbit.latitude, orbit.elevation, step, for_schedule)
     motion = tumble(orbit, schedule, step, for_attitude)
-    onboard = fly_onboard(orbit, schedule, motion, step)
+    sun = rows_to_body(motion.quaternion, orbit.sun)
+    onboard = fly_onboard(sun, orbit.sunlit, schedule, motion, step)
     field = rows_to_body(motion.quaternion, orbit.field)
     measured = field + for_field.normal(0, c.FIELD_NOISE, field.shape)
     phase = for_rotor.uniform(0, 2 * np.pi, n)
