@@ -12,8 +12,8 @@ from contextgap.methods import METHODS
 ProblemName = Annotated[
     str,
     typer.Argument(
-        help="sinusoids, spacecraft, digits, wine, breast_cancer, iris, openml:NAME, or your own "
-        "file (.csv, .tsv, .parquet, .mat) or package.module:problem"
+        help="bench, sinusoids, spacecraft, digits, wine, breast_cancer, iris, openml:NAME, or "
+        "your own file (.csv, .tsv, .parquet, .mat) or package.module:problem"
     ),
 ]
 Context = Annotated[str | None, typer.Option(help="Context columns of a file, comma-separated.")]

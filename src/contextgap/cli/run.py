@@ -67,7 +67,7 @@ _CHECKPOINTS = 20
 
 
 def run_command(
-    problem: ProblemName = "sinusoids",
+    problem: ProblemName = "bench",
     methods: Methods = "auto,uniform,kernel-ucb",
     repetitions: Annotated[
         int, typer.Option(help="Flights, samples or shufflings, with seeds from --seed on.", min=1)
