@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SUMMARIES = {
     "sinusoids": (
         "The paper's synthetic study",
-        "Twenty arms pay sin(a·x), a = 1 to 20, at contexts x drawn evenly from 0 to 2π, without "
+        "Arms pay sin(a·x), a = {first} to {last}, at contexts x drawn evenly from 0 to 2π, without "
         "noise. Six methods explore, each tuned on held-out data; what they deploy is judged on "
         "contexts they have not seen.",
     ),
@@ -46,8 +46,9 @@ _SUMMARIES = {
     "spacecraft": (
         "The paper's spacecraft study, on simulated missions",
         "Three magnetometers aboard a small satellite; the context is its telemetry, the reward "
-        "minus the sensor's error in units of 100 nT. The paper's laboratory data were never "
-        "published, so these are simulated missions, one per seed, in time order.",
+        "minus the sensor's error in units of 100 nT, and regret is against the expected reward. "
+        "The paper's laboratory data were never published, so these are simulated missions, one "
+        "per seed, in time order. Each channel has a bandwidth of its own.",
     ),
 }
 _SETTINGS = (
@@ -67,6 +68,8 @@ def reproduction_report(found: Reproduction) -> Report:
     """Return the report of one of the paper's studies."""
     study = found.study
     title, summary = _SUMMARIES.get(study.name, (f"Study: {study.name}", ""))
+    arms = study.rounds[0][0].arms
+    summary = summary.format(first=arms[0], last=arms[-1])
     records = found.main.results.records
     sections = []
     if published(study.name) is not None:
@@ -256,7 +259,7 @@ def _flight_sections(
             "The last two orbits of the first mission, flown with Contextual-Gap.",
             [
                 (
-                    "Where the spacecraft was, each sensor's noise, and which sensor was used: "
+                    "Where the spacecraft was, each sensor's expected error, and which was used: "
                     "tried where the field is known, deployed where it is not.",
                     timeline,
                 )

@@ -173,5 +173,5 @@ BENCH_PASSES: Final = 3  # orbits from one downlink to the next; assumed
 BENCH_PASS: Final = 0.1  # of an orbit, length of a downlink; assumed
 BENCH_TURNS: Final = (600.0, 7000.0)  # s in which the Sun circles the z axis, and nods; assumed
 BENCH_NOD: Final = 60.0  # deg, highest elevation of the Sun above the xy plane; assumed
-BENCH_NOISE: Final = 1.0  # nT per axis of a reading, averaged over a row; assumed
+BENCH_NOISE: Final = 0.1  # nT per axis of a reading; assumed, above a laboratory fluxgate's own
 BENCH_RESOLUTION: Final = 1e-3  # A, of the currents in telemetry; assumed
