@@ -37,26 +37,30 @@ METHODS = read_methods(["uniform", "contextual-gap", "kernel-ucb-mod"])
 NO_FIELD = [channel.name for channel in CHANNELS if not channel.name.startswith("field")]
 RUNGS: Mapping[str, Maker] = {
     "as flown": Spacecraft(),
-    "no noise, no rotor": Spacecraft(noise=0, rotor=0),
-    "… no gain errors": Spacecraft(noise=0, rotor=0, gain=0, telemetry=NO_FIELD),
-    "… no drift, currents": Spacecraft(noise=0, rotor=0, gain=0, drift=0, telemetry="currents"),
+    "no white noise, no rotor": Spacecraft(noise=0, rotor=0),
+    "also no gain errors, no field channels": Spacecraft(
+        noise=0, rotor=0, gain=0, telemetry=NO_FIELD
+    ),
+    "also no drift, currents alone": Spacecraft(
+        noise=0, rotor=0, gain=0, drift=0, telemetry="currents"
+    ),
 }
 ORDERS = ("time order", "random order")
 TUNED = ("once for all", "per mission")
 
 
-def mission(rung: str, order: str, seed: int) -> tuple[Problem, ...]:
+def parts_of(flown: Problem, order: str, seed: int) -> tuple[Problem, ...]:
     """Return the four parts of a mission."""
-    rows = sum(HOLD_OUT) + sum(EVALUATE)
-    flown = RUNGS[rung].sample(rows, seed=seed)
     if order == "random order":
-        flown = flown.take(np.random.default_rng(seed).permutation(rows))
+        flown = flown.take(np.random.default_rng(seed).permutation(len(flown)))
     return flown.split(*HOLD_OUT, *EVALUATE)
 
 
-def regrets(rung: str, order: str, seeds: range, store: Store) -> Iterator[tuple[str, np.ndarray]]:
+def regrets(
+    missions: Mapping[int, Problem], order: str, store: Store
+) -> Iterator[tuple[str, np.ndarray]]:
     """Yield each way of tuning with regrets by method, mission and number of steps."""
-    parts = [mission(rung, order, seed) for seed in seeds]
+    parts = [parts_of(flown, order, seed) for seed, flown in missions.items()]
     grids = [thinned(Grid.of(part[0].contexts), GRID) for part in parts]
     held = [
         tune_all((part[0], part[1]), METHODS, grid, PosteriorWidth(1.0), 0, store=store)
@@ -118,15 +122,24 @@ def main(asked: Any) -> None:
     seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
     store, found = Store(asked.out), {}
     print(f"missions {seeds[0]} to {seeds[-1]}; regret over uniform's after {STEPS} steps")
-    for rung in RUNGS:
+    for rung, maker in RUNGS.items():
+        rows = sum(HOLD_OUT) + sum(EVALUATE)
+        missions = {seed: maker.sample(rows, seed=seed) for seed in seeds}
         for order in ORDERS:
-            for tuned, regret in regrets(rung, order, seeds, store):
+            for tuned, regret in regrets(missions, order, store):
                 found[rung, order, tuned] = regret
                 uniform = " ".join(f"{value:.4f}" for value in regret[0].mean(axis=0))
                 print(f"{rung}, {order}, tuned {tuned}: uniform {uniform}")
                 for label, *row in zip(list(METHODS)[1:], *ratios(regret), strict=True):
                     cells = " | ".join(f"{m:.2f} ± {e:.2f}" for m, e in zip(*row, strict=True))
                     print(f"    {label:15} | {cells}", flush=True)
+    for order in ORDERS:
+        each = [ratios(regret) for (_, other, _), regret in found.items() if other == order]
+        apart = np.array([((1 - mean[0]) / error[0]) for mean, error in each]).ravel()
+        print(
+            f"{order}: of {apart.size} ratios of contextual-gap {(apart > 2).sum()} are below 1 by "
+            f"more than two standard errors, {(apart < -2).sum()} above"
+        )
     if asked.figure is not None:
         draw(found).savefig(asked.figure, dpi=110)
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _SUMMARIES = {
     "sinusoids": (
         "The paper's synthetic study",
-        "Arms pay sin(a·x), a = {first} to {last}, at contexts x drawn evenly from 0 to 2π, without "
-        "noise. Six methods explore, each tuned on held-out data; what they deploy is judged on "
-        "contexts they have not seen.",
+        "Arms pay sin(a·x), a = {first} to {last}, at contexts x drawn evenly from 0 to 2π, "
+        "without noise. Six methods explore, each tuned on held-out data; what they deploy is "
+        "judged on contexts they have not seen.",
     ),
     "bench": (
         "The paper's magnetometer study, on a simulated bench",
