@@ -99,7 +99,7 @@ def _magnetometers(
     )
 
 
-_STUDIES = {
+_STUDIES: dict[str, Callable[..., Reproduction]] = {
     "sinusoids": _sinusoids,
     "bench": partial(_magnetometers, reproduce_bench),
     "spacecraft": partial(_magnetometers, reproduce_spacecraft),

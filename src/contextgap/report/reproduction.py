@@ -115,7 +115,7 @@ def _beside_published(found: Reproduction) -> Section:
 
 def _over_grid(found: Reproduction) -> Section:
     """Every setting's regret where methods are compared, so that luck in tuning is seen."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for method, grid in found.over_grid.items():
         tuned = float(grid.regret[found.main.tunings[method].best])
         regret = grid.regret.ravel()

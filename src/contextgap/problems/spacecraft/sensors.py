@@ -84,7 +84,8 @@ class Sensors:
         distorted = np.einsum("sij,nsj->nsi", gain, self.field[:, np.newaxis] + own)
         warmth = self.temperatures - np.array(c.CALIBRATION_TEMPERATURES)
         drift = self.sources.drift * warmth[:, :, np.newaxis] * np.array(c.DRIFT)
-        return own - hard_iron() + distorted + drift
+        errors: FloatArray = own - hard_iron() + distorted + drift
+        return errors
 
     @property
     def _noise(self) -> FloatArray:
@@ -99,7 +100,7 @@ class Sensors:
         """Return each error's expected length over noise and rotor phase, nT, (n, sensors)."""
         phases = 2 * np.pi * np.arange(_PHASES if self.sources.rotor else 1) / _PHASES
         lengths = [expected_length(self.errors(phase), self._noise) for phase in phases]
-        return np.mean(lengths, axis=0)
+        return np.asarray(np.mean(lengths, axis=0))
 
 
 def expected_length(offset: FloatArray, noise: ArrayLike) -> FloatArray:
@@ -125,4 +126,4 @@ def expected_length(offset: FloatArray, noise: ArrayLike) -> FloatArray:
     chi = np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + (ratio + 1 / ratio) * erf(
         ratio / np.sqrt(2)
     )
-    return np.where(deviation > 0, deviation * chi, length)
+    return np.asarray(np.where(deviation > 0, deviation * chi, length))
