@@ -175,9 +175,11 @@ def _by_steps(records: DataFrame, name: str, protocol: str) -> Section:
     table = means.reset_index().sort_values(["checkpoint", "average_regret"])
     uniform = table[table["method"] == "uniform"].set_index("checkpoint")["average_regret"]
     table["over uniform"] = table["average_regret"] / table["checkpoint"].map(uniform)
-    gap = table[table["method"] == "contextual-gap"]
+    each = rows.pivot(index=["checkpoint", "seed"], columns="method", values="average_regret")
+    lead = (each["contextual-gap"] - each["uniform"]).groupby("checkpoint").sem() / uniform
+    gap = table[table["method"] == "contextual-gap"].set_index("checkpoint")["over uniform"]
     listed = ", ".join(
-        f"{row['over uniform']:.2f} after {row['checkpoint']}" for row in gap.to_dict("records")
+        f"{ratio:.2f} ± {lead[step]:.2f} after {step}" for step, ratio in gap.items()
     )
     theirs = published(name, protocol=protocol)
     if theirs is not None:
@@ -193,7 +195,8 @@ def _by_steps(records: DataFrame, name: str, protocol: str) -> Section:
     }
     return Section(
         "By number of steps",
-        f"Contextual-Gap's average regret over uniform exploration's: {listed}.",
+        "Contextual-Gap's average regret over uniform exploration's, with standard errors of the "
+        f"paired differences: {listed}.",
         tables=[
             (
                 "Mean over missions at scale 1, best first; the last column is the share of "
