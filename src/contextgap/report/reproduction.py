@@ -171,6 +171,8 @@ def _by_steps(records: DataFrame, name: str, protocol: str) -> Section:
     rows = at_scale(records, 1.0)
     last = 3000 if protocol == AUTHORS else 2950
     rows = rows[rows["checkpoint"].isin((500, 1000, 2000, last))]
+    if rows.empty:
+        return Section("By number of steps", "No run is as long as the shortest published.")
     means = rows.groupby(["checkpoint", "method"])[["average_regret", "worst_regret"]].mean()
     table = means.reset_index().sort_values(["checkpoint", "average_regret"])
     uniform = table[table["method"] == "uniform"].set_index("checkpoint")["average_regret"]
