@@ -4,8 +4,8 @@
 1000 to deploy on are held out for tuning, then 3000 rows are explored and 950 deployed on, in time
 order and again with all rows of a mission shuffled. Bandwidth and ridge are tuned for every mission
 on its own held-out rows, and once for all, as the setting with the lowest mean regret on the ten
-held-out parts. The grid is six by six: every other of the library's ten bandwidths and ridges, both
-ends kept. Printed is the regret of Contextual-Gap and of Kernel-UCB-Mod over that of uniform
+held-out parts. The grid is six by six, of the library's ten bandwidths and ten ridges, both ends
+kept. Printed is the regret of Contextual-Gap and of Kernel-UCB-Mod over that of uniform
 exploration, with standard errors of the paired differences. ``--figure`` draws Contextual-Gap's.
 
 Finished parts are kept in ``--out``, and the same command goes on from there. On one core it takes
