@@ -7,8 +7,9 @@ READY  := $(VENV)/.ready
 .PHONY: demo test check bench docs linkcheck dist clean
 
 demo: $(DEMO)
-	$(VENV)/bin/contextgap run spacecraft --out out/demo/spacecraft
+	$(VENV)/bin/contextgap run bench --repetitions 10 --out out/demo/bench
 	$(VENV)/bin/contextgap run digits --explore 700 --out out/demo/digits
+	$(VENV)/bin/contextgap run spacecraft --out out/demo/spacecraft
 
 # One BLAS thread per test process: two processes with two threads each get in each other's way.
 test: export OPENBLAS_NUM_THREADS = 1

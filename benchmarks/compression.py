@@ -30,7 +30,7 @@ ROM, KEPT = 32768, 0.97
 def learnt(explore: Problem) -> cg.Policy:
     learner = cg.Learner(explore.arms, seed=0)
     place = {arm: i for i, arm in enumerate(explore.arms)}
-    for context, rewards in zip(explore.contexts, explore.rewards, strict=True):
+    for context, rewards in zip(explore.contexts, explore.observations, strict=True):
         arm = learner.ask(context)
         learner.tell(context, arm, rewards[place[arm]])
     return learner.freeze()

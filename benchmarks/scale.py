@@ -87,7 +87,7 @@ class Flight:
         from contextgap.problems.spacecraft import Spacecraft
 
         flight = Spacecraft().sample(seed=seed)
-        self._rows, self._rewards = standardised(flight.contexts), standardised(flight.rewards)
+        self._rows, self._rewards = standardised(flight.contexts), standardised(flight.observations)
         self.dimension = self._rows.shape[1]
 
     def contexts(self, rng: np.random.Generator, count: int) -> np.ndarray:

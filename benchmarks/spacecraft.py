@@ -1,7 +1,7 @@
 """Is the spacecraft a fair problem? Shares, predictability and simple baselines for ten seeds.
 
 Run with ``python benchmarks/spacecraft.py [number of seeds]``. Every sensor should be best in at
-least 15 % of frames, and a kernel ridge regression on all rewards should explain at least 85 % of
+least 15 % of frames, and a kernel ridge regression on all readings should explain at least 85 % of
 the variance of each sensor's error, where a linear one explains clearly less for two of them.
 """
 
@@ -26,7 +26,7 @@ def explained(flight: Flight) -> tuple[np.ndarray, np.ndarray]:
     """Share of each sensor's variance that kernel ridge and linear regression explain."""
     order = np.random.default_rng(0).permutation(len(flight))
     train, test = order[:TRAINING], order[TRAINING:]
-    contexts, rewards = standardised(flight.contexts), standardised(flight.rewards)
+    contexts, rewards = standardised(flight.contexts), standardised(flight.observations)
     kernel = KernelRidge(kernel="rbf", gamma=1 / (2 * BANDWIDTH**2), alpha=RIDGE)
     return tuple(
         r2_score(

@@ -112,6 +112,12 @@ def test_the_report_says_what_it_shows(flown):
         assert (folder / "figures" / f"{figure}.png").exists()
 
 
+def test_without_a_problem_the_bench_is_explored(tmp_path):
+    sizes = ["--explore", "30", "--evaluate", "20", "--repetitions", "1", "--jobs", "1"]
+    shown = call("run", *sizes, *SET, "--out", tmp_path)
+    assert "bench: 30 steps explored, then deployed on 20 rows" in shown.stdout
+
+
 def test_the_table_has_all_five_lines_in_80_columns(tmp_path):
     shown = call("run", *SMALL, *SET, "--out", tmp_path)
     assert shown.stderr == ""  # no progress bars where there is no terminal

@@ -69,6 +69,28 @@ def test_reproduce_small(tmp_path):
     for part in ("Ours beside the published", "Other scales", "Looking back", "wider grid"):
         assert part in page
     assert "tuned as in the paper" in page
+    assert (tmp_path / "sinusoids" / "figures" / "the-whole-grid.png").exists()
+
+
+def test_the_authors_protocol_small(tmp_path):
+    small = ["--protocol", "authors", "--explore", "100", "--evaluate", "20", "--grid", "2"]
+    few = ["--repetitions", "2", "--jobs", "1", "--out", tmp_path]
+    found = json.loads(call("reproduce", *small, *few, "--json").stdout)
+    assert set(found) == {"sinusoids", "bench"}
+    for name in found:
+        page = (tmp_path / f"{name}-authors" / "report.html").read_text()
+        assert "that of the authors&#x27; code" in page
+        assert "The whole grid" in page
+        records = pd.read_parquet(tmp_path / f"{name}-authors" / "records.parquet")
+        assert set(records["checkpoint"]) == {50, 100}  # the first rewards do not count
+
+
+def test_the_bench_small(tmp_path):
+    small = ["--explore", "80", "--evaluate", "40", "--repetitions", "2", "--grid", "2"]
+    call("reproduce", "bench", *small, "--jobs", "1", "--out", tmp_path, "--json")
+    page = (tmp_path / "bench" / "report.html").read_text()
+    for part in ("Ours beside the published", "By number of steps", "Looking back"):
+        assert part in page
 
 
 def test_the_spacecraft_study_small(tmp_path):
@@ -94,7 +116,15 @@ def test_compare_flies_one_mission_per_repetition(tmp_path):
     [
         (["compare", "iris", "--methods", ""], ["methods must name at least one method"]),
         (["compare", "iris", "--scales", "a"], ["--scales must be numbers", "'a'"]),
-        (["reproduce", "nonsense"], ["study must be sinusoids, spacecraft or all", "nonsense"]),
+        (
+            ["reproduce", "nonsense"],
+            ["study must be sinusoids, bench, spacecraft or all", "nonsense"],
+        ),
+        (
+            ["reproduce", "bench", "--protocol", "mine"],
+            ["protocol must be paper or authors", "mine"],
+        ),
+        (["reproduce", "spacecraft", "--protocol", "authors"], ["a flight's", "none in common"]),
         (["compare", "--rows", "100", "--explore", "90"], ["split asks for", "100"]),
     ],
 )

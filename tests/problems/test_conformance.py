@@ -7,6 +7,7 @@ import pytest
 from contextgap.problems import (
     AlgorithmSelection,
     Classification,
+    MagnetometerBench,
     Problem,
     SensorLog,
     Sinusoids,
@@ -27,7 +28,14 @@ def sheets(tmp_path):
 
 @pytest.mark.parametrize(
     "maker",
-    [Sinusoids(3), Sinusoids(4, noise=0.2), Classification("iris"), Spacecraft()],
+    [
+        Sinusoids(3),
+        Sinusoids(4, noise=0.2, first=0),
+        Classification("iris"),
+        Spacecraft(),
+        MagnetometerBench(),
+        MagnetometerBench(noise=0, sequence=True),
+    ],
     ids=str,
 )
 def test_every_maker_conforms(maker):

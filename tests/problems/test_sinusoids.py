@@ -16,6 +16,14 @@ def test_rewards_are_sines_of_rising_frequency():
     assert problem.observations is problem.rewards
 
 
+def test_arms_may_begin_at_zero():
+    problem, usual = (Sinusoids(3, first=first).sample(9, seed=0) for first in (0, 1))
+    assert problem.arms == (0, 1, 2)
+    assert problem.name == "sinusoids-3-from-0"
+    assert not problem.rewards[:, 0].any()
+    np.testing.assert_array_equal(problem.rewards[:, 1:], usual.rewards[:, :2])
+
+
 def test_the_papers_sizes_and_range():
     problem = Sinusoids().sample(seed=0)
     assert problem.rewards.shape == (3000, 20)
@@ -42,6 +50,7 @@ def test_the_seed_fixes_the_sample():
     ("options", "message"),
     [
         ({"n_arms": 0}, "n_arms must be at least 1, got 0"),
+        ({"first": -1}, "first must be at least 0, got -1"),
         ({"noise": -1}, "noise must be a standard deviation of at least 0, got -1"),
     ],
 )

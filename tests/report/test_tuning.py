@@ -29,6 +29,15 @@ def test_panels_show_the_regrets_and_mark_the_best():
     assert notes == ["best 0.002", "best 0.002, on the edge"]
 
 
+def test_a_cross_marks_what_was_chosen_on_other_rows():
+    here, elsewhere = make_tuning((2, 5)), make_tuning((7, 1))
+    ax = tuning_heat_map({"uniform": here}, chosen={"uniform": elsewhere}).axes[0]
+    (cross,) = [line for line in ax.lines if line.get_gid() == "chosen"]
+    assert (int(cross.get_ydata()[0]), int(cross.get_xdata()[0])) == (7, 1)
+    assert best_mark(ax) == (2, 5)
+    assert ax.texts[0].get_text() == f"best 0.002, tuned {here.regret[7, 1]:.2g}"
+
+
 def test_ticks_are_the_grids_numbers():
     figure = tuning_heat_map({"uniform": make_tuning()})
     ax = figure.axes[0]

@@ -29,8 +29,8 @@ def list_option(text: str, *flags: str) -> Any:
 ProblemName = Annotated[
     str,
     typer.Argument(
-        help="sinusoids, spacecraft, digits, wine, breast_cancer, iris, openml:NAME, or your own "
-        "file (.csv, .tsv, .parquet, .mat) or package.module:problem"
+        help="bench, sinusoids, spacecraft, digits, wine, breast_cancer, iris, openml:NAME, or "
+        "your own file (.csv, .tsv, .parquet, .mat) or package.module:problem"
     ),
 ]
 Context = Annotated[list[str] | None, list_option("Context columns of a file, comma-separated.")]

@@ -14,6 +14,7 @@ from contextgap.cli.terminal import noting_warnings
 from contextgap.problems import (
     Classification,
     FixedData,
+    MagnetometerBench,
     Maker,
     Problem,
     SensorLog,
@@ -24,7 +25,12 @@ from contextgap.problems import (
 from contextgap.problems.blocks import read_sheet
 from contextgap.problems.cells import to_number
 
-BUNDLED = ("sinusoids", "spacecraft", "digits", "wine", "breast_cancer", "iris")
+_SIMULATED: dict[str, Maker] = {
+    "bench": MagnetometerBench(),
+    "sinusoids": Sinusoids(),
+    "spacecraft": Spacecraft(),
+}
+BUNDLED = (*_SIMULATED, "digits", "wine", "breast_cancer", "iris")
 
 
 def read_problem(
@@ -50,10 +56,8 @@ def read_problem(
     order. All that comes last is about tables: what to leave out, what columns hold, and what
     separates cells.
     """
-    if name == "sinusoids":
-        return Sinusoids().sample(6000 if rows is None else rows, seed=seed)
-    if name == "spacecraft":
-        return Spacecraft().sample(6000 if rows is None else rows, seed=seed)
+    if name in _SIMULATED:
+        return _SIMULATED[name].sample(6000 if rows is None else rows, seed=seed)
     if name in BUNDLED:
         return Classification(name).sample(rows, seed=seed)
     if name.startswith("openml:"):

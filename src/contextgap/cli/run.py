@@ -69,7 +69,7 @@ _METHODS = ["auto", "uniform", "kernel-ucb"]
 
 
 def run_command(
-    problem: ProblemName = "sinusoids",
+    problem: ProblemName = "bench",
     methods: Methods = _METHODS,
     repetitions: Annotated[
         int, typer.Option(help="Flights, samples or shufflings, with seeds from --seed on.", min=1)

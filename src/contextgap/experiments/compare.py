@@ -171,7 +171,7 @@ def tune_and_compare(
     *,
     scales: Sequence[float] = (1.0,),
     tuning_scale: float = 1.0,
-    checkpoints: int = 50,
+    checkpoints: int | list[int] = 50,
     seed: int = 0,
     begin: Callable[[str], Progress | None] = lambda _: None,
     **how: Any,
@@ -192,7 +192,7 @@ def tune_and_compare(
         The scale to tune at.
     checkpoints
         Steps from one evaluation to the next, not how many there are: 50 is after 50, 100, ...
-        steps, and 1 after every step, which is slow.
+        steps, and 1 after every step, which is slow; or the step numbers themselves.
     seed
         For the methods while they are tuned; when compared, they use the repetition's number.
     begin
@@ -241,7 +241,9 @@ def scaled_entries(
     ]
 
 
-def conduct(study: Study, entries: Sequence[Entry], checkpoints: int, **how: Any) -> Results:
+def conduct(
+    study: Study, entries: Sequence[Entry], checkpoints: int | list[int], **how: Any
+) -> Results:
     """Run every entry on every round; ``how`` is for ``execute``."""
     places = [(entry, seed) for entry in entries for seed in range(len(study.rounds))]
     tasks = [
@@ -270,7 +272,7 @@ def run_once(
     kernel: Kernel,
     ridge: float,
     scale: float,
-    checkpoints: int,
+    checkpoints: int | list[int],
     seed: int,
 ) -> Result:
     """Return one run's curve and how often each rank was picked."""

@@ -10,7 +10,7 @@ from contextgap.problems.maker import FixedData, Maker
 from contextgap.problems.problem import Problem
 from contextgap.problems.sensor_log import SensorLog
 from contextgap.problems.sinusoids import Sinusoids
-from contextgap.problems.spacecraft import Flight, Spacecraft
+from contextgap.problems.spacecraft import Flight, MagnetometerBench, Spacecraft
 from contextgap.problems.table import Table
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Classification",
     "FixedData",
     "Flight",
+    "MagnetometerBench",
     "Maker",
     "Problem",
     "Scenario",

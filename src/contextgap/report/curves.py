@@ -74,7 +74,8 @@ def regret_curves(
     looks = style.looks(found)
     for label, (x, y) in points.items():
         look = looks[label]
-        ax.plot(x, axis.clip(y), look.marker, ms=9, mfc="none", mec=look.colour, mew=1.8, zorder=4)
+        (hollow,) = ax.plot(x, axis.clip(y), look.marker, ms=9, mfc="none", mew=1.8, zorder=4)
+        hollow.set(markeredgecolor=look.colour, clip_on=False)
     if points:
         handle = Line2D([], [], ls="", marker="o", ms=9, mfc="none", mec=style.INK, mew=1.8)
         style.plain(ax.legend([handle], ["published"], frameon=False, fontsize=style.SMALL, loc=3))

@@ -26,7 +26,7 @@ _UNIT = 100.0  # nT per unit of reward
 
 
 def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figure:
-    """Draw the last orbits of a flight: where it was, the noise of the sensors, which was used."""
+    """Draw the last orbits of a flight: where it was, what sensors err by, which was used."""
     per_orbit = int(np.bincount(mission.orbit_number - mission.orbit_number.min()).max())
     rows = np.arange(len(mission.time))[-orbits * per_orbit :]
     minutes = (mission.time[rows] - mission.time[rows[0]]) / 60
@@ -41,9 +41,9 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     night = mission.sunlit[rows] < 0.5
     above.fill_between(minutes, -90, -82, where=night, color=style.INK, lw=0, step="mid")
     for place, arm in enumerate(mission.arms):
-        noise = -_UNIT * mission.rewards[rows, place]
-        middle.plot(minutes, noise, color=_SENSORS[place % 6], lw=1.3, label=str(arm))
-    middle.set_ylabel("sensor noise [nT]")
+        error = -_UNIT * mission.rewards[rows, place]
+        middle.plot(minutes, error, color=_SENSORS[place % 6], lw=1.3, label=str(arm))
+    middle.set_ylabel("expected error [nT]")
     middle.set_yscale("log")
     middle.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     _strip(below, minutes, trace.arms[rows], trace.deployed[rows])

@@ -20,13 +20,17 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 
-def tuning_heat_map(tunings: Mapping[str, Tuning]) -> Figure:
+def tuning_heat_map(
+    tunings: Mapping[str, Tuning], chosen: Mapping[str, Tuning] | None = None
+) -> Figure:
     """Draw one panel per method: average regret by bandwidth and ridge, the best setting marked.
 
     Parameters
     ----------
     tunings
         What ``experiments.tune`` found, by label.
+    chosen
+        Tunings on other rows of the same problem and grid, whose settings a cross marks.
     """
     if not tunings:
         raise ValueError("tunings must not be empty")
@@ -37,7 +41,7 @@ def tuning_heat_map(tunings: Mapping[str, Tuning]) -> Figure:
     grid = figure.subplots(rows, columns, squeeze=False)
     norm = _norm([tuning.regret for tuning in tunings.values()])
     images = [
-        _panel(ax, label, tuning, norm)
+        _panel(ax, label, tuning, norm, None if chosen is None else chosen[label].best)
         for ax, (label, tuning) in zip(grid.flat, tunings.items(), strict=False)
     ]
     for ax in grid.flat[len(tunings) :]:
@@ -56,7 +60,9 @@ def tuning_heat_map(tunings: Mapping[str, Tuning]) -> Figure:
     return style.fix_layout(figure)
 
 
-def _panel(ax: Axes, label: str, tuning: Tuning, norm: LogNorm) -> AxesImage:
+def _panel(
+    ax: Axes, label: str, tuning: Tuning, norm: LogNorm, chosen: tuple[int, int] | None
+) -> AxesImage:
     # viridis works for colour-blind readers and in grey; bright is good.
     image = ax.imshow(
         np.maximum(tuning.regret, norm.vmin or 0),
@@ -68,12 +74,17 @@ def _panel(ax: Axes, label: str, tuning: Tuning, norm: LogNorm) -> AxesImage:
     )
     row, column = tuning.best
     ax.plot(column, row, "*", ms=14, mfc="white", mec="black", clip_on=False, gid="best setting")
+    best = f"best {style.readable(float(tuning.regret.min()))}"
+    if chosen is None:
+        best += ", on the edge" if tuning.on_edge else ""
+    else:
+        ax.plot(*chosen[::-1], "X", ms=10, mfc="red", mec="white", clip_on=False, gid="chosen")
+        best += f", tuned {style.readable(float(tuning.regret[chosen]))}"
     _ticks(ax, tuning)
     title = style.short(label, 22)
     ax.set_title(title, size=style.SMALL + 1, color=style.INK, parse_math=False, pad=18)
-    best = f"best {style.readable(float(tuning.regret.min()))}"
     ax.annotate(
-        best + (", on the edge" if tuning.on_edge else ""),
+        best,
         (0.5, 1),
         xycoords="axes fraction",
         xytext=(0, 4),

@@ -9,12 +9,17 @@ from sklearn.metrics import r2_score
 from contextgap.problems.maker import standardised
 from contextgap.problems.spacecraft import Spacecraft
 from contextgap.problems.spacecraft.constants import TLE
+from contextgap.problems.spacecraft.sensors import Sources
 from contextgap.problems.spacecraft.simulate import simulate
 
 
-def test_rewards_are_errors_in_hundreds_of_nanotesla(flight):
-    errors = simulate(TLE, 1200, 10.0, seed=0).errors
-    np.testing.assert_allclose(flight.rewards, -np.sqrt((errors**2).sum(axis=2)) / 100)
+def test_readings_are_observed_and_expected_errors_are_the_rewards(flight):
+    flown = simulate(TLE, 1200, 10.0, seed=0)
+    np.testing.assert_allclose(flight.observations, -np.sqrt((flown.errors**2).sum(axis=2)) / 100)
+    np.testing.assert_allclose(flight.rewards, -flown.expected / 100)
+    # An oracle of the expected rewards has no regret, though a reading may favour another sensor.
+    assert not flight.regret(flight.rewards.argmax(axis=1)).any()
+    assert (flight.rewards.argmax(axis=1) != flight.observations.argmax(axis=1)).any()
     assert flight.arms == ("top deck", "bottom deck", "boom")
     assert flight.ordered
     assert flight.frame().columns[0] == "panel +X current [A]"
@@ -56,6 +61,25 @@ def test_scaled_channels_have_no_units():
     assert np.all(np.abs(scaled.contexts.mean(axis=0)) < 1e-9)
 
 
+def test_sources_change_the_errors_only(flight):
+    quiet = Spacecraft(noise=0, rotor=0).sample(1200, seed=0)
+    assert quiet.observations is quiet.rewards
+    np.testing.assert_array_equal(quiet.contexts, flight.contexts)
+    flown = simulate(TLE, 1200, 10.0, seed=0, sources=Sources(noise=0, rotor=0))
+    np.testing.assert_allclose(quiet.rewards, -np.linalg.norm(flown.errors, axis=2) / 100)
+    steady = Spacecraft(noise=0, rotor=0, gain=0, drift=0).sample(1200, seed=0)
+    assert not np.allclose(steady.rewards, quiet.rewards)
+
+
+def test_telemetry_may_be_some_channels(flight):
+    currents = Spacecraft(telemetry="currents").sample(1200, seed=0)
+    assert currents.columns == flight.columns[:11]
+    np.testing.assert_array_equal(currents.contexts, flight.contexts[:, :11])
+    np.testing.assert_array_equal(currents.observations, flight.observations)
+    two = Spacecraft(telemetry=["wheel speed", "field X"], scale=True).sample(20, seed=0)
+    assert two.columns == ("wheel speed", "field X")
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
@@ -64,6 +88,11 @@ def test_scaled_channels_have_no_units():
         ({"tle": "1 40379U"}, TypeError, "tle must be the two lines"),
         ({"tle": (TLE[1], TLE[0])}, ValueError, "line 1 of tle must start with '1'"),
         ({"tle": (TLE[0], TLE[1][:60])}, ValueError, "line 2 of tle.*69 characters"),
+        ({"noise": -1}, ValueError, "noise must be a factor of at least 0, got -1"),
+        ({"rotor": "off"}, TypeError, "rotor must be"),
+        ({"telemetry": "volts"}, ValueError, "telemetry must be .*got 'volts'"),
+        ({"telemetry": ["volts"]}, ValueError, "must name channels, got 'volts'; there are panel"),
+        ({"telemetry": []}, ValueError, "must name channels, got 'none'"),
     ],
 )
 def test_bad_settings_are_named(options, kind, message):

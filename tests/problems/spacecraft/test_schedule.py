@@ -21,7 +21,7 @@ def runs(on):
 
 def test_runs_last_as_long_as_stated(orbit):
     for seed in range(5):
-        schedule = draw_schedule(orbit, 10.0, np.random.default_rng(seed))
+        schedule = draw_schedule(orbit.latitude, orbit.elevation, 10.0, np.random.default_rng(seed))
         for on in (schedule.payload, schedule.detumble):
             # Two runs may follow each other without a gap.
             assert runs(on).min() >= c.RUN_LENGTH[0]
@@ -30,7 +30,7 @@ def test_runs_last_as_long_as_stated(orbit):
 
 
 def test_beacons_keep_silent_during_payload_runs_and_downlinks(orbit):
-    schedule = draw_schedule(orbit, 10.0, np.random.default_rng(0))
+    schedule = draw_schedule(orbit.latitude, orbit.elevation, 10.0, np.random.default_rng(0))
     assert not np.any(schedule.beacon & (schedule.payload | schedule.downlink))
     free = ~(schedule.payload | schedule.downlink)
     assert schedule.beacon[free].mean() == pytest.approx(c.BEACON_SHARE, abs=0.02)
@@ -38,7 +38,7 @@ def test_beacons_keep_silent_during_payload_runs_and_downlinks(orbit):
 
 
 def test_set_points_and_processor(orbit):
-    schedule = draw_schedule(orbit, 10.0, np.random.default_rng(1))
+    schedule = draw_schedule(orbit.latitude, orbit.elevation, 10.0, np.random.default_rng(1))
     lowest, highest = c.WHEEL_TARGETS
     assert schedule.wheel_target[0] == c.WHEEL_FIRST
     assert np.all((schedule.wheel_target >= lowest) & (schedule.wheel_target <= highest))

@@ -4,7 +4,8 @@ The orbit is SGP4's, the Earth's field IGRF's; attitude, power, temperatures and
 that the spacecraft's own currents cause are simulated. ``constants`` lists every number.
 """
 
+from contextgap.problems.spacecraft.bench import MagnetometerBench
 from contextgap.problems.spacecraft.flight import Flight
 from contextgap.problems.spacecraft.maker import Spacecraft
 
-__all__ = ["Flight", "Spacecraft"]
+__all__ = ["Flight", "MagnetometerBench", "Spacecraft"]

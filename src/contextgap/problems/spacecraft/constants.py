@@ -161,3 +161,17 @@ GAIN_ERRORS: Final = (
     ((0.7, 0.5, -0.6), (-0.4, 0.8, 0.5), (0.5, -0.6, -0.6)),
 )
 FIELD_NOISE: Final = 60.0  # nT per axis, of the on-board magnetometer in the telemetry; assumed
+REWARD_UNIT: Final = 100.0  # nT of error that cost a reward of 1; chosen
+
+# The bench: what its script and its instruments add to the above.
+
+BENCH_STEP: Final = 10.0  # s between rows; chosen, as of a flight
+BENCH_ORBIT: Final = 5730.0  # s of the script's orbit; GRIFEX's, 15.08 orbits a day
+BENCH_ECLIPSE: Final = 0.36  # of an orbit without Sun; usual for low orbits
+BENCH_LATITUDE: Final = 81.0  # deg, highest latitude, which paces the payload; GRIFEX's
+BENCH_PASSES: Final = 3  # orbits from one downlink to the next; assumed
+BENCH_PASS: Final = 0.1  # of an orbit, length of a downlink; assumed
+BENCH_TURNS: Final = (600.0, 7000.0)  # s in which the Sun circles the z axis, and nods; assumed
+BENCH_NOD: Final = 60.0  # deg, highest elevation of the Sun above the xy plane; assumed
+BENCH_NOISE: Final = 0.1  # nT per axis of a reading; assumed, above a laboratory fluxgate's own
+BENCH_RESOLUTION: Final = 1e-3  # A, of the currents in telemetry; assumed

@@ -9,8 +9,6 @@ import numpy as np
 from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft import power, thermal
 from contextgap.problems.spacecraft.attitude import Motion
-from contextgap.problems.spacecraft.orbit import Orbit
-from contextgap.problems.spacecraft.rigid_body import rows_to_body
 from contextgap.problems.spacecraft.schedule import Schedule
 from contextgap.problems.spacecraft.telemetry import PANELS
 
@@ -24,17 +22,20 @@ class Onboard:
     supply: power.Supply
 
 
-def fly_onboard(orbit: Orbit, schedule: Schedule, motion: Motion, step: float) -> Onboard:
+def fly_onboard(
+    sun: FloatArray, sunlit: FloatArray, schedule: Schedule, motion: Motion, step: float
+) -> Onboard:
     """Return the currents, temperatures and battery that follow from Sun, schedule and actuators.
 
-    ``step`` is the seconds between time steps.
+    ``sun`` is the direction to the Sun in body axes, shape (n, 3), and ``sunlit`` the visible
+    fraction of it; ``step`` is the seconds between time steps.
     """
-    facing = _facing(rows_to_body(motion.quaternion, orbit.sun))
+    facing = _facing(sun)
     loads = power.loads(schedule, motion)
-    inside = thermal.keep_warm(loads.total, orbit.sunlit, step)
-    panels = thermal.panel_temperatures(facing[:, :4], orbit.sunlit, step)
-    boom = thermal.boom_temperature(facing[:, 4], orbit.sunlit, step)
-    available = power.panel_currents(facing, orbit.sunlit, np.column_stack([panels, boom]))
+    inside = thermal.keep_warm(loads.total, sunlit, step)
+    panels = thermal.panel_temperatures(facing[:, :4], sunlit, step)
+    boom = thermal.boom_temperature(facing[:, 4], sunlit, step)
+    available = power.panel_currents(facing, sunlit, np.column_stack([panels, boom]))
     bus = loads.total + inside.heater
     supply = power.balance(available, bus, step)
     currents = {

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft import constants as c
-from contextgap.problems.spacecraft.orbit import Orbit
 from contextgap.problems.spacecraft.recursion import fading_sum
 
 
@@ -30,19 +29,22 @@ class Schedule:
     processor: FloatArray
 
 
-def draw_schedule(orbit: Orbit, step: float, rng: np.random.Generator) -> Schedule:
+def draw_schedule(
+    latitude: FloatArray, elevation: FloatArray, step: float, rng: np.random.Generator
+) -> Schedule:
     """Return a random schedule; a longer one from the same seed begins with the shorter one.
 
-    The orbit decides about downlinks and how often the payload runs.
+    The latitude decides how often the payload runs, and the elevation above the ground station's
+    horizon about downlinks; both in degrees.
     """
-    n = len(orbit.time)
+    n = len(latitude)
     # A row per step, and a generator of its own for each array, so that how long the flight is
     # does not change its beginning.
     for_events, for_processor = rng.spawn(2)
     chance = for_events.random((n, 7))
-    high = np.abs(orbit.latitude) > c.PAYLOAD_LATITUDE
+    high = np.abs(latitude) > c.PAYLOAD_LATITUDE
     payload = _runs(np.where(high, *c.PAYLOAD_INTERVAL), step, chance[:, 0:2])
-    downlink = orbit.elevation > c.DOWNLINK_ELEVATION
+    downlink = elevation > c.DOWNLINK_ELEVATION
     beacon = (chance[:, 6] < c.BEACON_SHARE) & ~downlink
     return Schedule(
         wheel_target=_set_points(chance[:, 4:6], step),

@@ -14,12 +14,12 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.problems.spacecraft import constants as c
-from contextgap.problems.spacecraft import sensors
 from contextgap.problems.spacecraft.attitude import Motion, tumble
 from contextgap.problems.spacecraft.onboard import Onboard, fly_onboard
 from contextgap.problems.spacecraft.orbit import Orbit, propagate
 from contextgap.problems.spacecraft.rigid_body import rows_to_body
 from contextgap.problems.spacecraft.schedule import draw_schedule
+from contextgap.problems.spacecraft.sensors import Sensors, Sources, interference
 from contextgap.problems.spacecraft.telemetry import digitised
 
 
@@ -28,7 +28,8 @@ class Simulation:
     """A simulated flight, one entry per time step.
 
     ``telemetry`` holds the digitised channels in the order of CHANNELS; ``errors`` is each sensor's
-    reading minus the Earth's field in body axes, nT, shape (n, sensors, 3).
+    reading minus the Earth's field in body axes, nT, shape (n, sensors, 3), and ``expected`` the
+    length of such an error, averaged over white noise and the rotor's phase, shape (n, sensors).
     """
 
     orbit: Orbit
@@ -36,32 +37,46 @@ class Simulation:
     onboard: Onboard
     telemetry: FloatArray
     errors: FloatArray
+    expected: FloatArray
 
 
-def simulate(tle: tuple[str, str], n: int, step: float, seed: Any = None) -> Simulation:
+def simulate(
+    tle: tuple[str, str],
+    n: int,
+    step: float,
+    seed: Any = None,
+    sources: Sources = Sources(),  # noqa: B008  # immutable
+) -> Simulation:
     """Return a flight of ``n`` time steps, ``step`` seconds apart.
 
     ``tle`` is the two lines of orbital elements. A longer flight from the same seed begins with the
-    shorter one.
+    shorter one, and ``sources`` change nothing but the sensors' errors.
     """
     children = np.random.default_rng(seed).spawn(5)
     for_schedule, for_attitude, for_rotor, for_sensors, for_field = children
     orbit = propagate(tle, n, step)
-    schedule = draw_schedule(orbit, step, for_schedule)
+    schedule = draw_schedule(orbit.latitude, orbit.elevation, step, for_schedule)
     motion = tumble(orbit, schedule, step, for_attitude)
-    onboard = fly_onboard(orbit, schedule, motion, step)
+    sun = rows_to_body(motion.quaternion, orbit.sun)
+    onboard = fly_onboard(sun, orbit.sunlit, schedule, motion, step)
     field = rows_to_body(motion.quaternion, orbit.field)
     measured = field + for_field.normal(0, c.FIELD_NOISE, field.shape)
     phase = for_rotor.uniform(0, 2 * np.pi, n)
     currents = np.column_stack([onboard.currents[name] for name in c.LOOPS])
-    own = sensors.interference(currents, motion, phase)
-    temperatures = _sensor_temperatures(onboard.temperatures)
+    sensors = Sensors(
+        field,
+        interference(currents, motion),
+        _sensor_temperatures(onboard.temperatures),
+        motion,
+        sources,
+    )
     return Simulation(
         orbit=orbit,
         motion=motion,
         onboard=onboard,
         telemetry=_telemetry(onboard, motion, measured),
-        errors=sensors.sensor_errors(field, own, temperatures, for_sensors),
+        errors=sensors.readings(phase, for_sensors),
+        expected=sensors.expected(),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +35,22 @@ CHANNELS = (
     Channel("battery voltage", "V", 0.02),
     *(Channel(f"field {axis}", "nT", 100.0) for axis in "XYZ"),
 )
+
+
+def chosen_channels(asked: str | Sequence[str]) -> list[int]:
+    """Return the places in CHANNELS of "all", of "currents", or of channels by their names."""
+    names = [channel.name for channel in CHANNELS]
+    groups = {"all": names, "currents": [f"{name} current" for name in _CURRENTS]}
+    if isinstance(asked, str) and asked not in groups:
+        raise ValueError(f'telemetry must be "all", "currents" or a list of names, got {asked!r}')
+    wanted = groups[asked] if isinstance(asked, str) else list(asked)
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        raise ValueError(
+            f"telemetry must name channels, got {unknown[0] if unknown else 'none'!r}; "
+            f"there are {', '.join(names)}"
+        )
+    return [names.index(name) for name in wanted]
 
 
 def digitised(values: Mapping[str, FloatArray]) -> FloatArray:
