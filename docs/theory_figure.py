@@ -126,7 +126,11 @@ def rates(ax: Axes) -> None:
         ax.loglog(steps, values, color=colour, label=f"uniform, {dimension}-D")
     gap = np.minimum(contextual_gap_rate(steps), 1)
     ax.loglog(steps, gap, color=RED, lw=2, label="contextual-gap")
-    ax.set(title="Rates of different problems, constants 1", xlabel="exploration steps", ylim=(1e-8, 1.5))
+    ax.set(
+        title="Rates of different problems, constants 1",
+        xlabel="exploration steps",
+        ylim=(1e-8, 1.5),
+    )
     ax.legend(fontsize=8, frameon=False)
 
 
