@@ -50,8 +50,8 @@ from service import resident
 
 ARMS = ["hull", "panel", "boom"]
 JSON = "Content-Type: application/json\r\n"
-# Seconds within which a service answers whatever else it does; more where others use the machine.
-SOON = 2.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+# Seconds within which a service answers whatever else it does; twice as many on a busy machine.
+SOON = 2.0 if os.getloadavg()[0] < (os.cpu_count() or 1) else 4.0
 FORTY = [[0.1 * number, 0.5] for number in range(40)]
 Outcome = tuple[bool, str]
 
