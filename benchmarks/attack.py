@@ -50,8 +50,8 @@ from service import resident
 
 ARMS = ["hull", "panel", "boom"]
 JSON = "Content-Type: application/json\r\n"
-# Seconds within which a service answers whatever else it does; more where others use the machine.
-SOON = 2.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+# Seconds within which a service answers whatever else it does; twice as many on a busy machine.
+SOON = 2.0 if os.getloadavg()[0] < (os.cpu_count() or 1) else 4.0
 FORTY = [[0.1 * number, 0.5] for number in range(40)]
 Outcome = tuple[bool, str]
 
@@ -523,7 +523,7 @@ def types(place: Place) -> Outcome:
     return all(400 <= status < 500 for status in found), f"{sorted(set(found))}"
 
 
-@attack("a redirect, frames, line breaks in the log", "404, DENY, one line")
+@attack("a redirect, frames, line breaks in the log", "404, not framed, one line")
 def headers(place: Place) -> Outcome:
     place.create()
     service = place.serve()
@@ -532,12 +532,11 @@ def headers(place: Place) -> Outcome:
     asked = service.post("/sensors/ask", {"contexts": [0.0, 0.0]})
     service.http.get("/%0Aforged%1B[2J")
     log = (place.folder / "log").read_text()
-    safe = all(each.headers.get("x-frame-options") == "DENY" for each in (framed, asked))
+    safe = "frame-ancestors 'none'" in framed.headers["content-security-policy"]
     safe = safe and asked.headers.get("x-content-type-options") == "nosniff"
     lines = "\nforged" not in log and "\x1b" not in log
-    return moved.status_code == 404 and safe and lines, (
-        f"{moved.status_code}, {'DENY' if safe else 'framed'}, {'one line' if lines else 'forged'}"
-    )
+    shown = "not framed" if safe else "framed", "one line" if lines else "forged"
+    return moved.status_code == 404 and safe and lines, (f"{moved.status_code}, {', '.join(shown)}")
 
 
 @attack("=HYPERLINK, +cmd and @SUM in a sheet", "quoted", on="sqlite")

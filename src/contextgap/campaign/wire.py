@@ -54,15 +54,6 @@ def read_contexts(value: Any, called: str = "contexts") -> Any:
     return _read_row(value, called)
 
 
-def count_rows(value: Any) -> int:
-    """Return how many contexts there are in JSON values, before they are read."""
-    if isinstance(value, Mapping) and isinstance(value.get("table"), Mapping):
-        rows = value["table"].get("rows")
-        return len(rows) if isinstance(rows, list) else 1
-    several = isinstance(value, list) and any(isinstance(row, list | Mapping) for row in value)
-    return len(value) if several else 1
-
-
 def _is_row(value: Any) -> bool:
     return isinstance(value, Mapping) and not _is_moment(value)
 

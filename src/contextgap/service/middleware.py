@@ -18,12 +18,8 @@ from contextgap.service.logs import logger
 from contextgap.service.state import Service
 from contextgap.service.strict import check_length
 
-# Browsers take answers for what they are, do not keep them, and do not show them in frames.
-_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-    (b"x-frame-options", b"DENY"),
-]
+# Browsers take answers for what they are, and do not keep them.
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
 _LEFT = 499  # the status that proxies log when a client left
 
 

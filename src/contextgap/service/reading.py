@@ -11,7 +11,7 @@ from fastapi import Request
 
 from contextgap.base.components import UnknownComponentError, build
 from contextgap.base.names import is_path
-from contextgap.campaign.wire import count_rows, read_contexts, read_label
+from contextgap.campaign.wire import read_contexts, read_label
 from contextgap.learner import Learner, StoppingRule
 from contextgap.service import bodies
 from contextgap.service.problems import RefusedError
@@ -29,12 +29,11 @@ def check_size(request: Request, *given: Any) -> int:
     for value in given:
         if value is None:
             continue
-        rows = count_rows(value)
+        rows, cells = _size(value)
         if rows > most.rows:
             raise RefusedError(
                 413, f"a request may have {most.rows} contexts, got {rows}; send several"
             )
-        cells = _count_cells(value)
         if cells > most.columns:
             raise RefusedError(413, f"a context may have {most.columns} cells, got {cells}")
         count += rows
@@ -42,15 +41,16 @@ def check_size(request: Request, *given: Any) -> int:
     return count
 
 
-def _count_cells(value: Any) -> int:
-    """Return how many cells the longest context has, before they are read."""
-    if isinstance(value, Mapping) and isinstance(value.get("table"), Mapping):
-        columns, rows = value["table"].get("columns"), value["table"].get("rows")
-        given = [each for each in (columns, rows) if isinstance(each, list)]
-        return max((_count_cells(each) for each in given), default=0)
-    if isinstance(value, list) and any(isinstance(row, list | Mapping) for row in value):
-        return max(len(row) for row in value if isinstance(row, list | Mapping))
-    return len(value) if isinstance(value, list | Mapping) else 1
+def _size(value: Any) -> tuple[int, int]:
+    """Return how many contexts there are in JSON values, and how many cells the longest has."""
+    if type(value) is dict and type(value.get("table")) is dict:
+        columns, rows = (value["table"].get(part) for part in ("columns", "rows"))
+        count, cells = _size(rows) if type(rows) is list else (1, 1)
+        return count, max(cells, len(columns) if type(columns) is list else 1)
+    if type(value) is list:
+        inside = [len(row) for row in value if type(row) in (list, dict)]
+        return (len(value), max(inside)) if inside else (1, len(value))
+    return 1, len(value) if type(value) is dict else 1
 
 
 def check_arms(request: Request, count: int) -> None:

@@ -44,7 +44,7 @@ class StrictRequest(Request):
 
     async def _received(self) -> bytes:
         """Return the body; raise if it is longer than the service takes."""
-        parts, size, more = [], 0, True
+        most, parts, size, more = self.app.state.service.settings.body, [], 0, True
         while more:
             message = await self.receive()
             if message["type"] == "http.disconnect":
@@ -52,7 +52,7 @@ class StrictRequest(Request):
             part, more = message.get("body", b""), message.get("more_body", False)
             parts.append(part)
             size += len(part)
-            check_length(size, self.app.state.service.settings.body)
+            check_length(size, most)
         return b"".join(parts)
 
     def _check_kind(self) -> None:
