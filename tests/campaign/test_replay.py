@@ -189,3 +189,17 @@ def test_learnt_scales_and_arms_that_come_and_go(place, contexts):
         alone = campaign._session.rebuilt(connection, 2**31 - 1, from_log=True)
     assert to_bytes(alone.learner) == to_bytes(campaign.learner())
     assert np.isfinite(campaign.learner().decide(contexts[0]).mean).all()
+
+
+def test_trials_that_are_over_take_no_memory(local, contexts):
+    """However many are cancelled or expire; a late reward still finds where it was tried."""
+    campaign = local.create()
+    for context in contexts[:5]:
+        campaign.cancel(campaign.ask(context))
+    campaign.ask(contexts[5], lease=1e-6)
+    assert campaign.status(fresh=False).trials["expired"] == 1
+    assert campaign._session.replay._picks == {}
+    assert campaign.tell(3, 0.5).reward == 0.5
+    assert campaign.tell(6, 0.25).reward == 0.25
+    check(campaign)
+    campaign.close()
