@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import pandas
 import typer
 
-from contextgap.cli.options import CORES, Jobs
-from contextgap.cli.problems import split
+from contextgap.cli.options import CORES, Jobs, names_in
 from contextgap.cli.terminal import complaints, err, out, phases, print_table
 from contextgap.cli.workers import workers
 from contextgap.experiments.tasks import Store
@@ -69,8 +68,8 @@ def main(
     with complaints(resume):
         known = places(aslib)
         contest = Contest(
-            problems=tuple(split(problems) or ()),
-            methods=tuple(split(methods) or ()),
+            problems=tuple(names_in([problems or ""]) or ()),
+            methods=tuple(names_in([methods]) or ()),
             budgets=_steps(budgets),
             seeds=seeds,
             first_seed=first_seed,
@@ -95,7 +94,7 @@ def main(
 
 def _steps(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(part) for part in split(text) or [])
+        return tuple(int(part) for part in names_in([text]) or [])
     except ValueError:
         raise ValueError(
             f"--budgets must be whole numbers such as 100,1000, got {text!r}"

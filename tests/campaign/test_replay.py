@@ -201,3 +201,17 @@ def test_propensities_are_part_of_the_log(local, contexts):
     cards = [each.learner().score() for each in (campaign, again)]
     assert cards[0] == cards[1]
     assert cards[0].estimator == "doubly robust"
+
+
+def test_trials_that_are_over_take_no_memory(local, contexts):
+    """However many are cancelled or expire; a late reward still finds where it was tried."""
+    campaign = local.create()
+    for context in contexts[:5]:
+        campaign.cancel(campaign.ask(context))
+    campaign.ask(contexts[5], lease=1e-6)
+    assert campaign.status(fresh=False).trials["expired"] == 1
+    assert campaign._session.replay._picks == {}
+    assert campaign.tell(3, 0.5).reward == 0.5
+    assert campaign.tell(6, 0.25).reward == 0.25
+    check(campaign)
+    campaign.close()

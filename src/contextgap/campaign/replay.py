@@ -215,7 +215,7 @@ class Replay:
             self._picks |= dict(zip(result["trials"], picks_of(event), strict=True))
             if result["until"] is not None:
                 self.next_due = min(result["until"], self.next_due or result["until"])
-        elif event.kind == "tell":  # about a trial that will not be asked for again
+        elif event.kind in ("tell", "cancel", "expire"):  # a late reward finds it in the database
             self._picks.pop(event.requested["trial"], None)
         self.number, self.hash, self.at = event.number, event.hash, event.at
         self.sound = True
