@@ -24,7 +24,7 @@ def check_size(request: Request, *given: Any) -> int:
 
     They are taken from what the caller may send in a time.
     """
-    service, count = request.app.state.service, 0
+    service, count = request.scope["contextgap.service"], 0
     most = service.settings
     for value in given:
         if value is None:
@@ -55,7 +55,7 @@ def _size(value: Any) -> tuple[int, int]:
 
 def check_arms(request: Request, count: int) -> None:
     """Raise if a campaign would have too many arms."""
-    most = request.app.state.service.settings.arms
+    most = request.scope["contextgap.service"].settings.arms
     if count > most:
         raise RefusedError(413, f"a campaign may have {most} arms, got {count}")
 

@@ -44,7 +44,7 @@ class StrictRequest(Request):
 
     async def _received(self) -> bytes:
         """Return the body; raise if it is longer than the service takes."""
-        most, parts, size, more = self.app.state.service.settings.body, [], 0, True
+        most, parts, size, more = self.scope["contextgap.service"].settings.body, [], 0, True
         while more:
             message = await self.receive()
             if message["type"] == "http.disconnect":

@@ -43,7 +43,7 @@ _SAID = {
 
 def service_of(request: Request) -> Service:
     """Return the service that a request came to."""
-    found: Service = request.app.state.service
+    found: Service = request.scope["contextgap.service"]
     return found
 
 
