@@ -67,7 +67,7 @@ def test_everything_that_is_shown_is_a_table_of_what_it_says(learner):
     bounds = policy.certificate(np.linspace(-1, 1, 9)[:, None])
     assert shown(bounds)[-1] == ["100 %", f"{bounds.bound.max():.4g}"]
     assert shown(policy.certificate(np.empty((0, 1))))[1:] == []
-    unknown = cg.Learner(2, kernel=cg.Gaussian(1.0)).freeze()
+    unknown = cg.Learner(2, kernel=cg.Gaussian(1.0)).freeze(fallback=0)
     assert shown(unknown) == [["arm", "rewards"], ["0", "0"], ["1", "0"]]
 
 

@@ -473,7 +473,7 @@ def test_policies_that_cannot_be_compressed():
     with pytest.raises(ValueError, match="PosteriorSample cannot be compressed; HighestMean"):
         compress(learner.freeze(), points=3)
     with pytest.raises(ValueError, match="no rewards"):
-        compress(cg.Learner(2, kernel=cg.Gaussian(1.0)).freeze(), points=3)
+        compress(cg.Learner(2, kernel=cg.Gaussian(1.0)).freeze(fallback=0), points=3)
     with pytest.raises(TypeError, match="policy must be a Policy"):
         compress(learner, points=3)
 

@@ -96,10 +96,10 @@ def heard(monkeypatch):
         offered: ClassVar[list[tuple[np.ndarray, np.ndarray]]] = []
         told: ClassVar[list[tuple[bytes, int, float]]] = []
 
-        def ask(self, contexts=None, *, pool=None):
-            answer = super().ask(contexts, pool=pool)
+        def ask(self, contexts=None, *, pool=None, index=False):
+            answer = super().ask(contexts, pool=pool, index=index)
             if pool is not None:
-                self.offered.append((pool, answer[0]))
+                self.offered.append((pool, pool[answer[0]]))
             return answer
 
         def tell(self, contexts, arms, rewards):

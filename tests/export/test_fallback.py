@@ -121,7 +121,7 @@ def test_single_precision(rule, tmp_path):
 def test_nothing_seen_is_always_outside(rule, tmp_path):
     learner = explored(rule, "gaussian", arms=2, steps=0)
     learner.ask([0.0, 0.0])
-    policy = learner.freeze().with_fallback(1)
+    policy = learner.freeze(fallback=1)
     rows = np.array([[0.0, 0.0], [0.5, 1.0], [-3.0, 2.0]])
     assert policy.status(rows).tolist() == [2, 2, 2]
     graph = GraphPolicy(write_onnx(policy, tmp_path / "p.onnx").path)

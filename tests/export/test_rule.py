@@ -93,7 +93,7 @@ def test_what_cannot_be_expressed_is_refused():
     with pytest.raises(ExportError, match="PosteriorSample"):
         decision_rule(explored("kernel-ts"))
     with pytest.raises(ExportError, match="never saw a context"):
-        decision_rule(cg.Learner(2, kernel=cg.Gaussian(1.0)).freeze())
+        decision_rule(cg.Learner(2, kernel=cg.Gaussian(1.0)).freeze(fallback=0))
 
 
 @pytest.mark.parametrize("option", ["float32", "certificates", "explain"])

@@ -72,7 +72,7 @@ def test_c_decides_as_python_does(rule, float32, features, tmp_path):
 
 @needs_c
 @rules
-def test_c_of_one_arm_and_of_none_observed(rule, tmp_path):
+def test_c_of_one_arm_and_of_one_reward(rule, tmp_path):
     assert_same_decisions(
         shared(rule, arms=1, steps=9),
         exported(shared(rule, arms=1, steps=9), tmp_path, rule),
@@ -80,8 +80,9 @@ def test_c_of_one_arm_and_of_none_observed(rule, tmp_path):
     )
     learner = explored(rule, arms=3, steps=0, sharing=0.5)
     learner.ask([0.0, 0.0])
+    learner.tell([0.0, 0.0], 1, 0.5)
     policy = learner.freeze()
-    assert_same_decisions(policy, exported(policy, tmp_path / "none", rule), around(20))
+    assert_same_decisions(policy, exported(policy, tmp_path / "one", rule), around(20))
 
 
 @needs_c

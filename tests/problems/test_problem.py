@@ -75,7 +75,7 @@ def test_a_frame_of_contexts_gives_the_columns_and_is_given_back():
         ({"observations": [[np.nan] * 3] * 6}, ValueError, "observations must be finite, got nan"),
         ({"arms": ["a", "b"]}, ValueError, "name the 3 columns of rewards, got 2 labels"),
         ({"arms": ["a", "b", "a"]}, ValueError, "distinct, got 'a' twice"),
-        ({"columns": ["a"]}, ValueError, "name the 2 numbers of a context, got 1"),
+        ({"columns": ["a"]}, ValueError, "1 numbers each, one for each of the columns"),
         ({"columns": "ab"}, TypeError, "columns must be a list of names, got 'ab'"),
     ],
 )

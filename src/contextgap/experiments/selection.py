@@ -180,7 +180,7 @@ def explore(
 
     ``progress`` is called with the numbers of visits made and to make.
     """
-    learner = Learner(train.arms, method=method, seed=seed)
+    learner = Learner(train.arms, method=method, seed=seed, columns=train.columns)
     places = {arm: place for place, arm in enumerate(train.arms)}
     rng = np.random.default_rng(seed)
     ran = np.zeros(train.rewards.shape, dtype=np.bool_)
@@ -195,20 +195,12 @@ def explore(
                 # Told again, a stored result would count as a second, independent measurement.
                 learner.drop_pending()
             else:
-                learner.tell(_named(train, row), arm, train.observations[row, column])
+                learner.tell(train.contexts[row], arm, train.observations[row, column])
                 ran[row, column] = True
             left = np.delete(left, place)
             if progress is not None:
                 progress(visit + 1, ends[-1])
         yield learner.freeze(), int(ran.sum())
-
-
-def _named(scenario: Scenario, row: int) -> Any:
-    """Return a row's context, by column where columns have names, for the learner to know them."""
-    context = scenario.contexts[row]
-    if scenario.columns is None:
-        return context
-    return dict(zip(scenario.columns, context.tolist(), strict=True))
 
 
 def _visit(
@@ -218,7 +210,5 @@ def _visit(
     if rng is None:
         return 0, learner.ask(contexts[left[0]])
     places: IntArray = rng.permutation(len(left))[:CANDIDATES]
-    pool = contexts[left[places]]
-    context, arm = learner.ask(pool=pool)
-    # Instances with the same features are the same to the learner.
-    return int(places[np.flatnonzero((pool == context).all(axis=1))[0]]), arm
+    row, arm = learner.ask(pool=contexts[left[places]], index=True)
+    return int(places[row]), arm

@@ -61,11 +61,22 @@ from contextgap.models import (
     new_model,
     refitted_model,
 )
-from contextgap.policy.policy import Policy
 from contextgap.policy.state import Rules, read_costs
 from contextgap.recommenders.rules import check_history
 from contextgap.tuning import Scales, Tuning, learn
 from contextgap.widths import Width
+
+
+class _OfPolicies:
+    """An attribute that learners do not have, and that users look for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: object, owner: type) -> NoReturn:
+        raise AttributeError(
+            f"a Learner has no {self._name!r}; a policy has it: learner.freeze().{self._name}"
+        )
 
 
 class Learner(Deploying):
@@ -210,10 +221,8 @@ class Learner(Deploying):
         self._lock = RLock()
 
     if not TYPE_CHECKING:  # a type checker finds missing attributes itself
-
-        def __getattr__(self, name: str) -> NoReturn:
-            hint = f"; a policy has it: learner.freeze().{name}" if hasattr(Policy, name) else ""
-            raise AttributeError(f"a Learner has no attribute {name!r}{hint}", name=name, obj=self)
+        explain = _OfPolicies()
+        certificate = _OfPolicies()
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)  # a copy that shared the model would change this one

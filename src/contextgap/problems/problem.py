@@ -279,11 +279,6 @@ def _read_contexts(
     names = intake.schema.columns
     if intake.schema.table is not None:
         return _read_contexts(intake.rows, None, intake.schema)
-    if names is not None and len(names) != intake.rows.shape[1]:
-        raise ValueError(
-            f"columns must name the {intake.rows.shape[1]} numbers of a context, "
-            f"got {len(names)} names"
-        )
     return frozen(intake.rows.copy()), names, None
 
 
