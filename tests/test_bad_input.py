@@ -597,7 +597,14 @@ ARM_LISTS = [
         *with_contexts(
             "fitted arms", lambda learner, a: learner.fit(BATCH, a, [1.0, 2.0]), ARM_LISTS
         ),
-        ("fit one", lambda learner: learner.fit(GOOD, "a", 1.0), ValueError, "contexts", "2-D", "tell"),
+        (
+            "fit one",
+            lambda learner: learner.fit(GOOD, "a", 1.0),
+            ValueError,
+            "contexts",
+            "2-D",
+            "tell",
+        ),
         (
             "fit numbers",
             lambda learner: learner.fit(GOOD, ["a", "b"], [1.0, 2.0]),

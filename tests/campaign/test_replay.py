@@ -215,3 +215,16 @@ def test_trials_that_are_over_take_no_memory(local, contexts):
     assert campaign.tell(6, 0.25).reward == 0.25
     check(campaign)
     campaign.close()
+
+
+def test_a_pool_without_repeats(local):
+    pool = [[0.1, 0.2], [0.3, 0.4]]
+    campaign = local.create()
+    trials = [campaign.ask(pool=pool, once=True) for _ in range(6)]
+    assert len({(tuple(trial.context), trial.arm) for trial in trials}) == 6
+    with pytest.raises(ValueError, match="every arm was tried"):
+        campaign.ask(pool=pool, once=True)
+    with pytest.raises(TypeError, match="once= is about a pool"):
+        campaign.ask(pool[0], once=True)
+    check(campaign)
+    campaign.close()

@@ -319,7 +319,7 @@ def test_a_level_never_met_is_said(call, begun, tmp_path):
     ("words", "message"),
     [
         (["-n", 2, "--contexts", "c.csv", "--dry-run"], "--dry-run and --yes are about --import"),
-        (["--contexts", "c.csv"], "--contexts and --pool need -n"),
+        (["--contexts", "c.csv"], "--contexts, --pool and --once need -n"),
         (["-n", 2, "--import", "c.csv"], "--import tells rewards"),
     ],
 )

@@ -97,6 +97,7 @@ def test_the_same_scenario_gives_the_same_answers(both, rng):
     batch = same(lambda c: c.ask(pool[6:9], arms=["hull", "boom"], lease=math.inf))
     same(lambda c: c.tell([trial.id for trial in batch], [1.0, 2.0, 3.0]))
     same(lambda c: c.ask(pool=pool, lease=90_000))
+    same(lambda c: c.ask(pool=pool, once=True))
     same(lambda c: c.cancel(10))
     same(lambda c: c.tell(10, 0.5))  # tried all the same
     same(lambda c: c.tell(contexts=pool[:2], arms=["hull", "panel"], reward=[True, 0.25]))

@@ -186,6 +186,7 @@ class Campaign:
         *,
         pool: Any = None,
         arms: Any = None,
+        once: bool = False,
         key: str | None = None,
         lease: float | timedelta | None = None,
     ) -> Any:
@@ -199,6 +200,8 @@ class Campaign:
             Instead of ``contexts``: a table of contexts one of which may be chosen.
         arms
             The eligible arms, all by default, as for ``Learner.ask``.
+        once
+            With a pool: never return a context and an arm that were told before or are pending.
         key
             Any text of yours that names this request. Asked again with the same key, the same
             trial is returned and nothing happens.
@@ -211,7 +214,7 @@ class Campaign:
         trial
             A ``Trial`` for one context or a pool; a list of them, one per row, for several.
         """
-        request = requests.read_ask(contexts, pool, key, lease)
+        request = requests.read_ask(contexts, pool, key, lease, once)
 
         def work(draft: Draft) -> list[Trial]:
             learner = draft.session.replay.learner

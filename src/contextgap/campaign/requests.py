@@ -125,7 +125,7 @@ def read_create(
     }
 
 
-def read_ask(contexts: Any, pool: Any, key: Any, lease: Any) -> dict[str, Any]:
+def read_ask(contexts: Any, pool: Any, key: Any, lease: Any, once: bool = False) -> dict[str, Any]:
     """Return the request of an ask, but for the eligible arms.
 
     A lease for ever is "ever", so that it differs from none given. A pool is known by its hash.
@@ -134,6 +134,8 @@ def read_ask(contexts: Any, pool: Any, key: Any, lease: Any) -> dict[str, Any]:
     length = None if lease is None else seconds("lease", lease)
     kept = "ever" if lease is not None and length is None else length
     if pool is None:
+        if once:
+            raise TypeError("once= is about a pool; give pool= too, or leave it out")
         if contexts is None:
             raise TypeError("contexts must be given, or pool= to choose one from, got None")
         encoded = encode_given(contexts)
@@ -143,7 +145,8 @@ def read_ask(contexts: Any, pool: Any, key: Any, lease: Any) -> dict[str, Any]:
     if contexts is not None:
         raise TypeError("contexts must be left out where pool= gives those to choose from")
     text = as_json(encode_given(pool, called="pool"))
-    return {"pool": hashlib.sha256(text.encode()).hexdigest(), "lease": kept}
+    request = {"pool": hashlib.sha256(text.encode()).hexdigest(), "lease": kept}
+    return {**request, "once": True} if once else request
 
 
 def encode_eligible(arms: Any, labels: Sequence[Label], request: Mapping[str, Any]) -> Any:
@@ -170,7 +173,8 @@ def pick(learner: Learner, request: Mapping[str, Any], pool: Any) -> dict[str, A
             whole = encode_contexts(pool, called="pool")
             if not knows_columns(learner, decode_contexts(whole)):
                 found["pool"] = whole
-            row, label = learner.ask(pool=decode_contexts(whole), arms=arms)
+            once = request.get("once", False)
+            row, label = learner.ask(pool=decode_contexts(whole), arms=arms, once=once)
             found["context"], labels = encode_contexts(row), [label]
     found["arms"] = [encode_label(label) for label in labels]
     if (chances := last_propensities(learner, labels)) is not None:

@@ -36,6 +36,9 @@ def sheet_command(
     campaign: Which = None,
     contexts: ContextsFile = None,
     pool: PoolFile = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Never the same arm at the same context again.")
+    ] = False,
     filled: Annotated[
         Path | None,
         typer.Option("--import", help="Tell the rewards in a sheet that was filled in."),
@@ -59,25 +62,29 @@ def sheet_command(
             raise ValueError("--import tells rewards; -n, --contexts and --pool ask for new trials")
         if filled is None and (dry_run or yes):
             raise ValueError("--dry-run and --yes are about --import FILE")
-        if count is None and (contexts, pool) != (None, None):
-            raise ValueError("--contexts and --pool need -n, how many new trials to ask for")
+        if count is None and (contexts, pool, once) != (None, None, False):
+            raise ValueError("--contexts, --pool and --once need -n, how many trials to ask for")
         if filled is not None:
             _import(current, _read_filled(filled), dry_run, yes, json)
             return
         if count is None:
             trials = current.find_trials("open")
         else:
-            trials = _ask(current, count, contexts, pool)
+            trials = _ask(current, count, contexts, pool, once)
         if json:
             print_json([described(trial) for trial in trials])
         else:
             _write(trials)
 
 
-def _ask(campaign: Any, count: int, contexts: Path | None, pool: Path | None) -> list[Any]:
+def _ask(
+    campaign: Any, count: int, contexts: Path | None, pool: Path | None, once: bool
+) -> list[Any]:
     """Ask for new trials."""
     if contexts is not None and pool is not None:
         raise ValueError("give --contexts or --pool, not both")
+    if contexts is not None and once:
+        raise ValueError("--once is about contexts that are chosen: give --pool, not --contexts")
     if contexts is not None:
         table = _table(campaign, read_sheet(contexts))
         if len(table) < count:
@@ -92,7 +99,7 @@ def _ask(campaign: Any, count: int, contexts: Path | None, pool: Path | None) ->
             "has no reference contexts"
         )
     choices = campaign.goal.given if pool is None else _table(campaign, read_sheet(pool))
-    return [campaign.ask(pool=choices) for _ in range(count)]
+    return [campaign.ask(pool=choices, once=once) for _ in range(count)]
 
 
 def _table(campaign: Any, sheet: Sheet) -> Any:

@@ -162,6 +162,7 @@ class Campaign:
         *,
         pool: Any = None,
         arms: Any = None,
+        once: bool = False,
         key: str | None = None,
         lease: float | timedelta | None = None,
     ) -> Any:
@@ -169,7 +170,7 @@ class Campaign:
 
         Parameters
         ----------
-        contexts, pool, arms, key, lease
+        contexts, pool, arms, once, key, lease
             As for ``cg.Campaign.ask``.
         """
         body = {
@@ -178,6 +179,7 @@ class Campaign:
             "arms": eligible_json(arms, lambda: self.arms),
             "lease": None if lease is None else _lease_json(lease),
             "key": _key(key),
+            **({"once": True} if once else {}),  # which services of 0.2 do not know
         }
         return _trials(self._post("ask", body))
 

@@ -128,6 +128,7 @@ class Ask(Keyed):
     contexts: Contexts = Field(None, description="One context, or several as a batch.")
     pool: Table = Field(None, description="Instead: contexts one of which may be chosen.")
     arms: Eligible = Field(None, description="The eligible arms; all by default.")
+    once: bool = Field(False, description="From a pool: never a context and an arm again.")
     lease: Lease | None = None
 
 

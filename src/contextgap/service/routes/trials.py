@@ -58,6 +58,7 @@ async def ask(request: StrictRequest) -> Response:
             "contexts": read_contexts(body.contexts),
             "pool": read_contexts(body.pool, "pool"),
             "arms": reading.read_eligible_labels(body.arms),
+            "once": body.once,
             "lease": reading.read_lease(body.lease),
             "key": reading.read_key(request, body),
         }
