@@ -226,5 +226,6 @@ def test_a_pool_without_repeats(local):
         campaign.ask(pool=pool, once=True)
     with pytest.raises(TypeError, match="once= is about a pool"):
         campaign.ask(pool[0], once=True)
-    check(campaign)
+    again = cg.Campaign.open(local.database, local.name)
+    assert to_bytes(again.learner()) == to_bytes(campaign.learner())
     campaign.close()
