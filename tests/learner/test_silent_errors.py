@@ -226,6 +226,14 @@ class TestMessages:
                 getattr(learner, name)
         assert not hasattr(learner, "nonsense")
 
+    def test_text_rewards(self):
+        for call in (
+            lambda: taught().tell([0.1, 0.2], "a", "yes"),
+            lambda: taught().fit([[0.1, 0.2]], ["a"], ["yes"]),
+        ):
+            with pytest.raises(TypeError, match=r"got 'yes'.*yes, no, true and false"):
+                call()
+
     def test_fit_with_one_number_per_context(self):
         with pytest.raises(ValueError, match=r"x\[:, None\]"):
             cg.Learner(2).fit(np.arange(4.0), [0, 1, 0, 1], np.zeros(4))

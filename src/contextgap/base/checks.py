@@ -39,6 +39,11 @@ def reward(name: str, value: Any) -> float:
         value = value.item()
     if isinstance(value, bool | np.bool_ | Decimal):
         value = float(value)
+    if isinstance(value, str):
+        raise TypeError(
+            f"{name} must be a finite number, got {value!r}; text is understood in files only: "
+            "yes, no, true and false"
+        )
     return real(name, value)
 
 
