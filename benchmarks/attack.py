@@ -41,12 +41,12 @@ import httpx
 import numpy as np
 import psycopg
 import pytest
-from tests.campaign.conftest import running_server
+from service import resident
+from tests.team.campaign.conftest import running_server
 
 import contextgap as cg
-from contextgap import client
-from contextgap.campaign.database import Database
-from service import resident
+from contextgap.team import client
+from contextgap.team.campaign.database import Database
 
 ARMS = ["hull", "panel", "boom"]
 JSON = "Content-Type: application/json\r\n"
@@ -415,8 +415,8 @@ def peer(place: Place) -> Outcome:
     service.post("/sensors/ask", {"contexts": [0.0, 0.0]})
     stopped = place.python(
         "import time\n"
-        "from contextgap.campaign.database import Database\n"
-        "from contextgap.campaign.registry import find_store\n"
+        "from contextgap.team.campaign.database import Database\n"
+        "from contextgap.team.campaign.registry import find_store\n"
         f"with find_store(Database({place.url!r}), 'sensors').locked():\n"
         "    print('locked', flush=True); time.sleep(600)"
     )
@@ -702,7 +702,7 @@ def clock(place: Place) -> Outcome:
     ahead = (
         "import datetime as d, warnings\n"
         "import contextgap as cg\n"
-        "from contextgap.campaign import clock\n"
+        "from contextgap.team.campaign import clock\n"
         "class Ahead(d.datetime):\n"
         "    @classmethod\n"
         "    def now(cls, tz=None): return d.datetime.now(tz) + d.timedelta(days=30)\n"

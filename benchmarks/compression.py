@@ -18,10 +18,10 @@ import numpy as np
 from timing import row
 
 import contextgap as cg
-from contextgap.compression import CompressionReport, compress
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy, CompilerError
-from contextgap.problems import Problem, Spacecraft
+from contextgap.export.compression import CompressionReport, compress
+from contextgap.studies.problems import Problem, Spacecraft
 
 EXPLORED, UNSEEN = 3000, 950
 ROM, KEPT = 32768, 0.97
@@ -97,7 +97,7 @@ def main(seeds: int, folder: Path | None) -> None:
     worst = min(unseen)
     print(row("lowest agreement on unseen frames", worst, "", wanted, worst >= KEPT))
     if folder is not None:
-        from contextgap.report.compression import compression_curve
+        from contextgap.studies.report.compression import compression_curve
 
         figure = compression_curve(reports, bytes=ROM, agreement=KEPT)
         folder.mkdir(parents=True, exist_ok=True)

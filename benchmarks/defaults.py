@@ -16,11 +16,11 @@ import numpy as np
 from timing import row
 
 import contextgap as cg
-from contextgap.experiments import run
-from contextgap.experiments.reproduce import thinned
-from contextgap.experiments.tune import Grid, tune_all
-from contextgap.problems import Classification, Problem, Sinusoids, Spacecraft
-from contextgap.widths import PosteriorWidth
+from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.studies.experiments import run
+from contextgap.studies.experiments.reproduce import thinned
+from contextgap.studies.experiments.tune import Grid, tune_all
+from contextgap.studies.problems import Classification, Problem, Sinusoids, Spacecraft
 
 STEPS, EVALUATE = 1000, 500
 METHOD = "contextual-gap"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from noisy_logs import smooth
 
-from contextgap.problems import Problem
+from contextgap.studies.problems import Problem
 
 DOSES = np.linspace(0, 1, 30)
 NOISE = 0.5  # in standard deviations of the rewards

@@ -8,9 +8,9 @@ import numpy as np
 from timing import medians, row
 
 import contextgap as cg
-from contextgap.experiments import run
-from contextgap.explorers import EBTC, Elimination, KnowledgeGradient, MaxVariance, TopTwoTS
-from contextgap.problems import Problem, Sinusoids
+from contextgap.methods.explorers import EBTC, Elimination, KnowledgeGradient, MaxVariance, TopTwoTS
+from contextgap.studies.experiments import run
+from contextgap.studies.problems import Problem, Sinusoids
 
 METHODS = {
     **{name: cg.METHODS[name] for name in ("gain-or-gap", "contextual-gap")},

@@ -35,10 +35,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the oracle of the tests
 
 from sqlalchemy.engine import make_url
-from tests.campaign.oracle import check, events
+from tests.team.campaign.oracle import check, events
 
 import contextgap as cg
-from contextgap import client
+from contextgap.team import client
 
 ARMS = ["hull", "panel", "boom"]
 _PATIENCE = 300.0  # seconds for which clients repeat a request

@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from contextgap.experiments import Grid
-from contextgap.experiments.compare import read_methods, run_once
-from contextgap.experiments.reproduce import thinned
-from contextgap.experiments.tasks import Store, Task, execute
-from contextgap.experiments.tune import tune_all
-from contextgap.problems import Maker, Problem, Spacecraft
-from contextgap.problems.spacecraft.telemetry import CHANNELS
-from contextgap.widths import PosteriorWidth
+from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.studies.experiments import Grid
+from contextgap.studies.experiments.compare import read_methods, run_once
+from contextgap.studies.experiments.reproduce import thinned
+from contextgap.studies.experiments.tasks import Store, Task, execute
+from contextgap.studies.experiments.tune import tune_all
+from contextgap.studies.problems import Maker, Problem, Spacecraft
+from contextgap.studies.problems.spacecraft.telemetry import CHANNELS
 
 HOLD_OUT, EVALUATE, GRID = (1000, 1000), (3000, 950), 6
 STEPS = (500, 1000, 2000, 3000)

@@ -25,8 +25,8 @@ from scipy.optimize import minimize_scalar
 from timing import row
 
 import contextgap as cg
-from contextgap.tuning.criteria import evidence
-from contextgap.tuning.sample import looked_at
+from contextgap.models.tuning.criteria import evidence
+from contextgap.models.tuning.sample import looked_at
 
 
 def untouched(log: Log) -> tuple[float, str]:

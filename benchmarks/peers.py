@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from vowpalwabbit import Workspace
 
 import contextgap as cg
-from contextgap.problems import Classification, Problem
+from contextgap.studies.problems import Classification, Problem
 
 SIGNAL = 0.7  # standard deviation of the smooth problems' rewards over contexts and arms
 

@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 
 import contextgap as cg
-from contextgap.problems import Classification, Problem, Sinusoids
+from contextgap.studies.problems import Classification, Problem, Sinusoids
 
 METHODS = ("contextual-gap", "elimination", "knowledge-gradient", "uniform")
 BUDGETS = (100, 200, 400)

@@ -28,13 +28,13 @@ from threadpoolctl import threadpool_limits
 from timing import row
 
 import contextgap as cg
-from contextgap.base.contexts import ContextSchema
+from contextgap.learner.bulk.sample import SAMPLE
+from contextgap.learner.bulk.source import partitions_of
+from contextgap.learner.bulk.summary import Summarise
+from contextgap.learner.bulk.totals import Add
 from contextgap.models import BoundedModel, Dictionary, ExactModel
-from contextgap.partitions.sample import SAMPLE
-from contextgap.partitions.source import partitions_of
-from contextgap.partitions.summary import Summarise
-from contextgap.partitions.totals import Add
-from contextgap.problems.trials import Trials
+from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.trials import Trials
 
 SEEDS = range(100, 105)
 T = TypeVar("T")
@@ -83,8 +83,8 @@ class Flight:
     kernel, ridge = cg.Gaussian(6.0), 0.01
 
     def __init__(self, seed: int) -> None:
-        from contextgap.problems.maker import standardised
-        from contextgap.problems.spacecraft import Spacecraft
+        from contextgap.studies.problems.maker import standardised
+        from contextgap.studies.problems.spacecraft import Spacecraft
 
         flight = Spacecraft().sample(seed=seed)
         self._rows, self._rewards = standardised(flight.contexts), standardised(flight.observations)

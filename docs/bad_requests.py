@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import httpx
 
 import contextgap as cg
-from contextgap.campaign.database import Database
-from contextgap.service import Settings, create_app
-from contextgap.service.tokens import create_token
+from contextgap.team.campaign.database import Database
+from contextgap.team.service import Settings, create_app
+from contextgap.team.service.tokens import create_token
 
 PAGE = Path(__file__).with_suffix(".md")
 HERE = "/v1/campaigns/sensors"

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import contextgap as cg
-from contextgap.experiments.pilot import pilot
-from contextgap.experiments.plan import plan
-from contextgap.theory import (
+from contextgap.studies.experiments.pilot import pilot
+from contextgap.studies.experiments.plan import plan
+from contextgap.studies.theory import (
     RegretBound,
     Spectrum,
     burn_in,

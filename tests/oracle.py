@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.belief import Belief
-from contextgap.explorers import Moment, least_pulled
+from contextgap.beliefs.belief import Belief
+from contextgap.methods.explorers import Moment, least_pulled
 from contextgap.models import DenseModel
-from tests.explorers import dense
+from tests.methods.explorers import dense
 
 
 class DenseLearner:

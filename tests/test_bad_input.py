@@ -14,8 +14,8 @@ import pytest
 from sklearn.gaussian_process import kernels as sk
 
 import contextgap as cg
-from contextgap import explorers
 from contextgap.kernels import Product, Scaled, Sum
+from contextgap.methods import explorers
 
 NAN, INF = float("nan"), float("inf")
 HUGE = 10**400  # a number no float can hold

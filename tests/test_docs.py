@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot
 
-from contextgap.service.guard import SCOPES
+from contextgap.team.service.guard import SCOPES
 from tests.cli.test_policies import call
-from tests.problems.algorithm_selection.writing import write
-from tests.service.conftest import closed  # noqa: F401  # a fixture
+from tests.studies.problems.algorithm_selection.writing import write
+from tests.team.service.conftest import closed  # noqa: F401  # a fixture
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]

@@ -94,7 +94,11 @@ print(" ".join(names))
 @pytest.mark.parametrize(
     ("package", "code", "extra"),
     [
-        ("matplotlib", "contextgap.plot.decision(contextgap.Learner(2).decide([0.0]))", "plot"),
+        (
+            "matplotlib",
+            "contextgap.plot.decision(contextgap.Learner(2).decide([0.0]))",
+            "plot",
+        ),
         ("matplotlib", "contextgap.report", "study"),
         ("fastapi", "import contextgap.service", "serve"),
         ("uvicorn", "import contextgap.service", "serve"),

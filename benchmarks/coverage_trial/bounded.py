@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from contextgap.belief import Belief
-from contextgap.explorers import Moment, explore
-from contextgap.methods import METHODS
+from contextgap.beliefs.belief import Belief
+from contextgap.beliefs.widths import TheoremWidth
+from contextgap.methods.explorers import Moment, explore
+from contextgap.methods.method import METHODS
 from contextgap.models import BoundedModel, ExactModel, Model
-from contextgap.widths import TheoremWidth
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from coverage_trial.cells import (

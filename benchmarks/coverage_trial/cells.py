@@ -13,8 +13,8 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.components import Component
+from contextgap.beliefs.widths import TheoremWidth, Width
 from contextgap.kernels import Gaussian, Kernel, Matern, Periodic
-from contextgap.widths import TheoremWidth, Width
 
 NOISES = ("gaussian", "uniform")
 ORDERS = ("iid", "drifting")

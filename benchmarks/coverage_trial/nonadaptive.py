@@ -18,10 +18,17 @@ from typing import NamedTuple
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.belief import Belief
-from contextgap.explorers import Explorer, MaxVariance, Moment, PlannedSampling, Uniform, explore
+from contextgap.beliefs.belief import Belief
+from contextgap.beliefs.widths import NonadaptiveWidth, PosteriorWidth, TheoremWidth, Width
+from contextgap.methods.explorers import (
+    Explorer,
+    MaxVariance,
+    Moment,
+    PlannedSampling,
+    Uniform,
+    explore,
+)
 from contextgap.models import Posterior, TrackedModel
-from contextgap.widths import NonadaptiveWidth, PosteriorWidth, TheoremWidth, Width
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from coverage_trial.cells import (

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
+from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.options import CORES, Jobs, Json, Seed
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
-from contextgap.report.studies import write
-from contextgap.widths import PosteriorWidth
+from contextgap.studies.report.studies import write
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from coverage_trial.cells import coverage_cells, theorem_widths

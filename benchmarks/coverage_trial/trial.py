@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.belief import Belief
-from contextgap.experiments.tasks import Progress, Result, Store, Task, execute
-from contextgap.explorers import Moment, explore
-from contextgap.methods import METHODS
+from contextgap.base.extras import study_import
+from contextgap.beliefs.belief import Belief
+from contextgap.beliefs.widths import Width
+from contextgap.methods.explorers import Moment, explore
+from contextgap.methods.method import METHODS
 from contextgap.models import TrackedModel
-from contextgap.problems.extras import study_import
-from contextgap.widths import Width
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
 from coverage_trial.cells import (
     CoverageCell,
     coverage_cells,

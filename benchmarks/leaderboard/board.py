@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import contextgap
 from contextgap.base import checks
-from contextgap.experiments.untouched import YARDSTICKS, compare_untouched
-from contextgap.methods import Method, read_method
+from contextgap.methods.method import Method, read_method
+from contextgap.studies.experiments.untouched import YARDSTICKS, compare_untouched
 from leaderboard.places import Place, settings_of
 
 if TYPE_CHECKING:

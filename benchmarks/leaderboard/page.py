@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
-from contextgap.methods import METHODS, RECOMMENDED, WITH_FEATURES
-from contextgap.report.tables import three_digits
+from contextgap.methods.method import METHODS, RECOMMENDED, WITH_FEATURES
+from contextgap.studies.experiments.untouched import FULL, SINGLE, YARDSTICKS
+from contextgap.studies.report.tables import three_digits
 from leaderboard.board import Contest
 from leaderboard.places import DEPLOYED, SCENARIOS, VISITS, places
 from leaderboard.ranking import chance_alarms

@@ -15,8 +15,8 @@ import numpy as np
 from dose_arms import doses
 from noisy_logs import MEAN_PAYMENT, click_chance, one_hot, payments
 
-from contextgap.experiments.study import Pair
-from contextgap.problems import (
+from contextgap.studies.experiments.study import Pair
+from contextgap.studies.problems import (
     AlgorithmSelection,
     Classification,
     Problem,
@@ -24,7 +24,7 @@ from contextgap.problems import (
     Sinusoids,
     Spacecraft,
 )
-from contextgap.problems.algorithm_selection import folds
+from contextgap.studies.problems.algorithm_selection import folds
 
 SCENARIOS = ("BNSL-2016", "ASP-POTASSCO", "CSP-2010")
 VISITS = 4  # of a row of a data set, on average and at most

@@ -1,27 +1,31 @@
 """Learn which option is best for each input while mistakes are free; then decide alone."""
 
+import sys
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from contextgap import explorers, kernels
+from contextgap import kernels
 from contextgap.base.bars import ProgressBar
-from contextgap.base.columns import Category, Columns, Cyclic, Date, Number
 from contextgap.base.files import FileFormatError
-from contextgap.belief import Decision
+from contextgap.beliefs.belief import Decision
+from contextgap.beliefs.widths import NonadaptiveWidth, PosteriorWidth, RidgeWidth, TheoremWidth
 from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
 from contextgap.learner import Learner, StoppingRule
-from contextgap.methods import METHODS, Method
-from contextgap.policy import Card, Certificate, Fallback, Policy, Ranked, Status
-from contextgap.recommenders import (
+from contextgap.methods import METHODS, Method, explorers
+from contextgap.methods.recommenders import (
     HighestMean,
     HighestUpper,
     PosteriorSample,
     SmallestGap,
     SmallestGapInHistory,
 )
-from contextgap.tuning import Tuning
-from contextgap.widths import NonadaptiveWidth, PosteriorWidth, RidgeWidth, TheoremWidth
+from contextgap.models.tuning import Tuning
+from contextgap.policy import Card, Certificate, Fallback, Policy, Ranked, Status
+from contextgap.tables.columns import Category, Columns, Cyclic, Date, Number
 
 __version__ = "0.2.0"
 
@@ -64,48 +68,85 @@ __all__ = [
     "kernels",
 ]
 
-# Rooms that need extras, or are rarely needed, load when first used.
-_LAZY = (
-    "campaign",
-    "client",
-    "compression",
-    "experiments",
-    "export",
-    "insight",
-    "partitions",
-    "plot",
-    "problems",
-    "report",
-    "testing",
-    "theory",
-)
+# Packages that need extras, or are rarely needed, load when first used.
+_LAZY = {
+    "campaign": "team.campaign",
+    "client": "team.client",
+    "compression": "export.compression",
+    "experiments": "studies.experiments",
+    "export": "export",
+    "insight": "insight",
+    "partitions": "learner.bulk",
+    "plot": "insight.plot",
+    "problems": "studies.problems",
+    "report": "studies.report",
+    "testing": "testing",
+    "theory": "studies.theory",
+}
 _NEEDS = {"Campaign": "sqlalchemy", "client": "httpx", "report": "matplotlib"}
+# Public packages by the short paths under which they are imported, and where they are.
+_PLACES = {
+    **_LAZY,
+    "belief": "beliefs.belief",
+    "explorers": "methods.explorers",
+    "recommenders": "methods.recommenders",
+    "service": "team.service",
+    "tuning": "models.tuning",
+    "widths": "beliefs.widths",
+}
+
+
+class _ShortPaths(MetaPathFinder, Loader):
+    """Imports ``contextgap.problems`` and other public packages from where they are."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return a spec for a short path; None for every other module."""
+        del path, target
+        root, _, rest = name.partition(".")
+        first, _, below = rest.partition(".")
+        place = _PLACES.get(first)
+        if root != __name__ or place is None or place == first:
+            return None
+        real = f"{root}.{place}.{below}".rstrip(".")
+        return ModuleSpec(name, self, loader_state=real)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module itself, so that both paths name one object."""
+        module = import_module(spec.loader_state)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the module as its own path made it."""
+        module.__spec__ = self._spec
+
 
 if TYPE_CHECKING:
-    from contextgap import campaign as campaign
-    from contextgap import client as client
-    from contextgap import compression as compression
-    from contextgap import experiments as experiments
     from contextgap import export as export
     from contextgap import insight as insight
-    from contextgap import partitions as partitions
-    from contextgap import plot as plot
-    from contextgap import problems as problems
-    from contextgap import report as report
     from contextgap import testing as testing
-    from contextgap import theory as theory
-    from contextgap.campaign import Campaign as Campaign
-    from contextgap.partitions import learn_from as learn_from
+    from contextgap.export import compression as compression
+    from contextgap.insight import plot as plot
+    from contextgap.learner import bulk as partitions  # noqa: F401  # its public name
+    from contextgap.learner.bulk import learn_from as learn_from
+    from contextgap.studies import experiments as experiments
+    from contextgap.studies import problems as problems
+    from contextgap.studies import report as report
+    from contextgap.studies import theory as theory
+    from contextgap.team import campaign as campaign
+    from contextgap.team import client as client
+    from contextgap.team.campaign import Campaign as Campaign
 else:  # type checkers would believe that it answers any name
+    sys.meta_path.insert(0, _ShortPaths())  # before submodules are found a second time
 
     def __getattr__(name: str) -> Any:
         if name in _LAZY:
-            return import_module(f"contextgap.{name}")
+            return import_module(f"contextgap.{_LAZY[name]}")
         if name == "learn_from":
-            return import_module("contextgap.partitions").learn_from
+            return import_module("contextgap.learner.bulk").learn_from
         if name == "Campaign":
             try:
-                return import_module("contextgap.campaign").Campaign
+                return import_module("contextgap.team.campaign").Campaign
             except ImportError as error:
                 raise ImportError(
                     f"campaigns need {error.name}; pip install 'contextgap[campaign]' brings it"

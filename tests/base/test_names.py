@@ -7,8 +7,8 @@ import pytest
 
 import contextgap as cg
 from contextgap.base import names
-from contextgap.explorers import Uniform
-from contextgap.methods import read_method
+from contextgap.methods.explorers import Uniform
+from contextgap.methods.method import read_method
 
 SOURCE = """
 from dataclasses import dataclass

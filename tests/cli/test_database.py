@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import contextgap as cg
 from contextgap.cli.app import app
 
-OLD = Path(__file__).parents[1] / "campaign" / "data" / "schema-1.sqlite.sql.gz"
+OLD = Path(__file__).parents[1] / "team" / "campaign" / "data" / "schema-1.sqlite.sql.gz"
 
 
 @pytest.fixture

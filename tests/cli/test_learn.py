@@ -8,9 +8,9 @@ import pytest
 
 import contextgap as cg
 from contextgap.cli import duration
-from contextgap.partitions import sample
+from contextgap.learner.bulk import sample
 from tests.cli.test_policies import call
-from tests.partitions.test_learning import expected, make, regret, write
+from tests.learner.bulk.test_learning import expected, make, regret, write
 
 OPTIONS = ["--arm", "arm", "--reward", "reward"]
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
-from contextgap.experiments import Study, compare
+from contextgap.studies.experiments import Study, compare
 from tests.cli.test_policies import call
 
 SMALL = ["--explore", "40", "--evaluate", "20", "--json"]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import contextgap as cg
-from contextgap.problems import blocks
+from contextgap.tables import blocks
 from tests.cli.test_policies import call, rows
 
 

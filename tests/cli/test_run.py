@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
-from contextgap.methods import read_method
-from contextgap.problems import Spacecraft
+from contextgap.methods.method import read_method
+from contextgap.studies.problems import Spacecraft
 from tests.cli.test_policies import call
 
 SMALL = ["iris", "--explore", "30", "--evaluate", "20", "--jobs", "1"]

@@ -5,13 +5,13 @@ import json
 import pandas as pd
 import pytest
 
-from contextgap.experiments import learn_selector, select_algorithms, summarise_selection
-from contextgap.methods import RECOMMENDED
+from contextgap.methods.method import RECOMMENDED
 from contextgap.policy import Policy
-from contextgap.problems import AlgorithmSelection
+from contextgap.studies.experiments import learn_selector, select_algorithms, summarise_selection
+from contextgap.studies.problems import AlgorithmSelection
 from tests.cli.test_policies import call
 from tests.export.compilers import COMPILERS
-from tests.problems.algorithm_selection.writing import ROWS, write_larger
+from tests.studies.problems.algorithm_selection.writing import ROWS, write_larger
 
 
 @pytest.fixture

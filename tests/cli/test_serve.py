@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from contextgap.campaign.database import Database
-from contextgap.service.tokens import hash_of, read_tokens
+from contextgap.team.campaign.database import Database
+from contextgap.team.service.tokens import hash_of, read_tokens
 from tests.cli.test_policies import call
 
 

@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 import contextgap as cg
-from contextgap.problems import Table
+from contextgap.studies.problems import Table
 from tests.cli.test_policies import call
 
 

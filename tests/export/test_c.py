@@ -17,7 +17,7 @@ from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy, CompilerError, compile_shared
 from contextgap.export.c.literals import Real, comment_text, string
 from contextgap.kernels import Constant
-from contextgap.recommenders import (
+from contextgap.methods.recommenders import (
     HighestMean,
     HighestUpper,
     PosteriorSample,

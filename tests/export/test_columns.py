@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.base.columns import TableSchema
-from contextgap.base.columns.coding import MOST_LEVELS
 from contextgap.export import decision_rule, parity
 from contextgap.export.answers import comparison_contexts, observed_contexts
 from contextgap.export.c import write_c
@@ -25,6 +23,8 @@ from contextgap.export.columns import (
     spread_numbers,
 )
 from contextgap.export.onnx import GraphPolicy, write_onnx
+from contextgap.tables.columns import TableSchema
+from contextgap.tables.columns.coding import MOST_LEVELS
 from tests.export.compilers import (
     COMPILERS,
     STRICT,

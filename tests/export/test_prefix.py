@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.base.columns import TableSchema
-from contextgap.base.columns.coding import Coding
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.c.levels import category_names, declarations
 from contextgap.export.columns import read_rows
+from contextgap.tables.columns import TableSchema
+from contextgap.tables.columns.coding import Coding
 from tests.export.compilers import COMPILERS, STRICT, run, self_test
 from tests.export.tables import COLUMNS, learnt, table
 from tests.export.test_c import around, explored

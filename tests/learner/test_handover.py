@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.explorers import KnowledgeGradient
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import learner as learner_room
+from contextgap.methods.explorers import KnowledgeGradient
 from contextgap.models import BoundedModel, ExactModel, Posterior
 
 KERNEL, RIDGE = cg.Gaussian(0.4), 0.05

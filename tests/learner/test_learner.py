@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import contextgap as cg
-from contextgap.explorers import ContextualGap, EpsilonGreedy, KernelTS, KnowledgeGradient, Uniform
+from contextgap.methods.explorers import (
+    ContextualGap,
+    EpsilonGreedy,
+    KernelTS,
+    KnowledgeGradient,
+    Uniform,
+)
 from tests.oracle import DenseLearner
 
 RANDOM = ("kernel-ts", "epsilon-greedy", "top-two-ts")

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import contextgap as cg
-from contextgap.explorers import KnowledgeGradient
-from tests.explorers import dense
+from contextgap.methods.explorers import KnowledgeGradient
+from tests.methods.explorers import dense
 
 KERNEL, RIDGE = cg.Gaussian(0.4), 0.02
 

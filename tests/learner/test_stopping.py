@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
-from contextgap.explorers import ContextualGap
+from contextgap.methods.explorers import ContextualGap
 
 RNG = np.random.default_rng(0)
 REFERENCE = RNG.uniform(-2, 2, (40, 2))

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
+from contextgap.methods.recommenders.rules import context_normals
 from contextgap.policy import shortcut
-from contextgap.recommenders.rules import context_normals
 
 KERNEL = cg.Gaussian(0.7)
 ARMS = ("a", "b", "c", "d", "e")

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.explorers import Explorer, least_pulled
+from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
-from contextgap.problems import FixedData, Maker, Problem, Sinusoids
-from contextgap.recommenders import Recommender
-from contextgap.recommenders.history import Choice
-from contextgap.recommenders.rules import ClearChoice
+from contextgap.methods.explorers import Explorer, least_pulled
+from contextgap.methods.recommenders import Recommender
+from contextgap.methods.recommenders.history import Choice
+from contextgap.methods.recommenders.rules import ClearChoice
+from contextgap.studies.problems import FixedData, Maker, Problem, Sinusoids
 from contextgap.testing import (
     check_explorer,
     check_kernel,
@@ -23,7 +24,6 @@ from contextgap.testing import (
     check_recommender,
     check_width,
 )
-from contextgap.widths import Width
 
 COUNT = itertools.count()
 

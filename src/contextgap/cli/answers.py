@@ -12,13 +12,13 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
+from contextgap.base.extras import study_import
 from contextgap.base.labels import Label, label_array
 from contextgap.base.saving import whole_file
 from contextgap.cli.terminal import plain
-from contextgap.problems.blocks import PARQUET, SEPARATORS
-from contextgap.problems.cells import is_gap, to_number
-from contextgap.problems.extras import study_import
-from contextgap.problems.sheet import Sheet
+from contextgap.tables.blocks import PARQUET, SEPARATORS
+from contextgap.tables.cells import is_gap, to_number
+from contextgap.tables.sheet import Sheet
 
 Answers: TypeAlias = dict[str, list[Any]]  # columns of what is answered
 _NOT_WRITTEN = (".feather", ".json", ".ods", ".xls", ".xlsx")

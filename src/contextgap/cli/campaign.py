@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.base.columns import Category, Date, Kind
 from contextgap.base.labels import Written
 from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Gaps, Json, list_option
 from contextgap.cli.problems import given_kinds
@@ -24,8 +23,9 @@ from contextgap.cli.terminal import (
 )
 from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
-from contextgap.problems.blocks import read_sheet
-from contextgap.problems.cells import to_number
+from contextgap.tables.blocks import read_sheet
+from contextgap.tables.cells import to_number
+from contextgap.tables.columns import Category, Date, Kind
 
 app = typer.Typer(
     help="Explore for days, from several places: campaigns, with their log in a database.",
@@ -69,7 +69,7 @@ FILE = "contextgap.db"
 def opened(database: str, name: str | None, by: str | None = None) -> Iterator[Any]:
     """Yield a campaign; errors a user can do something about become one line."""
     with database_complaints():
-        from contextgap.campaign import Campaign
+        from contextgap.team.campaign import Campaign
 
         if name is None:
             names = Campaign.names(database)
@@ -133,7 +133,7 @@ def create_command(
 ) -> None:
     """Begin a campaign."""
     with database_complaints():
-        from contextgap.campaign import Campaign
+        from contextgap.team.campaign import Campaign
 
         sheet = None if reference is None else read_sheet(reference)
         goal, columns = None, None

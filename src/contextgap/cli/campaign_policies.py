@@ -57,7 +57,7 @@ def policy_command(
 def _check_file(output: Path | None, database: str) -> None:
     """Raise if a policy cannot be written, or would replace the campaign's own database."""
     if output is not None:
-        from contextgap.campaign.database import Database
+        from contextgap.team.campaign.database import Database
 
         known = Database(database)
         check_output(output, [str(known.url.database)] if known.is_file else [])

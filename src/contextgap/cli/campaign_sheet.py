@@ -14,9 +14,9 @@ import typer
 from contextgap.cli.campaign import FILE, By, Where, Which, described, opened, say_new_levels
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
-from contextgap.problems.blocks import read_sheet
-from contextgap.problems.cells import is_empty, is_gap, no_number, to_number
-from contextgap.problems.sheet import Sheet
+from contextgap.tables.blocks import read_sheet
+from contextgap.tables.cells import is_empty, is_gap, no_number, to_number
+from contextgap.tables.sheet import Sheet
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how what is no plain text begins
 
@@ -109,7 +109,7 @@ def _table(campaign: Any, sheet: Sheet) -> Any:
 
 
 def _write(trials: list[Any]) -> None:
-    from contextgap.campaign.frames import context_cells
+    from contextgap.team.campaign.frames import context_cells
 
     cells = [context_cells(trial) for trial in trials]
     columns = list(dict.fromkeys(name for each in cells for name in each))
@@ -193,7 +193,7 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
 
 def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
     """Raise if a row has another arm or context than the trial was asked for."""
-    from contextgap.campaign.frames import context_cells
+    from contextgap.team.campaign.frames import context_cells
 
     where = f"{sheet.path}, {sheet.places[row]}"
     if "arm" in sheet.columns:

@@ -25,8 +25,8 @@ Url = Annotated[
 def status_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
     """Show what a database holds, its version, and whether it can be used."""
     with database_complaints():
-        from contextgap.campaign.database import Database
-        from contextgap.campaign.maintenance import database_status
+        from contextgap.team.campaign.database import Database
+        from contextgap.team.campaign.maintenance import database_status
 
         found = database_status(Database(url or database))
     if json:
@@ -41,8 +41,8 @@ def status_command(url: Url = None, database: Where = FILE, json: Json = False) 
 def upgrade_command(url: Url = None, database: Where = FILE) -> None:
     """Upgrade the tables of an earlier release; opening a campaign does so, too."""
     with database_complaints():
-        from contextgap.campaign.database import Database
-        from contextgap.campaign.registry import upgrade
+        from contextgap.team.campaign.database import Database
+        from contextgap.team.campaign.registry import upgrade
 
         where = Database(url or database)
         if not where.exists:
@@ -57,8 +57,8 @@ def backup_command(
 ) -> None:
     """Write everything to a file, as of now; the service may run meanwhile."""
     with database_complaints():
-        from contextgap.campaign.database import Database
-        from contextgap.campaign.maintenance import backup
+        from contextgap.team.campaign.database import Database
+        from contextgap.team.campaign.maintenance import backup
 
         backup(Database(database), file)
     out.print(f"wrote {file}", markup=False, soft_wrap=True)
@@ -74,8 +74,8 @@ def restore_command(
 ) -> None:
     """Replace everything in a database by a backup, of a database of either kind."""
     with database_complaints():
-        from contextgap.campaign.database import Database
-        from contextgap.campaign.maintenance import restore
+        from contextgap.team.campaign.database import Database
+        from contextgap.team.campaign.maintenance import restore
 
         if not yes:
             typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
@@ -87,8 +87,8 @@ def restore_command(
 def verify_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
     """Check hashes of logs, trials against logs, snapshots and policies; status 1 if altered."""
     with database_complaints():
-        from contextgap.campaign.database import Database
-        from contextgap.campaign.maintenance import verify
+        from contextgap.team.campaign.database import Database
+        from contextgap.team.campaign.maintenance import verify
 
         where = Database(url or database)
         if not where.exists:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from contextgap.cli.terminal import say_seconds
-from contextgap.partitions.sample import SAMPLE
-from contextgap.partitions.source import Partition
-from contextgap.partitions.summary import Summarise
-from contextgap.problems.blocks import BLOCK
-from contextgap.problems.trials import Trials
+from contextgap.learner.bulk.sample import SAMPLE
+from contextgap.learner.bulk.source import Partition
+from contextgap.learner.bulk.summary import Summarise
+from contextgap.tables.blocks import BLOCK
+from contextgap.tables.trials import Trials
 
 _TUNING = 20.0  # seconds that scales take, with any number of rows
 

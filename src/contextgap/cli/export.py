@@ -16,10 +16,10 @@ from contextgap.cli.options import Json
 from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
-from contextgap.compression import CompressionReport, compress
 from contextgap.export.c import CExport
 from contextgap.export.c.literals import label_text
 from contextgap.export.c.naming import DEFAULT_PREFIX
+from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import OnnxFile
 from contextgap.policy import Policy
 

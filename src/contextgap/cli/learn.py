@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.saving import check_output
+from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.duration import say_duration
 from contextgap.cli.options import (
     CategoryColumns,
@@ -35,15 +36,14 @@ from contextgap.cli.terminal import (
 )
 from contextgap.cli.workers import cluster
 from contextgap.kernels import Gaussian
-from contextgap.methods import METHODS
+from contextgap.learner.bulk.learning import columns_for, learn_trials
+from contextgap.learner.bulk.sample import SAMPLE
+from contextgap.learner.bulk.source import partitions_of
+from contextgap.methods.method import METHODS
 from contextgap.models import POINTS
-from contextgap.partitions.learning import columns_for, learn_trials
-from contextgap.partitions.sample import SAMPLE
-from contextgap.partitions.source import partitions_of
-from contextgap.problems.blocks import files_named
-from contextgap.problems.trials import Trials
-from contextgap.tuning import Tuning
-from contextgap.widths import PosteriorWidth
+from contextgap.models.tuning import Tuning
+from contextgap.tables.blocks import files_named
+from contextgap.tables.trials import Trials
 
 
 def learn_command(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.methods import METHODS
+from contextgap.methods.method import METHODS
 
 
 def names_in(texts: Iterable[str] | None) -> list[str] | None:

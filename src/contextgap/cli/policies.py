@@ -8,7 +8,6 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from contextgap.base.columns import Cyclic, Kind
 from contextgap.base.components import Component
 from contextgap.cli.options import Json, list_option
 from contextgap.cli.terminal import (
@@ -21,6 +20,7 @@ from contextgap.cli.terminal import (
 from contextgap.insight.bandwidths import bandwidths_by_column
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
+from contextgap.tables.columns import Cyclic, Kind
 
 PolicyFile = Annotated[Path, typer.Argument(help="A policy's .cgap file.")]
 ContextFile = Annotated[

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from contextgap.base import names
-from contextgap.base.columns import Category, Cyclic, Date, Kind
-from contextgap.base.columns.kinds import CYCLES
 from contextgap.cli.terminal import noting_warnings
-from contextgap.problems import (
+from contextgap.studies.problems import (
     Classification,
     FixedData,
     MagnetometerBench,
@@ -22,8 +20,10 @@ from contextgap.problems import (
     Spacecraft,
     Table,
 )
-from contextgap.problems.blocks import read_sheet
-from contextgap.problems.cells import to_number
+from contextgap.tables.blocks import read_sheet
+from contextgap.tables.cells import to_number
+from contextgap.tables.columns import Category, Cyclic, Date, Kind
+from contextgap.tables.columns.kinds import CYCLES
 
 _SIMULATED: dict[str, Maker] = {
     "bench": MagnetometerBench(),

@@ -13,7 +13,7 @@ from contextgap.cli.options import CORES, Dask, Evaluate, Explore, GridSize, Job
 from contextgap.cli.studies import print_summary, summary_of
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json
 from contextgap.cli.workers import workers
-from contextgap.experiments.reproduce import (
+from contextgap.studies.experiments.reproduce import (
     AUTHORS,
     PAPER,
     Reproduction,
@@ -44,8 +44,8 @@ def reproduce_command(
     json: Json = False,
 ) -> None:
     """Reproduce the paper's studies, tuned on held-out rows: every figure, a report of each."""
-    from contextgap.report.reproduction import reproduction_report
-    from contextgap.report.studies import write
+    from contextgap.studies.report.reproduction import reproduction_report
+    from contextgap.studies.report.studies import write
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     answers = {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.options import (
     CORES,
     CategoryColumns,
@@ -44,21 +45,20 @@ from contextgap.cli.terminal import (
     say_warning,
 )
 from contextgap.cli.workers import workers
-from contextgap.experiments.compare import read_methods
-from contextgap.experiments.study import Pair
-from contextgap.experiments.tasks import one_thread
-from contextgap.experiments.untouched import (
+from contextgap.kernels import Gaussian, read_kernel
+from contextgap.learner import Learner, StoppingRule
+from contextgap.methods.method import Method, read_method
+from contextgap.policy import Policy
+from contextgap.studies.experiments.compare import read_methods
+from contextgap.studies.experiments.study import Pair
+from contextgap.studies.experiments.tasks import one_thread
+from contextgap.studies.experiments.untouched import (
     conduct_untouched,
     explored,
     same_rows,
     summarise_untouched,
 )
-from contextgap.kernels import Gaussian, read_kernel
-from contextgap.learner import Learner, StoppingRule
-from contextgap.methods import Method, read_method
-from contextgap.policy import Policy
-from contextgap.problems import Problem
-from contextgap.widths import PosteriorWidth
+from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -120,8 +120,8 @@ def run_command(
     the rows are explored and the rest deployed on, at most 1000 each, unless you say otherwise. The
     policy is the first method's, of the first repetition.
     """
-    from contextgap.report.run import ranked, run_report
-    from contextgap.report.studies import write
+    from contextgap.studies.report.run import ranked, run_report
+    from contextgap.studies.report.studies import write
 
     if grid is not None:
         say_warning(

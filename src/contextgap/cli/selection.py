@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextgap.base.extras import study_import
 from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods, list_option
 from contextgap.cli.selector import ship
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
-from contextgap.experiments import select_algorithms, summarise_selection
-from contextgap.experiments.compare import read_methods
-from contextgap.experiments.selection import SELECTION_METHODS
-from contextgap.experiments.selection_summary import YARDSTICK
-from contextgap.problems import AlgorithmSelection, Scenario
-from contextgap.problems.extras import study_import
+from contextgap.studies.experiments import select_algorithms, summarise_selection
+from contextgap.studies.experiments.compare import read_methods
+from contextgap.studies.experiments.selection import SELECTION_METHODS
+from contextgap.studies.experiments.selection_summary import YARDSTICK
+from contextgap.studies.problems import AlgorithmSelection, Scenario
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -91,8 +91,8 @@ def _study(
     folder: Path,
     json: bool,
 ) -> None:
-    from contextgap.report.selection import selection_report
-    from contextgap.report.studies import write
+    from contextgap.studies.report.selection import selection_report
+    from contextgap.studies.report.studies import write
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:

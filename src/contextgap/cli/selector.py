@@ -12,8 +12,8 @@ from typing import Any
 from contextgap.base.saving import whole_file
 from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.terminal import out, phases, print_json, print_table
-from contextgap.experiments.selection import SELECTION_METHODS
-from contextgap.experiments.selector import (
+from contextgap.studies.experiments.selection import SELECTION_METHODS
+from contextgap.studies.experiments.selector import (
     DESCRIPTION,
     POLICY,
     Selection,
@@ -21,8 +21,8 @@ from contextgap.experiments.selector import (
     known_preparation,
     learn_selector,
 )
-from contextgap.problems import AlgorithmSelection
-from contextgap.problems.algorithm_selection.instances import Instances, read_instances
+from contextgap.studies.problems import AlgorithmSelection
+from contextgap.studies.problems.algorithm_selection.instances import Instances, read_instances
 
 USUAL = {"method": SELECTION_METHODS[0], "budget": 1.0, "choose": False}
 

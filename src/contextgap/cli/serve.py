@@ -27,7 +27,7 @@ app.add_typer(token_app, name="token")
 def service_complaints() -> Iterator[None]:
     """Turn errors a user can fix into one line, also a missing extra."""
     with database_complaints():
-        import contextgap.service  # noqa: F401  # is it there
+        import contextgap.team.service  # noqa: F401  # is it there
 
         yield
 
@@ -77,9 +77,9 @@ def serve_command(
     if context.invoked_subcommand is not None:
         return
     with service_complaints():
-        from contextgap.service.serving import serve
-        from contextgap.service.settings import Settings
-        from contextgap.service.tokens import create_first_token
+        from contextgap.team.service.serving import serve
+        from contextgap.team.service.settings import Settings
+        from contextgap.team.service.tokens import create_first_token
 
         settings = Settings(
             host=host,
@@ -137,8 +137,8 @@ def create_command(
 ) -> None:
     """Make a token and show its secret, this once."""
     with service_complaints():
-        from contextgap.campaign.database import Database
-        from contextgap.service.tokens import create_token
+        from contextgap.team.campaign.database import Database
+        from contextgap.team.service.tokens import create_token
 
         secret = create_token(Database(database), name, scopes, campaign, days)
     if json:
@@ -151,8 +151,8 @@ def create_command(
 def list_command(database: Where = FILE, json: Json = False) -> None:
     """List tokens, without their secrets."""
     with service_complaints():
-        from contextgap.campaign.database import Database
-        from contextgap.service.tokens import read_tokens
+        from contextgap.team.campaign.database import Database
+        from contextgap.team.service.tokens import read_tokens
 
         found = list(read_tokens(Database(database)).values())
     if json:
@@ -172,8 +172,8 @@ def revoke_command(
 ) -> None:
     """Make a token good for nothing; running services notice within seconds."""
     with service_complaints():
-        from contextgap.campaign.database import Database
-        from contextgap.service.tokens import revoke_token
+        from contextgap.team.campaign.database import Database
+        from contextgap.team.service.tokens import revoke_token
 
         revoke_token(Database(database), name)
     out.print(f"token {name} revoked", markup=False, soft_wrap=True)

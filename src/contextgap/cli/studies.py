@@ -36,9 +36,9 @@ from contextgap.cli.options import (
 from contextgap.cli.problems import read_problem
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
-from contextgap.experiments import PAPER_METHODS, Grid, Study, tune_and_compare
-from contextgap.experiments.compare import read_methods
-from contextgap.experiments.reproduce import thinned
+from contextgap.studies.experiments import PAPER_METHODS, Grid, Study, tune_and_compare
+from contextgap.studies.experiments.compare import read_methods
+from contextgap.studies.experiments.reproduce import thinned
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -85,7 +85,7 @@ def compare_command(
     json: Json = False,
 ) -> None:
     """Tune every method on held-out data, then compare them; continues where it stopped."""
-    from contextgap.report.studies import compare_report, write
+    from contextgap.studies.report.studies import compare_report, write
 
     resume = f"finished parts are kept in {folder}; the same command goes on from there"
     with complaints(resume), phases() as watch, workers(jobs, dask) as executor:

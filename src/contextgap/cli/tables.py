@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns import Columns, Kind, TableSchema
-from contextgap.base.contexts import Encoded
 from contextgap.cli.terminal import noting_warnings
 from contextgap.policy import Policy
-from contextgap.problems.blocks import read_sheet
-from contextgap.problems.sheet import Sheet
-from contextgap.problems.trials import check_columns
+from contextgap.tables.blocks import read_sheet
+from contextgap.tables.columns import Columns, Kind, TableSchema
+from contextgap.tables.contexts import Encoded
+from contextgap.tables.sheet import Sheet
+from contextgap.tables.trials import check_columns
 
 
 def read_contexts(policy: Policy, path: Path) -> Any:

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.base.columns import Columns
-from contextgap.base.contexts import Encoded, read_columns
 from contextgap.cli.options import (
     CORES,
     CategoryColumns,
@@ -24,10 +22,12 @@ from contextgap.cli.problems import given_kinds
 from contextgap.cli.tables import context_columns, described_table
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
-from contextgap.experiments.plan import Plan, plan
 from contextgap.kernels import Gaussian
-from contextgap.methods import METHODS
-from contextgap.problems.blocks import read_sheet
+from contextgap.methods.method import METHODS
+from contextgap.studies.experiments.plan import Plan, plan
+from contextgap.tables.blocks import read_sheet
+from contextgap.tables.columns import Columns
+from contextgap.tables.contexts import Encoded, read_columns
 
 
 def plan_command(
@@ -62,8 +62,8 @@ def plan_command(
     json: Json = False,
 ) -> None:
     """Say how long to explore: by the theorem's formula, and by a pilot simulation."""
-    from contextgap.report.files import save
-    from contextgap.report.pilot import pilot_curve
+    from contextgap.studies.report.files import save
+    from contextgap.studies.report.pilot import pilot_curve
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         sheet = read_sheet(contexts)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.options import (
     CORES,
     CategoryColumns,
@@ -32,13 +33,12 @@ from contextgap.cli.problems import read_problem
 from contextgap.cli.studies import make_study
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers
-from contextgap.experiments import Grid
-from contextgap.experiments.compare import read_methods
-from contextgap.experiments.reproduce import thinned
-from contextgap.experiments.tune import tune_all
 from contextgap.kernels import Gaussian
-from contextgap.methods import RECOMMENDED
-from contextgap.widths import PosteriorWidth
+from contextgap.methods.method import RECOMMENDED
+from contextgap.studies.experiments import Grid
+from contextgap.studies.experiments.compare import read_methods
+from contextgap.studies.experiments.reproduce import thinned
+from contextgap.studies.experiments.tune import tune_all
 
 
 def tune_command(
@@ -64,7 +64,7 @@ def tune_command(
     json: Json = False,
 ) -> None:
     """Find a good bandwidth and ridge on held-out rows."""
-    from contextgap.report import save, tuning_heat_map
+    from contextgap.studies.report import save, tuning_heat_map
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         table: dict[str, Any] = {

@@ -15,8 +15,6 @@ import numpy as np
 import typer
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.contexts import Encoded
-from contextgap.base.eligible import Mask
 from contextgap.cli.options import Json
 from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
@@ -35,6 +33,8 @@ from contextgap.export.c.naming import FileNames
 from contextgap.export.columns import seen_by_kernels
 from contextgap.export.onnx import GraphPolicy
 from contextgap.policy import Policy
+from contextgap.tables.contexts import Encoded
+from contextgap.tables.eligible import Mask
 
 _ELIGIBLE = 0.6  # share of the arms
 

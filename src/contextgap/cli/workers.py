@@ -10,9 +10,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from contextgap.base.extras import study_import
 from contextgap.cli.terminal import err
-from contextgap.experiments.tasks import Store
-from contextgap.problems.extras import study_import
+from contextgap.studies.experiments.tasks import Store
 
 
 def _leave_interrupts() -> None:

@@ -10,15 +10,15 @@ from typing import Any, cast
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.eligible import Mask
-from contextgap.belief import Belief, gaps
+from contextgap.beliefs.belief import Belief, gaps
 from contextgap.export.columns import random_rows, read_rows, rows_of, seen_by_kernels
 from contextgap.export.rule import DecisionRule
+from contextgap.methods.recommenders import Choice, HighestMean, HighestUpper, SmallestGapInHistory
+from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import answer
-from contextgap.recommenders import Choice, HighestMean, HighestUpper, SmallestGapInHistory
-from contextgap.recommenders.rules import ModelEvidence
+from contextgap.tables.eligible import Mask
 
 _ROUNDED = 0.01  # of decisions may change where contexts are rounded
 _BLOCK = 1024  # contexts at once, since kernel values of many may be large

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns import Category, Cyclic, Date, TableSchema
-from contextgap.base.columns.coding import MOST_LEVELS, Coding
-from contextgap.base.columns.kinds import CYCLES
-from contextgap.base.columns.raw import raw_cells
-from contextgap.base.contexts import ContextSchema
+from contextgap.tables.columns import Category, Cyclic, Date, TableSchema
+from contextgap.tables.columns.coding import MOST_LEVELS, Coding
+from contextgap.tables.columns.kinds import CYCLES
+from contextgap.tables.columns.raw import raw_cells
+from contextgap.tables.contexts import ContextSchema
 
 _GAPS = 0.15  # share of cells of random rows that are missing, where some may be
 

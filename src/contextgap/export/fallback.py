@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.eligible import Mask
 from contextgap.export.answers import Answers
 from contextgap.export.columns import How, spread_numbers
 from contextgap.export.rule import DecisionRule
 from contextgap.policy.fallback import Fallback, Status
+from contextgap.tables.eligible import Mask
 
 # Sines and cosines of two libraries differ by less than so many roundings of 1.
 _ROUNDINGS = 16

@@ -17,20 +17,20 @@ import numpy as np
 from scipy.linalg.blas import dtpmv, dtpsv
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.columns import TableSchema
 from contextgap.base.labels import Label, check_written
+from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
-from contextgap.models import Posterior, Support
-from contextgap.policy import Policy
-from contextgap.policy.fallback import Fallback
-from contextgap.recommenders import (
+from contextgap.methods.recommenders import (
     HighestMean,
     HighestUpper,
     Recommender,
     SmallestGap,
     SmallestGapInHistory,
 )
-from contextgap.widths import Width
+from contextgap.models import Posterior, Support
+from contextgap.policy import Policy
+from contextgap.policy.fallback import Fallback
+from contextgap.tables.columns import TableSchema
 
 _EXPORTABLE = (HighestMean, HighestUpper, SmallestGap, SmallestGapInHistory)
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns import Category, Cyclic, Date, Kind, Number
-from contextgap.base.columns.cells import date_of
-from contextgap.base.contexts import Encoded
+from contextgap.models.tuning.sample import evenly
 from contextgap.policy import Policy
-from contextgap.tuning.sample import evenly
+from contextgap.tables.columns import Category, Cyclic, Date, Kind, Number
+from contextgap.tables.columns.cells import date_of
+from contextgap.tables.contexts import Encoded
 
 _SEEN = 256  # contexts among which the most typical one is looked for
 _MOST_LEVELS = 40  # of a category, the first that were met

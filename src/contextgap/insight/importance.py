@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.contexts import Encoded
 from contextgap.insight.bandwidths import spread_by_column
 from contextgap.insight.contexts import read_policy, seen
+from contextgap.tables.contexts import Encoded
 
 _CONTEXTS = 500  # looked at
 _REPEATS = 5  # shufflings of each column

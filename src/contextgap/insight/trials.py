@@ -9,7 +9,7 @@ import numpy as np
 
 from contextgap.base.labels import Label
 from contextgap.insight.contexts import read_policy
-from contextgap.tuning.sample import evenly
+from contextgap.models.tuning.sample import evenly
 
 
 def trials(source: Any, most: int) -> list[tuple[Mapping[str, Any], Label]]:

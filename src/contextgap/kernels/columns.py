@@ -15,10 +15,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.columns import Layout
-from contextgap.base.columns.far import far_beyond
 from contextgap.kernels.base import Kernel, Scaled, _Pair
 from contextgap.kernels.categories import Categorical
+from contextgap.tables.columns import Layout
+from contextgap.tables.columns.far import far_beyond
 
 K = TypeVar("K", bound=Kernel)
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.contexts import ContextSchema
 from contextgap.kernels.base import Kernel, check_count, per_dimension
 from contextgap.kernels.categories import Categorical, unlike, weights
 from contextgap.kernels.columns import Spread, deviations
+from contextgap.tables.contexts import ContextSchema
 
 _HINT = "about the distance over which rewards change"
 _TINY = 1e-20

@@ -9,9 +9,9 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.checks import finite_vector
-from contextgap.base.columns import TableSchema
 from contextgap.base.labels import Label
 from contextgap.models import Features
+from contextgap.tables.columns import TableSchema
 
 _HINT = 'features must map every arm to its numbers, such as {"A": [1.0, 0.2], "B": [2.0, 0.1]}'
 

@@ -16,25 +16,13 @@ import numpy as np
 
 from contextgap.base import checks, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.columns import Columns
-from contextgap.base.columns.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.base.completed import completed
-from contextgap.base.contexts import ContextSchema, Intake, read_columns, row_of
-from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.files import File
 from contextgap.base.labels import Label, check_new_label, label_array, read_labels
 from contextgap.base.seeds import random_sources
 from contextgap.base.turns import in_turn
-from contextgap.belief import Decision
-from contextgap.explorers import (
-    Explorer,
-    Moment,
-    Pick,
-    ReferenceReader,
-    any_context,
-    choose_context,
-    explore,
-)
+from contextgap.beliefs.belief import Decision
+from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
 from contextgap.learner.deploying import Deploying
@@ -50,7 +38,17 @@ from contextgap.learner.settings import read_points, read_settings
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.storage import read_learner, write_learner
 from contextgap.learner.view import View
-from contextgap.methods import Method, read_method
+from contextgap.methods.explorers import (
+    Explorer,
+    Moment,
+    Pick,
+    ReferenceReader,
+    any_context,
+    choose_context,
+    explore,
+)
+from contextgap.methods.method import Method, read_method
+from contextgap.methods.recommenders.rules import check_history
 from contextgap.models import (
     MOST_REPLAYED,
     POINTS,
@@ -61,10 +59,12 @@ from contextgap.models import (
     new_model,
     refitted_model,
 )
+from contextgap.models.tuning import Scales, Tuning, learn
 from contextgap.policy.state import Rules, read_costs
-from contextgap.recommenders.rules import check_history
-from contextgap.tuning import Scales, Tuning, learn
-from contextgap.widths import Width
+from contextgap.tables.columns import Columns
+from contextgap.tables.columns.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
+from contextgap.tables.contexts import ContextSchema, Intake, read_columns, row_of
+from contextgap.tables.eligible import Mask, read_eligible
 
 
 class _OfPolicies:

@@ -18,14 +18,14 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.components import build
-from contextgap.base.contexts import Encoded
 from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.learner.stopping import StoppingRule
 from contextgap.models import Alike
-from contextgap.tuning import Scales, Tuning
-from contextgap.tuning.sample import evenly
+from contextgap.models.tuning import Scales, Tuning
+from contextgap.models.tuning.sample import evenly
+from contextgap.tables.contexts import Encoded
 
 
 def forget_followed(learner: Learner) -> None:

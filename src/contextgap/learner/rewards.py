@@ -9,10 +9,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.eligible import groups, read_eligible
 from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.models import Eligible
+from contextgap.tables.eligible import groups, read_eligible
 
 _NONE: FloatArray = np.empty(0)
 _LARGEST = 1e100

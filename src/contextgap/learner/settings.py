@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from contextgap.base import checks
+from contextgap.beliefs.widths import PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel
+from contextgap.methods.recommenders import Recommender, SmallestGapInHistory
 from contextgap.models import Alike, Features
 from contextgap.policy.state import read_prior_mean
-from contextgap.recommenders import Recommender, SmallestGapInHistory
-from contextgap.widths import PosteriorWidth, Width
 
 # How many times as many rewards as last time there are when scales are learnt anew. Each time costs
 # up to the cube of their number, so that all times together cost some 1.6 times the last one.

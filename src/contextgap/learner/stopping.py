@@ -12,15 +12,15 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.contexts import ContextSchema, read_table
-from contextgap.base.eligible import Mask, groups, read_eligible
 from contextgap.base.labels import Label
-from contextgap.belief import Belief
+from contextgap.beliefs.belief import Belief
+from contextgap.beliefs.widths import Width
+from contextgap.methods.recommenders import Recommender, SmallestGapInHistory
+from contextgap.methods.recommenders.history import Choice
+from contextgap.methods.recommenders.lookback import LookBack
 from contextgap.models import Model
-from contextgap.recommenders import Recommender, SmallestGapInHistory
-from contextgap.recommenders.history import Choice
-from contextgap.recommenders.lookback import LookBack
-from contextgap.widths import Width
+from contextgap.tables.contexts import ContextSchema, read_table
+from contextgap.tables.eligible import Mask, groups, read_eligible
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from contextgap.learner.features import ArmFeatures
 from contextgap.learner.rewards import read_chances
 from contextgap.learner.settings import read_points
 from contextgap.models import Eligible, check_floats
+from contextgap.models.tuning import Tuning
 from contextgap.policy.state import (
     describe_rules,
     describe_state,
@@ -20,7 +21,6 @@ from contextgap.policy.state import (
     restore_rules,
     restore_state,
 )
-from contextgap.tuning import Tuning
 
 if TYPE_CHECKING:
     from contextgap.learner.learner import Learner

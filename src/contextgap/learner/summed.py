@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.columns import Number, TableSchema
-from contextgap.base.columns.coding import Coding
-from contextgap.base.contexts import ContextSchema
 from contextgap.learner.learner import Learner
 from contextgap.models import Dictionary, Observations, Statistics, dictionary_of, summed_model
 from contextgap.policy.fallback import Fallback
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import AllRows
+from contextgap.tables.columns import Number, TableSchema
+from contextgap.tables.columns.coding import Coding
+from contextgap.tables.contexts import ContextSchema
 
 
 def set_columns(learner: Learner, codings: Sequence[Coding]) -> None:

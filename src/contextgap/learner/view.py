@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.eligible import Mask
-from contextgap.belief import Belief
-from contextgap.explorers import LookAhead, Moment, Pool, as_numbers, check_reference
+from contextgap.beliefs.belief import Belief
+from contextgap.beliefs.widths import Width
 from contextgap.learner.pending import Pending
+from contextgap.methods.explorers import LookAhead, Moment, Pool, as_numbers, check_reference
 from contextgap.models import Follower, Model
-from contextgap.widths import Width
+from contextgap.tables.eligible import Mask
 
 
 @dataclass

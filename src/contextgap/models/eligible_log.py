@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import IntArray, Rows
-from contextgap.base.eligible import Mask
+from contextgap.tables.eligible import Mask
 
 # Indices of arms, ascending; None where nothing was said and every arm counts as eligible.
 Eligible: TypeAlias = tuple[int, ...] | None

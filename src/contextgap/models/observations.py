@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
-from contextgap.base.eligible import Mask
 from contextgap.models.eligible_log import Eligible, EligibleLog
+from contextgap.tables.eligible import Mask
 
 
 class Observations:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.eligible import Mask, groups
 from contextgap.base.lazy import lazy
+from contextgap.methods.recommenders.history import Choice
+from contextgap.methods.recommenders.rules import BoundedRule, HighestMean, ModelEvidence
 from contextgap.models import Model, Posterior
 from contextgap.models.answers import Bounds
 from contextgap.policy import shortcut
 from contextgap.policy.state import Rules
-from contextgap.recommenders.history import Choice
-from contextgap.recommenders.rules import BoundedRule, HighestMean, ModelEvidence
+from contextgap.tables.eligible import Mask, groups
 
 # Numbers in one block of kernel values; 2^22 of them are 32 MB.
 _BLOCK = 2**22

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.belief import Belief
+from contextgap.beliefs.belief import Belief
 
 _REACH = np.arange(-8.0, 9.0)  # standard deviations; what is beyond does not count in a float
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.contexts import ContextSchema
 from contextgap.base.labels import Label
 from contextgap.models import Model
+from contextgap.models.tuning.sample import evenly
 from contextgap.policy.explanation import Argument, Explanation
-from contextgap.tuning.sample import evenly
+from contextgap.tables.contexts import ContextSchema
 
 _SEEN = 64  # contexts from which a column takes other values
 

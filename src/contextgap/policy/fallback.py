@@ -11,11 +11,11 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.contexts import ContextSchema
-from contextgap.base.eligible import Mask
 from contextgap.base.labels import Label, decode_label, encode_label
-from contextgap.recommenders.history import Choice
-from contextgap.recommenders.rules import Evidence
+from contextgap.methods.recommenders.history import Choice
+from contextgap.methods.recommenders.rules import Evidence
+from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.eligible import Mask
 
 _MARGIN = 0.1  # of a column's range: so far beyond what was seen a context may lie
 

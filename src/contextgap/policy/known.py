@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextgap.base.completed import completed
-from contextgap.base.contexts import ContextSchema
 from contextgap.base.labels import Label
+from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
-from contextgap.methods import Method
+from contextgap.methods.method import Method
 from contextgap.models import Model
 from contextgap.policy.state import Rules
-from contextgap.widths import Width
+from contextgap.tables.contexts import ContextSchema
 
 
 class Known:

@@ -11,13 +11,12 @@ import numpy as np
 
 from contextgap.base import checks, files, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.columns import Columns
 from contextgap.base.completed import completed
-from contextgap.base.contexts import ContextSchema
-from contextgap.base.eligible import Mask, read_eligible
 from contextgap.base.labels import Label, label_array
 from contextgap.base.lazy import lazy
-from contextgap.belief import Decision
+from contextgap.beliefs.belief import Decision
+from contextgap.methods.recommenders.history import Choice
+from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.models import Model
 from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
@@ -37,12 +36,13 @@ from contextgap.policy.state import (
     restore_rules,
     restore_state,
 )
-from contextgap.recommenders.history import Choice
-from contextgap.recommenders.rules import ModelEvidence
+from contextgap.tables.columns import Columns
+from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.eligible import Mask, read_eligible
 
 if TYPE_CHECKING:
-    from contextgap.compression import CompressionReport
     from contextgap.export.c import CExport
+    from contextgap.export.compression import CompressionReport
     from contextgap.export.onnx import OnnxFile
 
 
@@ -449,7 +449,7 @@ class Policy(Known):
         seed
             Makes everything random repeatable.
         """
-        from contextgap.compression import compress
+        from contextgap.export.compression import compress
 
         card = self.card if len(self._model) > 1 else None  # fewer points cannot tell any more
         smaller, report = compress(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label
-from contextgap.belief import Belief
+from contextgap.beliefs.belief import Belief
 
 
 @dataclass(frozen=True)

@@ -26,17 +26,17 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.eligible import Mask
 from contextgap.base.labels import Label
-from contextgap.belief import Belief
+from contextgap.beliefs.belief import Belief
+from contextgap.methods.recommenders.history import Choice
 from contextgap.models import Model, Posterior
 from contextgap.models.answers import Bounds
+from contextgap.models.tuning.choose import errors_of_averages
+from contextgap.models.tuning.sample import evenly, repetitions
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.fallback import Fallback, answer
-from contextgap.recommenders.history import Choice
-from contextgap.tuning.choose import errors_of_averages
-from contextgap.tuning.sample import evenly, repetitions
+from contextgap.tables.eligible import Mask
 
 QUICK = 2000
 """Leave-one-out predictions of a card that is computed again and again, such as a live page's."""

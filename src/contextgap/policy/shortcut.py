@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.belief import Belief
+from contextgap.beliefs.belief import Belief
+from contextgap.beliefs.widths import Width
+from contextgap.methods.recommenders.rules import BoundedRule
 from contextgap.models import Model, Posterior
 from contextgap.models.answers import Bounds
-from contextgap.recommenders.rules import BoundedRule
-from contextgap.widths import Width
 
 # With fewer points than this per arm, bounds would not save time.
 _FEW = 256

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextgap.base import checks, components
-from contextgap.base.columns import TableSchema
-from contextgap.base.contexts import ContextSchema
 from contextgap.base.labels import Label, Restored, decode_label, encode_label, read_labels
+from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
-from contextgap.methods import Method
+from contextgap.methods.method import Method
 from contextgap.models import Model, describe_model, restored_model
-from contextgap.widths import Width
+from contextgap.tables.columns import TableSchema
+from contextgap.tables.contexts import ContextSchema
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.experiments import run
-from contextgap.explorers import Explorer
+from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.learner.pending import Pending
 from contextgap.learner.view import View
-from contextgap.methods import Method
+from contextgap.methods.explorers import Explorer
+from contextgap.methods.method import Method
+from contextgap.methods.recommenders import HighestMean
 from contextgap.models import new_model
-from contextgap.problems import Problem
-from contextgap.recommenders import HighestMean
+from contextgap.studies.experiments import run
+from contextgap.studies.problems import Problem
 from contextgap.testing.common import (
     check_description,
     check_kind,
@@ -26,7 +27,6 @@ from contextgap.testing.common import (
     points,
     scratch,
 )
-from contextgap.widths import PosteriorWidth
 
 _ARMS = (1, 2, 5)
 _STATE = "draw from moment.rng only, and keep nothing between calls"

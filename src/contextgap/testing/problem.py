@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from contextgap.experiments import run
-from contextgap.problems import Maker, Problem
+from contextgap.studies.experiments import run
+from contextgap.studies.problems import Maker, Problem
 from contextgap.testing.common import check_pickle, doing, expect
 
 _ARRAYS = ("contexts", "rewards", "observations")

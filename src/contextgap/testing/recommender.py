@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.experiments import run
-from contextgap.explorers import Uniform
+from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
-from contextgap.methods import Method
+from contextgap.methods.explorers import Uniform
+from contextgap.methods.method import Method
+from contextgap.methods.recommenders import Recommender
+from contextgap.methods.recommenders.history import Choice
+from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.models import new_model
-from contextgap.problems import Problem
-from contextgap.recommenders import Recommender
-from contextgap.recommenders.history import Choice
-from contextgap.recommenders.rules import ModelEvidence
+from contextgap.studies.experiments import run
+from contextgap.studies.problems import Problem
 from contextgap.testing.common import (
     check_description,
     check_files,
@@ -27,7 +28,6 @@ from contextgap.testing.common import (
     points,
     taught,
 )
-from contextgap.widths import PosteriorWidth
 
 _FUNCTION = "a recommendation must be a function of its context, the belief there and the seed"
 

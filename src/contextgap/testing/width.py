@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from contextgap.beliefs.widths import Width
 from contextgap.models import Posterior
 from contextgap.testing.common import (
     check_description,
@@ -16,7 +17,6 @@ from contextgap.testing.common import (
     points,
     taught,
 )
-from contextgap.widths import Width
 
 _ROWS, _ARMS = 6, 5
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from dose_arms import DOSES, doses
 
-from contextgap.problems import Sinusoids, Spacecraft
+from contextgap.studies.problems import Sinusoids, Spacecraft
 from leaderboard import places as module
 from leaderboard.places import DEPLOYED, places, settings_of
-from tests.problems.algorithm_selection.writing import ASLIB
+from tests.studies.problems.algorithm_selection.writing import ASLIB
 
 PLACES = places()
 MADE = [name for name in PLACES if name not in module.SCENARIOS]

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from contextgap.experiments import untouched
-from contextgap.experiments.untouched import FULL, SINGLE, YARDSTICKS
-from contextgap.methods import METHODS, RECOMMENDED, WITH_FEATURES
+from contextgap.methods.method import METHODS, RECOMMENDED, WITH_FEATURES
+from contextgap.studies.experiments import untouched
+from contextgap.studies.experiments.untouched import FULL, SINGLE, YARDSTICKS
 from leaderboard import board
 from leaderboard.board import Contest, code_digest, compare_at, seconds_of_runs
 from leaderboard.figures import curves, ratio_heat_map
@@ -21,7 +21,7 @@ from leaderboard.standings import cells_of
 from tests.cli.test_policies import call
 
 SCRIPT = "python benchmarks/leaderboard/run.py"
-OWN = "tests.experiments.test_untouched_oracles:AlwaysTheLast"
+OWN = "tests.studies.experiments.test_untouched_oracles:AlwaysTheLast"
 TINY = [
     *("--problems", "wine,iris"),
     *("--methods", f"auto,uniform,{OWN}"),

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.eligible import Mask
 from contextgap.export.c.filling import fill
 from contextgap.export.c.naming import DEFAULT_PREFIX, FileNames
+from contextgap.tables.eligible import Mask
 
 _COMPILERS = ("cc", "gcc", "clang")
 

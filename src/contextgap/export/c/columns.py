@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from contextgap.base.columns import Category, Cyclic, Date, Kind, TableSchema
-from contextgap.base.columns.coding import MOST_LEVELS
 from contextgap.export.c.filling import fill
 from contextgap.export.c.layout import Operations
 from contextgap.export.c.levels import category_names, declarations, definitions
@@ -14,6 +12,8 @@ from contextgap.export.c.literals import Real, array, column_names, comment_text
 from contextgap.export.c.naming import named
 from contextgap.export.columns import How, spread_numbers
 from contextgap.export.rule import DecisionRule
+from contextgap.tables.columns import Category, Cyclic, Date, Kind, TableSchema
+from contextgap.tables.columns.coding import MOST_LEVELS
 
 
 class Words(NamedTuple):

@@ -8,7 +8,7 @@ from contextgap.export.c.filling import fill
 from contextgap.export.c.layout import Layout
 from contextgap.export.c.literals import integers
 from contextgap.export.rule import DecisionRule
-from contextgap.recommenders import HighestMean, HighestUpper
+from contextgap.methods.recommenders import HighestMean, HighestUpper
 
 _UPPER = """\
     contextgap_real upper[CONTEXTGAP_ARMS];

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from enum import Enum
 
-from contextgap.base.columns import TableSchema
 from contextgap.export.c.levels import level_bytes
 from contextgap.export.c.literals import Real, column_names, label_text, string_bytes
 from contextgap.export.rule import DecisionRule
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
 from contextgap.kernels.stationary import Stationary
+from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
-from contextgap.recommenders import HighestMean, Recommender, SmallestGapInHistory
+from contextgap.tables.columns import TableSchema
 
 _POINTER = 8
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contextgap.base.columns import Category, TableSchema
-from contextgap.base.columns.cells import Level
 from contextgap.export.c.literals import rows, string, string_bytes
 from contextgap.export.c.naming import Identifiers, plain_word
+from contextgap.tables.columns import Category, TableSchema
+from contextgap.tables.columns.cells import Level
 
 _POINTER = 8
 # Macros of the header, which no constant may be called.

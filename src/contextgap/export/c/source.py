@@ -36,7 +36,7 @@ from contextgap.export.c.literals import (
 )
 from contextgap.export.c.naming import named
 from contextgap.export.rule import DecisionRule, SharedTable
-from contextgap.recommenders import HighestMean, HighestUpper
+from contextgap.methods.recommenders import HighestMean, HighestUpper
 
 _FIELDS = """\
     /* Full widths of the intervals: upper = mean + width / 2. */

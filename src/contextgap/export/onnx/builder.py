@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from contextgap.base.extras import study_import
 from contextgap.export.rule import ExportError
-from contextgap.problems.extras import study_import
 
 # From here on axes of these operators are an input; before, an attribute.
 _AXES_ARE_AN_INPUT = {"ReduceSum": 13, "ReduceSumSquare": 18, "ReduceMax": 18, "ReduceMin": 18}

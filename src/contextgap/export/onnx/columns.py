@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.base.columns import TableSchema
 from contextgap.export.columns import How, SpreadNumber, spread_numbers
 from contextgap.export.onnx.builder import GraphBuilder
+from contextgap.tables.columns import TableSchema
 
 
 def spread_rows(graph: GraphBuilder, rows: str, table: TableSchema) -> str:

@@ -15,7 +15,7 @@ from contextgap.export.onnx.kernels import KernelGraph
 from contextgap.export.onnx.posterior import ArmGraph, arm_graph, mean_alone
 from contextgap.export.onnx.shared import shared_means, shared_tables
 from contextgap.export.rule import DecisionRule, SharedTable
-from contextgap.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
+from contextgap.methods.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 
 
 def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool, masked: bool = False) -> None:
@@ -226,7 +226,7 @@ def _smallest_gaps(graph: GraphBuilder, arms: list[ArmGraph], states: IntArray) 
     """The smallest gap at every step, shape (steps, batch).
 
     With h the arm of highest upper U1, and U2 the second highest, it is
-    min(U1 − max lower, U2 − lower_h); see ``contextgap.recommenders.history``.
+    min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
     """
     lower, upper = _by_step(graph, arms[0], states[:, 0])
     highest, second, lowest, lower_of_highest = upper, "", lower, lower

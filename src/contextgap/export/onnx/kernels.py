@@ -15,7 +15,6 @@ from functools import reduce
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.columns import TableSchema
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.onnx.columns import spread_rows
 from contextgap.export.rule import ExportError
@@ -32,6 +31,7 @@ from contextgap.kernels import (
     Sum,
 )
 from contextgap.kernels.categories import weights
+from contextgap.tables.columns import TableSchema
 
 _KNOWN = (Constant, Gaussian, Matern, Periodic, Linear, Polynomial, Sum, Product, Scaled)
 # Below this a bandwidth's square is too close to zero; as the kernels themselves have it.

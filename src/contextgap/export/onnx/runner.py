@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base import checks
-from contextgap.base.columns import TableSchema
-from contextgap.base.contexts import ContextSchema
-from contextgap.base.eligible import Mask, read_eligible
+from contextgap.base.extras import study_import
 from contextgap.base.files import FileFormatError
 from contextgap.base.labels import Label, decode_label
 from contextgap.export.columns import read_rows
 from contextgap.export.onnx.eligible import NAME
 from contextgap.export.onnx.writer import PREFIX
-from contextgap.problems.extras import study_import
+from contextgap.tables.columns import TableSchema
+from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.eligible import Mask, read_eligible
 
 # Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.
 _BLOCK = 2**18

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import checks
+from contextgap.base.extras import study_import
 from contextgap.base.labels import encode_label
 from contextgap.export.answers import comparison_contexts, warn_of_rounding
 from contextgap.export.onnx.builder import GraphBuilder
@@ -21,10 +22,9 @@ from contextgap.export.onnx.eligible import NAME
 from contextgap.export.onnx.kernels import check_kernel
 from contextgap.export.onnx.posterior import inverse_size
 from contextgap.export.rule import DecisionRule, ExportError, check_masks, decision_rule
+from contextgap.methods.recommenders import HighestMean, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
-from contextgap.problems.extras import study_import
-from contextgap.recommenders import HighestMean, SmallestGapInHistory
 
 # The oldest that says which of equal scores ArgMin and ArgMax take (select_last_index). All else
 # that is used here exists since 11, the first with CumSum and with Equal of float64.

@@ -1,0 +1,1 @@
+"""Posteriors as intervals and gaps: widths, beliefs, decisions."""

@@ -1,0 +1,39 @@
+"""A policy made of points and weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.methods.method import Method
+from contextgap.methods.recommenders import Recommender
+from contextgap.models import weighted_model
+from contextgap.policy import Policy
+
+
+def refitted(
+    policy: Policy,
+    recommender: Recommender,
+    contexts: FloatArray,
+    arm: IntArray,
+    weights: FloatArray,
+) -> Policy:
+    """Return a policy whose means are prior + weights·k(points, x).
+
+    The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They were
+    never observed, so nothing is promised any more (``Rules.hindsight``).
+    ``arm`` holds the points' arms as indices into ``policy.arms``.
+    """
+    place = np.asarray(policy._active, dtype=np.intp)[arm]
+    final = weighted_model(policy._model, contexts, place, weights)
+    method = Method(explorer=policy.method.explorer, recommender=recommender)
+    return Policy(
+        model=final,
+        labels=policy._labels,
+        active=policy._active,
+        rules=replace(policy._rules, method=method, hindsight=True),
+        schema=policy._schema,
+        seed=policy._seed,
+    )

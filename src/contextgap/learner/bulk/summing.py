@@ -1,0 +1,154 @@
+"""One map and one sum over partitions: here, in processes, or on a Dask cluster.
+
+Sums are made in the order of the partitions, eight at a time and those again eight at a time, so
+that the result does not depend on who finishes first, nor on where the work is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any, TypeAlias, TypeVar
+
+from contextgap.base.extras import study_import
+from contextgap.learner.bulk.source import Partition
+from contextgap.tables.sheet import Sheet
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[Any], T | None]  # None where there is nothing to add
+Progress: TypeAlias = Callable[[int, int], None]
+
+_AT_ONCE = 8  # summands of a sum
+
+
+def map_and_sum(
+    work: Work[T],
+    partitions: Sequence[Partition],
+    executor: Any = None,
+    progress: Progress | None = None,
+) -> T:
+    """Return the sum of what ``work`` makes of each partition.
+
+    ``executor`` is None, a ``concurrent.futures.Executor`` or a Dask client, whose workers then sum
+    too, so that only the sum travels here. ``progress`` is called with the numbers of rows that are
+    done and of all.
+    """
+    ticks = _Ticks(sum(each.size for each in partitions), progress)
+    if executor is None:
+        total = _summed(work(_Watched(each, ticks)) for each in partitions)
+    elif hasattr(executor, "get_executor"):  # a Dask client
+        total = _on_cluster(work, partitions, executor, ticks)
+    elif isinstance(executor, Executor):
+        total = _summed(_in_order(work, partitions, executor, ticks))
+    else:
+        raise TypeError(f"executor must be a Dask client or an Executor, got {executor!r}")
+    if total is None:
+        raise ValueError("the log has no rows")
+    return total
+
+
+class _Ticks:
+    """Counts rows."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._done, self._total, self._progress = 0, total, progress
+
+    def __call__(self, rows: int) -> None:
+        self._done += rows
+        if self._progress is not None:
+            self._progress(self._done, max(self._total, self._done))
+
+
+class _Watched:
+    """A partition whose rows are counted as they are read."""
+
+    def __init__(self, partition: Partition, ticks: _Ticks) -> None:
+        self._ticks, self.number, self.first = ticks, partition.number, partition.first
+        self._partition = _computed(partition)
+
+    def blocks(self) -> Iterator[Sheet]:
+        for sheet in self._partition.blocks():
+            yield sheet
+            self._ticks(len(sheet))
+
+
+def _computed(partition: Partition) -> Partition:
+    if not hasattr(partition.rows, "compute"):
+        return partition
+    return replace(partition, rows=partition.rows.compute(scheduler="synchronous"))
+
+
+def _in_order(
+    work: Work[T], partitions: Sequence[Partition], executor: Executor, ticks: _Ticks
+) -> Iterator[T | None]:
+    for partition in partitions:
+        if hasattr(partition.rows, "compute"):
+            raise TypeError("a Dask DataFrame needs a Dask client as executor, or none")
+    results = executor.map(work, partitions)
+    for partition, result in zip(partitions, results, strict=True):
+        ticks(partition.size)
+        yield result
+
+
+def _summed(results: Iterable[T | None]) -> T | None:
+    """Return the sum of results as they come, of which one for each level of sums is kept."""
+    levels: list[T | None] = []
+    for number, result in enumerate(results, start=1):
+        level, total = 0, result
+        while True:
+            if level == len(levels):
+                levels.append(None)
+            total = _sum([levels[level], total])
+            if number % _AT_ONCE ** (level + 1):
+                levels[level] = total
+                break
+            levels[level] = None  # eight are together, and one summand of the next level
+            level += 1
+    left: T | None = None
+    for waiting in levels:
+        left = _sum([waiting, left])
+    return left
+
+
+def _on_cluster(
+    work: Work[T], partitions: Sequence[Partition], client: Any, ticks: _Ticks
+) -> T | None:
+    # Submitted, not scattered: what a killed worker held can then be made again.
+    shared = client.submit(_same, work, pure=False)
+    leaves, sizes = [], {}
+    for partition in partitions:
+        rows = partition.rows
+        rows = client.compute(rows) if hasattr(rows, "compute") else rows
+        future = client.submit(_work_on, shared, replace(partition, rows=None), rows, pure=False)
+        leaves.append(future)
+        sizes[future.key] = partition.size
+    level = leaves
+    while len(level) > 1:
+        groups = [level[first : first + _AT_ONCE] for first in range(0, len(level), _AT_ONCE)]
+        level = [client.submit(_sum, group, pure=False) for group in groups]
+    finished = study_import("distributed", "dask").as_completed(leaves)
+    (total,) = level
+    del leaves, level, rows, future  # what is summed need not be kept
+    for each in finished:
+        if each.status == "error":
+            each.result()  # raises what went wrong there
+        ticks(sizes[each.key])
+        del each
+    result: T | None = total.result()
+    return result
+
+
+def _same(value: T) -> T:
+    return value
+
+
+def _work_on(work: Work[T], partition: Partition, rows: Any) -> T | None:
+    return work(replace(partition, rows=rows))
+
+
+def _sum(results: Sequence[T | None]) -> T | None:
+    something = [result for result in results if result is not None]
+    return reduce(add, something) if something else None

@@ -1,0 +1,222 @@
+"""The base class of explorers, and what an explorer sees when it picks an arm to try."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.components import Component
+from contextgap.base.lazy import lazy
+from contextgap.beliefs.belief import Belief
+from contextgap.methods.explorers.references import as_numbers
+from contextgap.models import LookAhead
+
+
+def _cannot_look_ahead(reference: IntArray | FloatArray) -> Any:
+    raise NotImplementedError("this moment was made without look_ahead or kernel_at")
+
+
+@dataclass
+class Moment:
+    """What an explorer sees at one step: the current context.
+
+    Parameters
+    ----------
+    believe
+        Computes the belief at the context; called only by explorers that look at it.
+    pulls
+        How often each arm was picked so far, picks whose reward is still to come included.
+    step
+        The number of this pick, from 1.
+    rng
+        The one source of randomness.
+    seen
+        How many rewards were told so far.
+    look_ahead
+        Looks ahead to reference contexts: places among the contexts of the rewards told, or
+        contexts, shape (m, d).
+    ridge
+        The regularisation: the variance of the noise.
+    shares
+        Whether a reward of one arm says something about the others.
+    read
+        Returns contexts as users write them as those that ``look_ahead`` takes.
+    kernel_at
+        Returns the kernel's values between reference contexts, given as for ``look_ahead``, and the
+        current one: shape (m + 1, m + 1), the current one last.
+    """
+
+    believe: Callable[[], Belief]
+    pulls: Sequence[int]
+    step: int
+    rng: np.random.Generator
+    seen: int = 0
+    look_ahead: Callable[[IntArray | FloatArray], LookAhead] = _cannot_look_ahead
+    ridge: float = 0.0
+    shares: bool = False
+    read: Callable[[Any], FloatArray] = as_numbers
+    kernel_at: Callable[[IntArray | FloatArray], FloatArray] = _cannot_look_ahead
+
+    @lazy
+    def belief(self) -> Belief:
+        """What is believed about every arm at the context."""
+        return self.believe()
+
+
+@dataclass
+class Pool:
+    """What an explorer sees when it chooses the context to try next.
+
+    Parameters
+    ----------
+    contexts
+        The contexts to choose from, shape (m, d).
+    believe
+        Computes the belief at all of them, contexts by arms.
+    moves
+        Given an arm and reference contexts, shape (r, d), returns how far the arm's mean at each
+        reference would move if it were tried at each context of the pool, times a standard normal:
+        shape (r, m), or, where arms share what they learn, (r, m, arms moved).
+    means
+        Given reference contexts, returns all arms' means there.
+    ridge
+        The regularisation: the variance of the noise.
+    rng
+        The one source of randomness.
+    shares
+        Whether a reward of one arm says something about the others.
+    read
+        Returns contexts as users write them as those that ``moves`` takes.
+    """
+
+    contexts: FloatArray
+    believe: Callable[[], Belief]
+    moves: Callable[[int, FloatArray], FloatArray]
+    means: Callable[[FloatArray], FloatArray]
+    ridge: float
+    rng: np.random.Generator
+    shares: bool = False
+    read: Callable[[Any], FloatArray] = as_numbers
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    @lazy
+    def belief(self) -> Belief:
+        """What is believed about every arm at every context."""
+        return self.believe()
+
+
+class Pick(NamedTuple):
+    """The position of the arm to try, why, and with which probability it was drawn, if known."""
+
+    arm: int
+    reason: str
+    propensity: float | None = None
+
+
+class Explorer(Component, ABC):
+    """A rule that picks the arm to try next, where mistakes are free.
+
+    ``adaptive`` says whether picks depend on rewards; with ``NonadaptiveWidth`` they must not.
+    """
+
+    adaptive: ClassVar[bool] = True
+    reason: ClassVar[str] = "picked by the explorer"
+
+    @property
+    def given_contexts(self) -> Any:
+        """Contexts that it was given, which learners check beforehand; None if it has none."""
+        return None
+
+    @abstractmethod
+    def pick(self, moment: Moment) -> int:
+        """Return the position of the arm to try."""
+
+    def propensities(self, moment: Moment) -> FloatArray | None:
+        """Return the probability with which ``pick`` returns each arm; None if none are known.
+
+        Parameters
+        ----------
+        moment
+            What is seen at this step.
+        """
+        del moment
+        return None
+
+    def choose(self, pool: Pool) -> int:
+        """Return which of several contexts to try an arm at; a random one by default."""
+        return any_context(pool)
+
+
+class DrawingExplorer(Explorer):
+    """A rule that draws the arm to try with probabilities that it knows, and that are logged.
+
+    It has no burn-in in turn: as many first picks are drawn from all arms with equal probabilities.
+    """
+
+    @abstractmethod
+    def propensities(self, moment: Moment) -> FloatArray:
+        """Return the probability with which each arm is drawn."""
+
+    def pick(self, moment: Moment) -> int:
+        """Return an arm drawn with these probabilities."""
+        return _drawn(self.propensities(moment), moment)
+
+
+def _drawn(chances: FloatArray, moment: Moment) -> int:
+    # A source of its own: the learner's may have the seed with which contexts were simulated, and
+    # would then draw the very numbers that the contexts are made of.
+    rng = np.random.default_rng(moment.rng.integers(2**63, size=2))
+    return int(rng.choice(len(chances), p=chances))
+
+
+def any_context(pool: Pool) -> int:
+    """Return one of the contexts at random."""
+    return int(pool.rng.integers(len(pool)))
+
+
+def choose_context(pool: Pool, explorer: Explorer) -> int:
+    """Return the context of the pool that an explorer chooses, checked."""
+    row: Any = explorer.choose(pool)  # the explorer may be the user's own
+    if not isinstance(row, int | np.integer) or not 0 <= row < len(pool):
+        raise ValueError(
+            f"{type(explorer).__name__}.choose must return the row of a context, "
+            f"0 to {len(pool) - 1}, got {row!r}"
+        )
+    return int(row)
+
+
+def largest_gap(pool: Pool) -> int:
+    """Return the context with the largest regret bound, where a reward is needed most."""
+    return int(pool.belief.gap.min(axis=-1).argmax())
+
+
+def least_pulled(moment: Moment) -> int:
+    """Return the arm picked least often so far, which cycles through the arms in order."""
+    return moment.pulls.index(min(moment.pulls))
+
+
+def explore(moment: Moment, explorer: Explorer, burn_in: int) -> Pick:
+    """Return the arm to try: each arm ``burn_in`` times in turn, then the rule's pick."""
+    n_arms = len(moment.pulls)
+    if isinstance(explorer, DrawingExplorer):
+        early = moment.step <= burn_in * n_arms
+        chances = np.full(n_arms, 1 / n_arms) if early else explorer.propensities(moment)
+        arm = _drawn(chances, moment)
+        return Pick(arm, "burn-in, drawn" if early else explorer.reason, float(chances[arm]))
+    if min(moment.pulls) < burn_in:
+        return Pick(least_pulled(moment), "burn-in")
+    pick: Any = explorer.pick(moment)  # the explorer may be the user's own
+    if not isinstance(pick, int | np.integer) or not 0 <= pick < n_arms:
+        raise ValueError(
+            f"{type(explorer).__name__}.pick must return the position of an arm, "
+            f"0 to {n_arms - 1}, got {pick!r}"
+        )
+    known = explorer.propensities(moment)
+    return Pick(int(pick), explorer.reason, None if known is None else float(known[pick]))

@@ -1,0 +1,50 @@
+"""Contextual-Gap: the exploration phase of Algorithm 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from contextgap.beliefs.belief import Belief, leader_and_challenger
+from contextgap.methods.explorers.base import Explorer, Moment, Pool, largest_gap
+
+
+@dataclass(frozen=True)
+class ContextualGap(Explorer):
+    """Try the leader or its challenger, whichever has the wider interval.
+
+    Where arms share what they learn: whichever shrinks the variance of their difference more.
+    """
+
+    reason: ClassVar[str] = "the leader or its challenger, whichever tells more"
+
+    def pick(self, moment: Moment) -> int:
+        """Return argmax of width over {leader, challenger}."""
+        belief = moment.belief
+        if belief.covariance is not None:
+            leader, challenger = int(belief.leader), int(belief.challenger)
+            return more_telling(belief, leader, challenger, moment.ridge)
+        # A tie goes to the lower index.
+        first, second = sorted(leader_and_challenger(belief.lower, belief.upper))
+        return second if belief.half_width[second] > belief.half_width[first] else first
+
+    def choose(self, pool: Pool) -> int:
+        """Return the context whose leader has the largest gap."""
+        return largest_gap(pool)
+
+
+def more_telling(belief: Belief, leader: int, challenger: int, ridge: float) -> int:
+    """Return the leader or the challenger, whichever says more about their difference.
+
+    A reward of arm a shrinks the variance of the difference D by cov(a, D)² / (variance of a +
+    ridge): where arms have nothing in common, more the wider a is. A tie goes to the lower index.
+    """
+    covariance = np.diag(belief.std**2) if belief.covariance is None else belief.covariance
+    with_difference = covariance[:, leader] - covariance[:, challenger]
+
+    def shrinks(arm: int) -> float:
+        return float(with_difference[arm] ** 2 / (covariance[arm, arm] + ridge))
+
+    return max(sorted({leader, challenger}), key=shrinks)

@@ -1,0 +1,292 @@
+"""The knowledge gradient: try the arm that is expected to improve deployment most.
+
+Trying arm a at x moves its mean at another context x' by s·Z, with Z standard normal and
+s = covariance of arm a between x and x' / √(variance at x + ridge). What is deployed at x' then
+pays max(mean of a + s·Z, best other mean) instead of the best mean now. In expectation, with the
+distance D = |mean of a − best other mean| at x', that is a gain of
+
+    |s|·h(D/|s|)        h(u) = φ(u) − u·Φ(−u)
+
+(Frazier, Powell and Dayanik, 2009, for one context). It is averaged over reference contexts, which
+stand for those to be deployed on.
+
+Where rewards are noisy, a single one moves hardly anything, and the gain says little about what
+several would. The average of t rewards at x has the noise ridge/t; the gain of t rewards, divided
+by t, is highest for some t, and that is what arms are compared by (Frazier and Powell, "Paradoxes
+in learning and the marginal value of information", 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.lazy import lazy
+from contextgap.methods.explorers.base import Explorer, Moment, Pool
+from contextgap.methods.explorers.contextual_gap import ContextualGap
+from contextgap.methods.explorers.references import named, read_references
+from contextgap.models import LookAhead
+
+_SCALE = 1 / np.sqrt(2 * np.pi)
+# Moves below the distance by this factor gain less than the smallest float: with many observations,
+# almost all moves.
+_FAR = 40.0
+
+
+@dataclass(frozen=True)
+class KnowledgeGradient(Explorer):
+    """Try the arm whose reward is expected to improve deployment most.
+
+    Reference contexts are the current one and up to ``most`` of those whose rewards were told,
+    evenly spread over time; or ``references``, a sample of those to be deployed on.
+
+    Parameters
+    ----------
+    most
+        Highest number of seen contexts to use as references; more take more time.
+    local
+        Use no reference but the current context.
+    references
+        Contexts to use as references, a table as the learner takes them; kept as a tuple of tuples,
+        so that files can hold it.
+    columns
+        The names of its columns; told from the table, if it has names. Without them, columns are in
+        the learner's order.
+    repeats
+        How many rewards of one arm to look ahead to, at most: the highest gain per reward of 1, 4,
+        16, ... of them counts. 1 is the plain knowledge gradient.
+    """
+
+    most: int = 200
+    local: bool = False
+    references: Any = field(default=None, repr=False)
+    columns: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
+    repeats: int = 1
+    reason: ClassVar[str] = "the highest expected gain for deployment"
+
+    def __post_init__(self) -> None:
+        checks.whole("most", self.most, least=1)
+        checks.whole("repeats", self.repeats, least=1)
+        if not isinstance(self.local, bool):
+            raise TypeError(f"local must be True or False, got {self.local!r}")
+        if self.references is not None:
+            if self.local:
+                raise ValueError("references must be None if local is True, which uses none")
+            names, rows = read_references(self.references)
+            object.__setattr__(self, "references", rows)
+            object.__setattr__(self, "columns", names or self.columns)
+
+    def describe(self) -> dict[str, Any]:
+        described = super().describe()
+        for name, usual in (("columns", None), ("repeats", 1)):
+            if getattr(self, name) == usual:  # as it was before there was such a setting
+                del described[name]
+        return described
+
+    def pick(self, moment: Moment) -> int:
+        """Return argmax of the expected gain, or what Contextual-Gap picks where none has any.
+
+        A learner that believes to know everything may be wrong: the first rewards of every arm
+        happened to be the same, say. Where beliefs are so narrow that no gain is left, which arm
+        comes first must not decide.
+        """
+        gains = self.gain(moment)
+        return int(gains.argmax()) if gains.max() > 0 else ContextualGap().pick(moment)
+
+    def gain(self, moment: Moment) -> FloatArray:
+        """Return by how much trying each arm now is expected to raise the reward of deployment."""
+        if self.references is None:
+            ahead = moment.look_ahead(spread_over(0 if self.local else moment.seen, self.most))
+            mean, moves = ahead
+        else:
+            ahead = moment.look_ahead(moment.read(self.given_contexts))
+            mean, moves = ahead.mean[:-1], ahead.move[:-1]
+        here = ahead.move[-1] if moves.ndim == 2 else ahead.move[-1].diagonal()
+        # ``here`` is variance / √(variance + ridge).
+        variance = 0.5 * here * (here + np.sqrt(here**2 + 4 * moment.ridge))
+        if moves.ndim == 2:
+            times = _several(self.repeats)
+            factors = _factors(variance, moment.ridge, times[:, None])
+            gains = _average_gains(distances(mean), moves, factors)
+            return np.asarray((gains / times[:, None]).max(axis=0))
+        return self._per_reward(
+            lambda factor: _average(highest_line(mean[:, None], _times(moves, factor))),
+            variance,
+            moment.ridge,
+        )
+
+    def choose(self, pool: Pool) -> int:
+        """Return the context at which the best arm to try has the highest expected gain.
+
+        References are the given ones, or up to ``most`` contexts of the pool. Where nothing is to
+        be gained at any context, it is the one that Contextual-Gap chooses.
+        """
+        gains = self.pool_gain(pool).max(axis=1)
+        return int(gains.argmax()) if gains.max() > 0 else ContextualGap().choose(pool)
+
+    def pool_gain(self, pool: Pool) -> FloatArray:
+        """Return the expected gain of trying each arm at each context of the pool."""
+        belief, variance = pool.belief, pool.belief.std**2
+        if self.local:
+            scale = np.sqrt(variance + pool.ridge)
+            if belief.covariance is None:
+                apart, moves = distances(belief.mean), variance / scale
+                return self._per_reward(lambda f: gain(apart, moves * f), variance, pool.ridge)
+            means, moves = belief.mean[:, None], belief.covariance / scale[..., None]
+            return self._per_reward(
+                lambda f: highest_line(means, moves * f[..., None]), variance, pool.ridge
+            )
+        reference = pool.contexts[spread_over(len(pool), self.most)]
+        if self.references is not None:
+            reference = pool.read(self.given_contexts)
+        mean = pool.means(reference)
+
+        def of_arm(arm: int) -> FloatArray:
+            moves = pool.moves(arm, reference)
+            return self._per_reward(
+                lambda f: gain_of(mean, arm, _times(moves, f)).mean(axis=0),
+                variance[:, arm],
+                pool.ridge,
+            )
+
+        return np.stack([of_arm(arm) for arm in range(mean.shape[1])], axis=1)
+
+    def _per_reward(
+        self, gain_with: Callable[[FloatArray], FloatArray], variance: FloatArray, ridge: float
+    ) -> FloatArray:
+        """Return the highest gain per reward.
+
+        ``gain_with`` takes the factor by which several rewards move means farther than one does;
+        ``variance`` is that of the arms tried, where they are tried.
+        """
+        gains = [
+            gain_with(_factors(variance, ridge, times)) / times for times in _several(self.repeats)
+        ]
+        return np.asarray(np.max(gains, axis=0))
+
+    @lazy
+    def given_contexts(self) -> Any:
+        """The references as learners read them, always the same object; None if there are none."""
+        return named(self.references, self.columns)
+
+
+@cache
+def _several(repeats: int) -> FloatArray:
+    """Return 1, 4, 16, ..., so many rewards at most."""
+    return np.array([4.0**power for power in range((repeats.bit_length() + 1) // 2)])
+
+
+def _factors(variance: FloatArray, ridge: float, times: Any) -> FloatArray:
+    """Return by how much farther several rewards move means than one does."""
+    return np.asarray(np.sqrt((variance + ridge) / (variance + ridge / times)))
+
+
+def _times(moves: FloatArray, factor: FloatArray) -> FloatArray:
+    """Return moves times a factor for what is tried, which their second axis stands for."""
+    return moves * (factor if moves.ndim == 2 else factor[:, None])
+
+
+def spread_over(seen: int, most: int) -> IntArray:
+    """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``.
+
+    From one step to the next all places stay, one is added, or every second one is dropped, so that
+    most of what was computed for them can be reused.
+    """
+    stride = 1
+    while seen > most * stride:
+        stride *= 2
+    return np.arange(0, seen, stride)
+
+
+def expected_gain(ahead: LookAhead) -> FloatArray:
+    """Return every arm's gain, averaged over the reference contexts."""
+    if ahead.move.ndim == 2:
+        return _average(gain(distances(ahead.mean), ahead.move))
+    return _average(highest_line(ahead.mean[:, None], ahead.move))
+
+
+def _average(gains: FloatArray) -> FloatArray:
+    return np.asarray(np.add.reduce(gains, axis=0) / len(gains))
+
+
+def _average_gains(distance: FloatArray, move: FloatArray, factors: FloatArray) -> FloatArray:
+    """Return the averages over references of ``gain`` with moves times each row of factors.
+
+    Factors rise from row to row, and what is too far away for the last is so for all.
+    """
+    (references, arms), move = move.shape, np.abs(move)
+    near = np.flatnonzero(move * factors[-1] > distance / _FAR)
+    arm = near % arms
+    gains = _gain(distance.take(near), move.take(near) * factors[:, arm])
+    place = arm + arms * np.arange(len(factors))[:, None]
+    total = np.bincount(place.ravel(), gains.ravel(), minlength=arms * len(factors))
+    return np.asarray(total.reshape(factors.shape) / references)
+
+
+def gain_of(mean: FloatArray, arm: int, moves: FloatArray) -> FloatArray:
+    """Return the gain of trying one arm, shape (references, contexts)."""
+    if moves.ndim == 2:
+        return gain(distances(mean)[:, [arm]], moves)
+    return highest_line(mean[:, None], moves)
+
+
+def distances(mean: FloatArray) -> FloatArray:
+    """Return each arm's distance from the best other mean; infinite for a single arm."""
+    if mean.shape[1] == 1:
+        return np.full_like(mean, np.inf)  # nothing to choose, nothing to gain
+    top_two = np.partition(mean, -2, axis=1)[:, -2:]
+    second, highest = top_two[:, :1], top_two[:, 1:]
+    return np.asarray(np.abs(mean - np.where(mean == highest, second, highest)))
+
+
+def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
+    """Return E max(mean + slope·Z) − max(mean) over the last axis, where all arms may move.
+
+    Going up in Z from −∞, the highest line has the lowest slope first; the next is the one that
+    crosses it soonest. On every stretch between two crossings one line is integrated.
+    """
+    from scipy.special import ndtr
+
+    mean, slope = np.broadcast_arrays(mean, slope)
+    shape, best = mean.shape[:-1], mean.max(axis=-1)
+    mean, slope = mean.reshape(-1, mean.shape[-1]), slope.reshape(-1, mean.shape[-1])
+    going = np.arange(len(mean))  # the rows whose highest line changes once more
+    b = slope.min(axis=-1)
+    a = np.where(slope == b[:, None], mean, -np.inf).max(axis=-1)
+    start, total = np.full(len(mean), -np.inf), np.zeros(len(mean))
+    while len(going):
+        crossing = np.full(mean.shape, np.inf)
+        np.divide(a[:, None] - mean, slope - b[:, None], out=crossing, where=slope > b[:, None])
+        end = crossing.min(axis=-1)
+        density = _SCALE * (np.exp(-0.5 * start**2) - np.exp(-0.5 * end**2))
+        total[going] += a * (ndtr(end) - ndtr(start)) + b * density
+        more = np.isfinite(end)
+        going, mean, slope, start = going[more], mean[more], slope[more], end[more]
+        # Of lines that cross at the same place, the steepest is the highest from there on.
+        steepest = np.where(crossing[more] <= start[:, None], slope, -np.inf).argmax(axis=-1)
+        rows = np.arange(len(going))
+        a, b = mean[rows, steepest], slope[rows, steepest]
+    return np.asarray(np.maximum(total.reshape(shape) - best, 0.0))
+
+
+def gain(distance: FloatArray, move: FloatArray) -> FloatArray:
+    """Return move·h(distance/move), elementwise."""
+    move = np.abs(move)
+    near = (move > distance / _FAR).nonzero()
+    gains = np.zeros_like(move)
+    gains[near] = _gain(np.broadcast_to(distance, move.shape)[near], move[near])
+    return gains
+
+
+def _gain(distance: FloatArray, move: FloatArray) -> FloatArray:
+    """Return the same for moves that are positive, and not by so much smaller than distances."""
+    from scipy.special import ndtr  # slow to load, and other explorers do not need it
+
+    u = distance / move
+    return np.asarray(np.maximum(move * (_SCALE * np.exp(-0.5 * u**2) - u * ndtr(-u)), 0.0))

@@ -1,0 +1,259 @@
+"""Recommenders: which arm to deploy, where there is no feedback and every mistake costs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.components import Component
+from contextgap.base.lazy import lazy
+from contextgap.beliefs.belief import Belief, gaps, highest_other
+from contextgap.beliefs.widths import Width
+from contextgap.methods.recommenders.history import Choice, smallest_gap_in_history
+from contextgap.models import KeepsHistory, Model, Posterior
+
+
+class Evidence(Protocol):
+    """What a recommender may look at.
+
+    ``contexts`` has shape (m, d), ``belief`` arrays (m, n_arms); ``seed`` is for rules that draw at
+    random. ``columns`` are the places of these arms among all arms of the policy, of which some may
+    not be eligible.
+    """
+
+    contexts: FloatArray
+    n_arms: int
+    seed: int
+    columns: Sequence[int]
+
+    @property
+    def belief(self) -> Belief:
+        """What is believed after the last step."""
+
+    def smallest_gap_in_history(self, last: int | None) -> Choice:
+        """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
+
+
+class ModelEvidence:
+    """The evidence that a model gives at contexts of shape (m, d).
+
+    ``arms`` are the model's indices of the arms to choose from; the look-back starts after
+    ``burn_in_end`` observations, and ``seed`` is for rules that draw at random. ``columns`` are
+    places among the arms of a policy, by default those of all. ``posterior`` computes the model's
+    posterior of these arms, where there is a faster way than to ask the model.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        contexts: FloatArray,
+        arms: Sequence[int],
+        width: Width,
+        burn_in_end: int,
+        seed: int,
+        columns: Sequence[int] | None = None,
+        posterior: Callable[[FloatArray], Posterior] | None = None,
+    ) -> None:
+        self.contexts = contexts
+        self.n_arms = len(arms)
+        self.columns = range(len(arms)) if columns is None else columns
+        self.seed = seed
+        self._model = model
+        self._arms = arms
+        self._width = width
+        self._burn_in_end = burn_in_end
+        self._posterior = posterior
+
+    @lazy
+    def belief(self) -> Belief:
+        """What is believed now, contexts by arms."""
+        if self._posterior is not None:
+            return Belief(self._posterior(self.contexts), self._width)
+        return Belief(self._model.posterior(self.contexts, self._arms), self._width)
+
+    def smallest_gap_in_history(self, last: int | None) -> Choice:
+        """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
+        if not isinstance(self._model, KeepsHistory):
+            raise TypeError(_no_history(self._model))
+        now = len(self._model)
+        since = min(self._burn_in_end, now)
+        if last is not None:
+            since = max(since, now + 1 - last)
+        return smallest_gap_in_history(self._model, self.contexts, self._arms, self._width, since)
+
+
+class Recommender(Component, ABC):
+    """A rule that picks the arm to deploy at each context."""
+
+    @abstractmethod
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the chosen arms and their gaps."""
+
+
+class ClearChoice(NamedTuple):
+    """The arm chosen at each context, and where that choice is certain without exact widths."""
+
+    arm: IntArray
+    certain: NDArray[np.bool_]
+
+
+class _ByBelief(Recommender):
+    """A rule that looks at the belief after the last step only."""
+
+    def choose(self, evidence: Evidence) -> Choice:
+        arm = self._pick(evidence)
+        gap = np.take_along_axis(evidence.belief.gap, arm[:, None], axis=-1)[:, 0]
+        return Choice(arm, gap)
+
+    @abstractmethod
+    def _pick(self, evidence: Evidence) -> IntArray: ...
+
+
+class BoundedRule(_ByBelief):
+    """A rule whose choice often follows from bounds on the half widths."""
+
+    needs_widths: ClassVar[bool] = True  # or only means
+
+    @abstractmethod
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
+        """Return the choice where it is the same for all half widths between those of two beliefs.
+
+        Both beliefs have the same means, which may be wrong by up to ``slack`` at each context.
+        """
+
+
+@dataclass(frozen=True)
+class SmallestGap(BoundedRule):
+    """Deploy the arm with the smallest gap after the last step: the paper's practical rule."""
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return evidence.belief.leader
+
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
+        """Return the leader where it is the same for all widths.
+
+        With m the means, w the half widths and M the highest upper bound of the arms other than a
+        and b, the gap of b exceeds that of a by s_a − s_b, where s_i = m_i + max(m_i, M − w_i):
+        mostly the widths cancel out, so this decides more often than bounds on the gaps would.
+        """
+        mean, rows = least.mean, np.arange(len(least.mean))
+        if mean.shape[1] == 1:
+            return ClearChoice(np.zeros(len(rows), dtype=np.intp), np.ones(len(rows), dtype=bool))
+        middle = (least.half_width + most.half_width) / 2
+        leader = gaps(mean - middle, mean + middle).argmin(axis=-1)
+        uppers = [belief.upper.copy() for belief in (least, most)]
+        for upper in uppers:
+            upper[rows, leader] = -np.inf
+        low, high = map(highest_other, uppers)
+        own, width = mean[rows, leader, None], most.half_width[rows, leader, None]
+        ours = own + np.maximum(own, low - width)
+        theirs = mean + np.maximum(mean, high - least.half_width)
+        theirs[rows, leader] = -np.inf
+        certain = (ours > theirs + 4 * slack[:, None]).all(axis=-1)
+        return ClearChoice(leader, np.asarray(certain))
+
+
+@dataclass(frozen=True)
+class HighestMean(BoundedRule):
+    """Deploy the arm with the highest posterior mean."""
+
+    needs_widths: ClassVar[bool] = False
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return np.asarray(evidence.belief.mean.argmax(axis=-1))
+
+    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
+        """Return the highest mean, which does not depend on widths."""
+        del most
+        return self.decided_by_means(least.mean, slack)
+
+    def decided_by_means(self, mean: FloatArray, slack: FloatArray) -> ClearChoice:
+        """Return the highest mean."""
+        arm, rows = mean.argmax(axis=-1), np.arange(len(mean))
+        others = mean.copy()
+        others[rows, arm] = -np.inf
+        return ClearChoice(arm, mean[rows, arm] > others.max(axis=-1) + 4 * slack)
+
+
+@dataclass(frozen=True)
+class HighestUpper(_ByBelief):
+    """Deploy the arm with the highest upper bound, as Kernel-UCB does."""
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        return np.asarray(evidence.belief.upper.argmax(axis=-1))
+
+
+@dataclass(frozen=True)
+class PosteriorSample(_ByBelief):
+    """Deploy the highest of one random draw per arm, as Kernel-TS does.
+
+    The draw is a fixed function of context, arm and seed, so a frozen policy always gives the same
+    answer at the same context, in any order and in any thread.
+    """
+
+    def _pick(self, evidence: Evidence) -> IntArray:
+        belief = evidence.belief
+        normals = context_normals(evidence.contexts, evidence.columns, evidence.seed)
+        return np.asarray((belief.mean + belief.half_width * normals).argmax(axis=-1))
+
+
+@dataclass(frozen=True)
+class SmallestGapInHistory(Recommender):
+    """Deploy the arm with the smallest gap at any step: Algorithm 1, exactly.
+
+    Parameters
+    ----------
+    last
+        How many steps to look back, 1 being the last alone; None for all since the burn-in.
+    """
+
+    last: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.last is not None:
+            object.__setattr__(self, "last", checks.whole("last", self.last, least=1))
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the chosen arms and their gaps at the steps they were chosen for."""
+        return evidence.smallest_gap_in_history(self.last)
+
+
+def check_history(rule: Recommender, model: Model) -> None:
+    """Raise ``TypeError`` if a rule looks back and the model does not keep its history."""
+    if isinstance(rule, SmallestGapInHistory) and not isinstance(model, KeepsHistory):
+        raise TypeError(_no_history(model))
+
+
+def _no_history(model: Model) -> str:
+    return (
+        f"SmallestGapInHistory looks back on every step, but a model of kind {model.kind!r} "
+        "does not keep its history; deploy by SmallestGap, or learn with points=None"
+    )
+
+
+def context_normals(contexts: FloatArray, arms: Sequence[int], seed: int) -> FloatArray:
+    """Return standard normal draws, contexts by arms, each a hash of seed, context and arm."""
+    from scipy.special import ndtri  # slow to load, and most policies do without
+
+    state = np.full(len(contexts), seed, dtype=np.uint64)
+    for column in (contexts + 0.0).T:  # + 0.0 makes −0.0 and 0.0 the same context
+        state = _scramble(_scramble(state) ^ np.ascontiguousarray(column).view(np.uint64))
+    numbers = np.array(arms, dtype=np.uint64) + np.uint64(1)
+    bits = _scramble(_scramble(state)[:, None] ^ _scramble(numbers)[None, :])
+    uniform = ((bits >> np.uint64(11)) + 0.5) * 2.0**-53
+    return np.asarray(ndtri(uniform))
+
+
+def _scramble(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser (Steele, Lea and Flood, 2014): 64 bits to 64 others."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

@@ -1,0 +1,7 @@
+"""Tuning: learning scales from the rewards, and a report of how well they predict."""
+
+from contextgap.models.tuning.choose import learn
+from contextgap.models.tuning.report import Candidate, Tuning
+from contextgap.models.tuning.search import Scales
+
+__all__ = ["Candidate", "Scales", "Tuning", "learn"]

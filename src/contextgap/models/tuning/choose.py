@@ -1,0 +1,324 @@
+"""Chooses the kind of model: a constant per arm, a linear one, or a smooth one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
+from contextgap.kernels.columns import Spread, deviations
+from contextgap.models import Features
+from contextgap.models.tuning.criteria import CRITERIA
+from contextgap.models.tuning.report import Candidate, Tuning
+from contextgap.models.tuning.sample import MOST_OPERATIONS, Data, part_of
+from contextgap.models.tuning.search import Scales, Search
+from contextgap.models.tuning.tails import Limits, heavy_tails
+from contextgap.models.tuning.terms import Terms
+from contextgap.models.tuning.together import MOST_SHARED, shared
+from contextgap.tables.columns import Layout
+
+# Starting points are tried on as many observations as cost this much; the best continues on all.
+_ROUGH = 3 * 100**3
+_ROUGH_STEPS, _STEPS = 12, 40
+# By how many nats a model with a trend must be better than the same without.
+_MARGIN = 1.0
+# By how many nats a linear model must be better than the smooth ones, which can be nearly linear.
+_LINEAR_MARGIN = 2.0
+# By how many nats arms that share must be better than arms that have nothing in common, unless
+# they have features: who describes arms expects that similar ones do alike.
+_SHARED_MARGIN = 3.0
+# Ratios of noise and weights of the arms' levels that the cautious model chooses from.
+_CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
+# Rewards per arm, and in all, needed to conclude that contexts do not matter. After that
+# conclusion an explorer looks at two arms only.
+_PER_ARM, _IN_ALL = 10, 40
+
+_SMOOTH = ("gaussian", "matern")
+_BEYOND = (
+    "a few far rewards carry most of the variance, so bandwidths were learnt as if none were more "
+    "than {:.3g} away from the others' average"
+)
+
+
+def learn(
+    contexts: Sequence[FloatArray],
+    rewards: Sequence[FloatArray],
+    kernel: Kernel | None = None,
+    criterion: str = "evidence",
+    *,
+    alone: bool = False,
+    features: Features | None = None,
+    layout: Layout | None = None,
+) -> tuple[Scales, Tuning]:
+    """Return the scales that explain the observations best, and a report of the search.
+
+    Parameters
+    ----------
+    contexts, rewards
+        One array of each per arm; empty for arms without observations.
+    kernel
+        Only bandwidths and weights of its terms are learnt. If it is None, the kind of kernel is
+        chosen too.
+    criterion
+        "evidence" or "loo".
+    alone
+        Whether to take for granted that arms have nothing in common.
+    features
+        Of all arms.
+    layout
+        Which numbers of a context share a bandwidth, and how many are codes of categories.
+    """
+    if criterion not in CRITERIA:
+        raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
+    heard = [arm for arm, own in enumerate(rewards) if len(own)]
+    spread = Spread.of([contexts[arm] for arm in heard], layout)
+    columns = [spread.columns(contexts[arm]) for arm in heard]
+    everything = columns, [rewards[arm] for arm in heard]
+    limits = heavy_tails(everything[1])
+    parts = part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH)
+    fit = _Fit(*parts, criterion, spread, limits)
+    found = {"constant": fit.best(Terms(Constant(), tied=spread.tied))}
+    found |= (
+        _contextual(fit)
+        if kernel is None
+        else {"given": fit.best(Terms.of(spread.of_columns(kernel), spread.tied))}
+    )
+    scales = {name: each.search.scales(each.theta) for name, each in found.items()}
+    looked = fit.data[1]
+    count, used = (sum(map(len, each)) for each in (rewards, looked))
+    enough = count >= max(_IN_ALL, _PER_ARM * len(rewards))
+    candidates = _compared(scales, looked)
+    if kernel is None and enough and not _predicts(candidates, _contextual_one(candidates)):
+        scales["cautious"] = _cautious(fit)
+        candidates = _compared(scales, looked)
+    chosen, reason = _chosen(candidates, enough)
+    if not alone and len(heard) > 1 and count <= MOST_SHARED:
+        own = None if features is None else features.of(heard)
+        for base in _bases(candidates):
+            search, theta, _ = found[base]
+            joint = shared(search.terms, theta, everything, criterion, own, limits)
+            if joint is None:
+                continue
+            candidate = Candidate(
+                "shared",
+                candidates[base].advantage + joint.gain,
+                explained(joint.scales.errors, joint.rewards),
+            )
+            if "shared" in candidates and candidate.advantage < candidates["shared"].advantage:
+                continue
+            candidates["shared"] = candidate
+            scales["shared"] = _of_all_arms(joint.scales, features)
+            margin = _SHARED_MARGIN if features is None else 0.0
+            if _clearly_shared(candidates, margin):
+                chosen, reason = "shared", _why_shared(base, scales["shared"], joint.gain)
+        if chosen != "shared" and "shared" in candidates:
+            ahead = candidates["shared"].advantage - candidates[chosen].advantage
+            if ahead > 0 and chosen != "constant":
+                reason += (
+                    f"; sharing is {ahead:.1f} nats more probable, and is chosen if it is so by "
+                    f"{margin:g} nats over all others and predicts better than averages do"
+                )
+    if limits is not None:
+        reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
+    found_best = replace(scales[chosen], kernel=spread.of_codes(scales[chosen].kernel))
+    return found_best, Tuning(criterion, count, used, tuple(candidates.values()), chosen, reason)
+
+
+def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
+    """Return the share of the squared error of the arms' averages that a model removes.
+
+    Every reward is predicted from the other rewards of its arm, by the model and by their average;
+    ``errors`` are the model's errors, one array per arm.
+    """
+    overall = float(np.concatenate(rewards).mean())
+    plain = sum(float(np.square(errors_of_averages(y, overall)).sum()) for y in rewards)
+    left = sum(float(np.square(error).sum()) for error in errors)
+    return 1.0 - left / plain if plain > 0 else 0.0
+
+
+def errors_of_averages(rewards: FloatArray, overall: float) -> FloatArray:
+    """Return each reward minus the average of the arm's others, or ``overall`` if it has none."""
+    count = len(rewards)
+    if count == 1:
+        return rewards - overall
+    return np.asarray((rewards - rewards.mean()) * (count / (count - 1)))
+
+
+class _Found(NamedTuple):
+    """The result of one search."""
+
+    search: Search
+    theta: FloatArray
+    loss: float
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Fits kernels to the same observations; starts are tried on a part, ``rough``."""
+
+    data: Data
+    rough: Data
+    criterion: str
+    spread: Spread
+    limits: Limits | None
+
+    def best(self, terms: Terms) -> _Found:
+        """Return a kernel's best scales, searched for from several starting points."""
+        search = Search(terms, *self.data, self.criterion, None, self.limits)
+        starts = search.starts()
+        if len(terms.bandwidths):
+            rough = Search(terms, *self.rough, self.criterion, None, self.limits)
+            rough.shortest = search.shortest
+            starts += [rough.descend(start, _ROUGH_STEPS)[1] for start in rough.starts()]
+        return _followed(search, min(starts, key=search.loss))
+
+    def unit(self, *, far: bool = False) -> tuple[float, ...]:
+        """Return what each column is divided by: the bandwidths of the prior.
+
+        A linear trend goes on through values far beyond all others, which then count.
+        """
+        tied = self.spread.tied
+        found = deviations(np.vstack(self.data[0]), tied, far=far)
+        return tuple((found if tied is None else found[np.asarray(tied)]).tolist())
+
+
+def _followed(search: Search, start: FloatArray) -> _Found:
+    """Return the best scales found from one starting point."""
+    loss, theta = search.descend(start, _STEPS)
+    return _Found(search, theta, loss)
+
+
+def _contextual(fit: _Fit) -> dict[str, _Found]:
+    """Return the best linear, Gaussian and Matérn models, the last two with a trend if it helps."""
+    sample = np.vstack(fit.data[0])
+    unit, tied = fit.unit(), fit.spread.tied
+    trend = Linear(unit=fit.unit(far=True), centre=tuple(fit.spread.centre(sample).tolist()))
+    linear = fit.best(Terms(trend, offset=1.0, tied=tied))
+    gaussian = fit.best(Terms(Gaussian(unit), trend, offset=1.0, tied=tied))
+    simpler = gaussian.search.with_terms(replace(gaussian.search.terms, trend=None))
+    start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last
+    if simpler.loss(start) < gaussian.loss + _MARGIN:
+        gaussian = _followed(simpler, start)
+    rougher = replace(gaussian.search.terms, main=Matern(unit, 2.5))
+    matern = _followed(gaussian.search.with_terms(rougher), gaussian.theta)
+    return {"linear": linear, "gaussian": gaussian, "matern": matern}
+
+
+def _cautious(fit: _Fit) -> Scales:
+    """Return a Gaussian model with the bandwidths of the prior and its noise by leave-one-out.
+
+    More noise comes with more weight of the arms' levels, so that contexts matter less and levels
+    as much as before; at the end of the scan hardly anything but the levels is left.
+    """
+    terms = Terms(Gaussian(fit.unit()), offset=1.0, tied=fit.spread.tied)
+    search = Search(terms, *fit.data, fit.criterion)
+    thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
+    tried = [search.scales(theta) for theta in thetas]
+    shares = [explained(scales.errors, fit.data[1]) for scales in tried]
+    best = int(np.argmax(shares))
+    # Its loss is compared with those of models that were searched for within the limits.
+    within = Search(terms, *fit.data, fit.criterion, None, fit.limits)
+    return replace(tried[best], loss=within.loss(thetas[best]))
+
+
+def _bases(candidates: dict[str, Candidate]) -> list[str]:
+    """Return the kernels to try with arms that share: the most probable, and a smooth one.
+
+    Together the arms may show what one arm's rewards are too few for.
+    """
+    if "given" in candidates:
+        return ["given"]
+    found = [_contextual_one(candidates), _smooth_one(candidates)]
+    return list(dict.fromkeys(each.name for each in found))
+
+
+def _of_all_arms(scales: Scales, features: Features | None) -> Scales:
+    """Return scales learnt from the arms observed, with the features of all arms."""
+    if features is None or scales.alike is None:
+        return scales
+    rows = tuple(map(tuple, features.rows.tolist()))
+    return replace(scales, alike=replace(scales.alike, features=rows))
+
+
+def _clearly_shared(candidates: dict[str, Candidate], margin: float) -> bool:
+    """Whether arms that share are more probable by a margin than others, and predict well."""
+    together = candidates["shared"]
+    others = [each for name, each in candidates.items() if name not in ("shared", "cautious")]
+    rival = max(each.advantage for each in others)
+    predicts = together.explained > max(0.0, candidates["constant"].explained)
+    return predicts and together.advantage >= rival + margin
+
+
+def _why_shared(base: str, scales: Scales, gain: float) -> str:
+    sharing = 0.0 if scales.alike is None else scales.alike.sharing
+    return (
+        f"the {base} model with arms that share what they learn, correlation {sharing:.2f}, is "
+        f"{gain:.1f} nats more probable than with arms that have nothing in common"
+    )
+
+
+def _compared(scales: dict[str, Scales], rewards: Sequence[FloatArray]) -> dict[str, Candidate]:
+    constant = scales["constant"].loss
+    return {
+        name: Candidate(name, constant - each.loss, explained(each.errors, rewards))
+        for name, each in scales.items()
+    }
+
+
+def _smooth_one(candidates: dict[str, Candidate]) -> Candidate:
+    """Return the most probable smooth model."""
+    return max((candidates[name] for name in _SMOOTH), key=lambda each: each.advantage)
+
+
+def _contextual_one(candidates: dict[str, Candidate]) -> Candidate:
+    """Return the most probable smooth model, or the linear one where that is clearly better."""
+    smooth, linear = _smooth_one(candidates), candidates["linear"]
+    return linear if linear.advantage > smooth.advantage + _LINEAR_MARGIN else smooth
+
+
+def _why_contextual(candidates: dict[str, Candidate], chosen: Candidate) -> str:
+    """Return by what rule ``_contextual_one`` chose."""
+    linear, smooth = candidates["linear"].advantage, _smooth_one(candidates).advantage
+    if chosen.name == "linear":
+        ahead = f"{linear - smooth:.1f} nats more probable than the best smooth model"
+        return f"{ahead}, and linear is chosen from {_LINEAR_MARGIN:g} nats on"
+    if linear <= smooth:
+        return "the most probable"
+    return (
+        f"the most probable smooth model; linear is {linear - smooth:.1f} nats more probable, but "
+        f"is chosen from {_LINEAR_MARGIN:g} nats on, since smooth models can be nearly linear"
+    )
+
+
+def _predicts(candidates: dict[str, Candidate], one: Candidate) -> bool:
+    """Whether one of the models predicts held-out rewards better than the arms' averages."""
+    # The constant model shrinks the averages towards each other, which may be slightly better.
+    return one.explained > max(0.0, candidates["constant"].explained)
+
+
+def _chosen(candidates: dict[str, Candidate], enough: bool) -> tuple[str, str]:
+    """Return the name of the candidate to use, and why."""
+    if "given" in candidates:
+        return "given", "only the scales of the kernel given were learnt"
+    if not enough:
+        return _smooth_one(candidates).name, (
+            "there are too few rewards yet to do without a smooth model"
+        )
+    best = _contextual_one(candidates)
+    if _predicts(candidates, best):
+        rule = _why_contextual(candidates, best)
+        return best.name, f"{rule}; it predicts held-out rewards better than averages do"
+    if best.advantage > _MARGIN and _predicts(candidates, candidates["cautious"]):
+        return "cautious", (
+            f"the {best.name} model is more probable, but predicts held-out rewards worse than the "
+            "arms' averages do; this one, with usual bandwidths and more noise, predicts better"
+        )
+    return "constant", (
+        "no model of the contexts is probable and predicts held-out rewards better than averages "
+        "do, so the best single arm is deployed"
+    )

@@ -1,0 +1,1 @@
+"""Studies: problems, experiments, their reports, and the theory of the paper."""

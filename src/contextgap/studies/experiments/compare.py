@@ -1,0 +1,313 @@
+"""Comparisons: methods × scales × repetitions, tuned on held-out data, as tidy records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.extras import study_import
+from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.kernels import Kernel
+from contextgap.methods.explorers import Explorer
+from contextgap.methods.method import Method, read_method
+from contextgap.studies.experiments.run import run
+from contextgap.studies.experiments.study import Study
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.studies.experiments.tune import Grid, Tuning, tune_all
+from contextgap.studies.problems import Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+PAPER_METHODS = (
+    "contextual-gap",
+    "kernel-ucb-mod",
+    "kernel-ucb",
+    "uniform",
+    "kernel-ts",
+    "epsilon-greedy",
+)
+PAPER_SCALES = (0.1, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method to compare, with its settings.
+
+    Parameters
+    ----------
+    label
+        What its records are labelled with.
+    method
+        Its exploration and deployment rules.
+    scale
+        The half width in standard deviations.
+    kernel, ridge
+        Its tuned settings.
+    """
+
+    label: str
+    method: Method
+    scale: float
+    kernel: Kernel
+    ridge: float
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The tables that a comparison gives.
+
+    Parameters
+    ----------
+    records
+        One row per method, scale, repetition and checkpoint.
+    picks
+        How often the best, second best, ... arm was tried: a row per method, scale, repetition
+        and rank.
+    timings
+        Seconds per run.
+    """
+
+    records: DataFrame
+    picks: DataFrame
+    timings: DataFrame
+
+    def write(self, folder: Path) -> None:
+        """Write every table as Parquet."""
+        for name in ("records", "picks", "timings"):
+            getattr(self, name).to_parquet(folder / f"{name}.parquet", index=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Tuned settings and results of a comparison.
+
+    Parameters
+    ----------
+    tunings
+        Settings by method, tuned on the held-out part.
+    entries
+        The methods compared.
+    results
+        Their regret, picks and timings.
+    """
+
+    tunings: dict[str, Tuning]
+    entries: list[Entry]
+    results: Results
+
+
+def compare(
+    study: Study,
+    *,
+    methods: Iterable[str | Method | Explorer] | Mapping[str, Any] = PAPER_METHODS,
+    scales: Sequence[float] = (1.0,),
+    kernel: str | Kernel | None = None,
+    bandwidths: Sequence[float] | None = None,
+    ridges: Sequence[float] | None = None,
+    checkpoints: int = 50,
+    executor: Executor | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Tune each method on the held-out part at scale 1, then compare all at every scale.
+
+    Parameters
+    ----------
+    study
+        The data, held out and to compare on.
+    methods
+        Names from ``METHODS``, methods, explorers, or "package.module:name" of your own; a mapping
+        gives them labels.
+    scales
+        Scales of ``PosteriorWidth``; settings tuned at scale 1 are kept, as in the paper.
+    kernel
+        A kernel, or "package.module:name" of one, in place of Gaussian kernels of several
+        bandwidths; only the ridge is then tuned.
+    bandwidths, ridges
+        The grid; see ``tune``.
+    checkpoints
+        Steps from one evaluation to the next, not how many there are: 50 is after 50, 100, ...
+        steps, and 1 after every step, which is slow.
+    executor
+        Any ``concurrent.futures.Executor``; None does the work here.
+    folder
+        Keeps results as they finish; a call with the same folder continues from there.
+    progress
+        Called with the numbers of finished and of all tasks, such as
+        ``cg.ProgressBar("comparing")``.
+
+    Returns
+    -------
+    table
+        One row per method, scale, repetition and checkpoint.
+    """
+    found = tune_and_compare(
+        study,
+        read_methods(methods),
+        Grid.of(study.hold_out[0].inputs, bandwidths, ridges, kernel),
+        scales=scales,
+        checkpoints=checkpoints,
+        begin=lambda _: progress,
+        executor=executor,
+        store=Store(None if folder is None else Path(folder) / "parts"),
+    )
+    if folder is not None:
+        found.results.write(Path(folder))
+    return found.results.records
+
+
+def tune_and_compare(
+    study: Study,
+    methods: Mapping[str, Method],
+    grid: Grid,
+    *,
+    scales: Sequence[float] = (1.0,),
+    tuning_scale: float = 1.0,
+    checkpoints: int | list[int] = 50,
+    seed: int = 0,
+    begin: Callable[[str], Progress | None] = lambda _: None,
+    **how: Any,
+) -> Comparison:
+    """Tune methods on the held-out part, then compare them; keep both.
+
+    Parameters
+    ----------
+    study
+        The data.
+    methods
+        By label.
+    grid
+        Settings to try.
+    scales
+        Scales to compare at.
+    tuning_scale
+        The scale to tune at.
+    checkpoints
+        Steps from one evaluation to the next, not how many there are: 50 is after 50, 100, ...
+        steps, and 1 after every step, which is slow; or the step numbers themselves.
+    seed
+        For the methods while they are tuned; when compared, they use the repetition's number.
+    begin
+        Called with the name of each phase; returns what reports its progress.
+    **how
+        For ``execute``: where the work is done, and where results are kept.
+    """
+    width = PosteriorWidth(tuning_scale)
+    scales = [checks.positive("scales", scale, "such as 1") for scale in scales]
+    progress = begin("tuning on held-out rows")
+    tunings = tune_all(study.hold_out, methods, grid, width, seed, progress=progress, **how)
+    entries = scaled_entries(methods, tunings, scales)
+    results = conduct(study, entries, checkpoints, progress=begin("exploring"), **how)
+    return Comparison(tunings, entries, results)
+
+
+def read_methods(
+    methods: Iterable[str | Method | Explorer] | Mapping[str, Any],
+) -> dict[str, Method]:
+    """Return methods by label; names are their own labels."""
+    if isinstance(methods, Mapping):
+        return {str(label): read_method(method) for label, method in methods.items()}
+    if isinstance(methods, str):
+        raise TypeError(f"methods must be a list of names, got {methods!r}")
+    chosen: dict[str, Method] = {}
+    for given in methods:
+        method = read_method(given)
+        label = given if isinstance(given, str) else method.name
+        if chosen.setdefault(label, method) != method:
+            raise ValueError(
+                f"two different methods are called {label!r}; give them labels in a dictionary"
+            )
+    if not chosen:
+        raise ValueError("methods must name at least one method, got none")
+    return chosen
+
+
+def scaled_entries(
+    methods: Mapping[str, Method], tunings: Mapping[str, Tuning], scales: Sequence[float]
+) -> list[Entry]:
+    """Return every method at every scale, with its tuned settings."""
+    return [
+        Entry(label, method, scale, tunings[label].kernel, tunings[label].ridge)
+        for scale in (checks.positive("scales", scale, "such as 1") for scale in scales)
+        for label, method in methods.items()
+    ]
+
+
+def conduct(
+    study: Study, entries: Sequence[Entry], checkpoints: int | list[int], **how: Any
+) -> Results:
+    """Run every entry on every round; ``how`` is for ``execute``."""
+    places = [(entry, seed) for entry in entries for seed in range(len(study.rounds))]
+    tasks = [
+        Task(
+            run_once,
+            {
+                "explore": study.rounds[seed][0],
+                "exploit": study.rounds[seed][1],
+                "method": entry.method,
+                "kernel": entry.kernel,
+                "ridge": entry.ridge,
+                "scale": entry.scale,
+                "checkpoints": checkpoints,
+                "seed": seed,
+            },
+        )
+        for entry, seed in places
+    ]
+    return _tabulate(study.name, places, execute(tasks, **how))
+
+
+def run_once(
+    explore: Problem,
+    exploit: Problem,
+    method: Method,
+    kernel: Kernel,
+    ridge: float,
+    scale: float,
+    checkpoints: int | list[int],
+    seed: int,
+) -> Result:
+    """Return one run's curve and how often each rank was picked."""
+    trace = run(
+        explore,
+        exploit,
+        method=method,
+        kernel=kernel,
+        ridge=ridge,
+        width=PosteriorWidth(scale),
+        checkpoints=checkpoints,
+        seed=seed,
+    )
+    return {
+        "checkpoint": trace.checkpoints.tolist(),
+        "average_regret": trace.average_regret.tolist(),
+        "worst_regret": trace.worst_regret.tolist(),
+        "picks": np.bincount(trace.ranks, minlength=explore.n_arms + 1)[1:].tolist(),
+    }
+
+
+def _tabulate(
+    study: str, places: Sequence[tuple[Entry, int]], results: Sequence[Result]
+) -> Results:
+    pandas = study_import("pandas")
+    records, picks, timings = [], [], []
+    for (entry, seed), result in zip(places, results, strict=True):
+        label = {"study": study, "method": entry.label, "scale": entry.scale, "seed": seed}
+        curve = {key: result[key] for key in ("checkpoint", "average_regret", "worst_regret")}
+        records.append(pandas.DataFrame({**label, **curve, "ridge": entry.ridge}))
+        ranks = np.arange(1, len(result["picks"]) + 1)
+        picks.append(pandas.DataFrame({**label, "rank": ranks, "count": result["picks"]}))
+        timings.append({**label, "seconds": result["seconds"]})
+    return Results(
+        pandas.concat(records, ignore_index=True),
+        pandas.concat(picks, ignore_index=True),
+        pandas.DataFrame(timings),
+    )

@@ -1,0 +1,321 @@
+"""The paper's two studies, sinusoids and magnetometers, by its text and by its authors' code.
+
+The two protocols differ in what is held fixed, what is drawn and what is shuffled; docs/studies.md
+lists all of it. What the authors' code does was read from it as facts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.methods.explorers import ContextualGap, KernelTS, Moment, Uniform
+from contextgap.methods.method import Method
+from contextgap.methods.recommenders import (
+    Choice,
+    Evidence,
+    HighestMean,
+    Recommender,
+    SmallestGapInHistory,
+)
+from contextgap.methods.recommenders.rules import context_normals
+from contextgap.studies.experiments.compare import (
+    PAPER_METHODS,
+    PAPER_SCALES,
+    Comparison,
+    Entry,
+    Results,
+    conduct,
+    read_methods,
+    scaled_entries,
+    tune_and_compare,
+)
+from contextgap.studies.experiments.flights import fly_all
+from contextgap.studies.experiments.study import Pair, Study
+from contextgap.studies.experiments.tasks import Progress, Store
+from contextgap.studies.experiments.tune import (
+    PAPER_BANDWIDTHS,
+    PAPER_RIDGES,
+    Grid,
+    Tuning,
+    tune_all,
+)
+from contextgap.studies.problems import MagnetometerBench, Problem, Sinusoids, Spacecraft
+from contextgap.studies.problems.spacecraft.constants import SENSORS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+HISTORIES = {"last step": 1, "last 25 steps": 25, "all steps": None}
+PAPER, AUTHORS = PROTOCOLS = ("paper", "authors")
+
+
+@dataclass(frozen=True)
+class RootTS(KernelTS):
+    """Kernel-TS as the authors' code draws: the half width is the draw's variance."""
+
+    def pick(self, moment: Moment) -> int:
+        """Return argmax of a draw whose standard deviations are the half widths' roots."""
+        belief = moment.belief
+        normals = moment.rng.standard_normal(len(belief.mean))
+        return int((belief.mean + np.sqrt(belief.half_width) * normals).argmax())
+
+
+@dataclass(frozen=True)
+class RootSample(Recommender):
+    """Deploy the highest of one draw per arm whose variance is the half width."""
+
+    def choose(self, evidence: Evidence) -> Choice:
+        """Return the arm of the highest draw, and its gap."""
+        belief = evidence.belief
+        normals = context_normals(evidence.contexts, evidence.columns, evidence.seed)
+        arm = (belief.mean + np.sqrt(belief.half_width) * normals).argmax(axis=-1)
+        return Choice(arm, np.take_along_axis(belief.gap, arm[:, None], axis=-1)[:, 0])
+
+
+def protocol_methods(protocol: str) -> dict[str, Method]:
+    """Return the paper's six methods as a protocol has them."""
+    own = {
+        "uniform": Method(explorer=Uniform(random=True), recommender=HighestMean()),
+        "kernel-ts": Method(explorer=RootTS(), recommender=RootSample()),
+    }
+    return read_methods(PAPER_METHODS) | (own if protocol == AUTHORS else {})
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """One of the paper's studies: its data, and every method, tuned, at all scales.
+
+    ``over_grid`` is the regret on the first repetition's rows of every setting of the grid, by
+    method. ``history`` is Contextual-Gap deployed by the last step, the last 25 and all steps, and
+    ``wider`` is tuned again on a wider grid and compared at scale 1. ``flights`` are whole problems
+    flown in alternating phases, with regret by method, seed and orbit. Each is None where it is not
+    asked for.
+    """
+
+    study: Study
+    main: Comparison
+    over_grid: dict[str, Tuning]
+    history: Results | None = None
+    wider: Comparison | None = None
+    flights: tuple[tuple[Problem, ...], DataFrame] | None = None
+    protocol: str = PAPER
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """How and where the work of a reproduction is done.
+
+    ``folder`` keeps results as they finish; a call with the same folder continues from there.
+    ``progress`` takes the name of a phase and returns what is called with the numbers of finished
+    and of all its tasks. A ``grid_size`` below 10 thins the grids out. ``protocol`` is "paper" for
+    what the text says or "authors" for what its authors' code does.
+    """
+
+    executor: Executor | None = None
+    folder: str | os.PathLike[str] | None = None
+    progress: Callable[[str], Progress] | None = None
+    grid_size: int = 10
+    protocol: str = PAPER
+
+    def __post_init__(self) -> None:
+        if self.protocol not in PROTOCOLS:
+            raise ValueError(f"protocol must be {' or '.join(PROTOCOLS)}, got {self.protocol!r}")
+
+    def how(self, phase: str) -> dict[str, Any]:
+        """Return the keywords for ``execute``."""
+        watch = None if self.progress is None else self.progress(phase)
+        return {"executor": self.executor, "store": self._store(), "progress": watch}
+
+    def compared(
+        self, study: Study, grid: Grid, scales: tuple[float, ...], where: str
+    ) -> Comparison:
+        """Tune the paper's methods on a grid, then compare them."""
+        watch = self.progress
+        found = tune_and_compare(
+            study,
+            protocol_methods(self.protocol),
+            thinned(grid, self.grid_size),
+            scales=scales,
+            checkpoints=self.checkpoints(study),
+            begin=lambda phase: None if watch is None else watch(f"{phase}, {where}"),
+            executor=self.executor,
+            store=self._store(),
+        )
+        if self.protocol == AUTHORS:  # steps are counted behind the first rewards
+            found.results.records["checkpoint"] -= study.rounds[0][0].n_arms
+        return found
+
+    def checkpoints(self, study: Study) -> list[int]:
+        """Return the numbers of rewards after which to deploy: every 50, and all of them."""
+        explore = study.rounds[0][0]
+        first = explore.n_arms if self.protocol == AUTHORS else 0
+        return [*range(first + 50, len(explore), 50), len(explore)]
+
+    def over_grid(self, study: Study, main: Comparison) -> dict[str, Tuning]:
+        """Return every setting's regret on the first repetition's rows, by method."""
+        grid = next(iter(main.tunings.values())).grid
+        methods = protocol_methods(self.protocol)
+        how = self.how("the whole grid")
+        return tune_all(study.rounds[0], methods, grid, PosteriorWidth(1.0), 0, **how)
+
+    def _store(self) -> Store:
+        return Store(None if self.folder is None else Path(self.folder) / "parts")
+
+    def looked_back(self, study: Study, tuning: Tuning) -> Results:
+        """Compare lengths of the look-back."""
+        entries = [
+            Entry(
+                label,
+                Method(explorer=ContextualGap(), recommender=SmallestGapInHistory(last)),
+                1.0,
+                tuning.kernel,
+                tuning.ridge,
+            )
+            for label, last in HISTORIES.items()
+        ]
+        return conduct(study, entries, 50, **self.how("looking back"))
+
+
+def reproduce_sinusoids(
+    workshop: Workshop,
+    *,
+    explore: int = 2000,
+    evaluate: int = 1000,
+    repetitions: int = 10,
+    seed: int = 0,
+) -> Reproduction:
+    """Run the paper's synthetic study, by default at its size.
+
+    The same numbers of rows are held out and compared on; every repetition shuffles the latter
+    anew. By the authors' protocol, arms pay sin(0·x) to sin(19·x), and each first has one reward
+    more: 1 where it is the best arm, and 0 elsewhere.
+    """
+    authors = workshop.protocol == AUTHORS
+    maker = Sinusoids(first=0 if authors else 1)
+    sizes = (explore + authors * maker.n_arms, evaluate)
+    problem = replace(maker.sample(2 * sum(sizes), seed=seed), name="sinusoids")
+    study = Study.of(problem, hold_out=sizes, evaluate=sizes, repetitions=repetitions)
+    if authors:
+        study = _with_first_rewards(study, lambda rows: rows.ranks == 1)
+    contexts = study.hold_out[0].contexts
+    published = Grid.of(contexts, PAPER_BANDWIDTHS, PAPER_RIDGES)
+    main = workshop.compared(study, published, PAPER_SCALES, "the paper's grid")
+    found = Reproduction(study, main, workshop.over_grid(study, main), protocol=workshop.protocol)
+    if authors:
+        return found
+    history = workshop.looked_back(study, main.tunings["contextual-gap"])
+    wider = workshop.compared(study, Grid.of(contexts), (1.0,), "a wider grid")
+    return replace(found, history=history, wider=wider)
+
+
+def reproduce_bench(
+    workshop: Workshop,
+    *,
+    hold_out: tuple[int, int] = (1000, 1000),
+    evaluate: tuple[int, int] = (3000, 950),
+    repetitions: int = 10,
+    seed: int = 0,
+) -> Reproduction:
+    """Run the paper's magnetometer study on recorded runs of the bench, one per repetition.
+
+    All channels are divided by one unit, the smallest of their largest values in the first run, and
+    have one bandwidth. By the text's protocol all rows stay in time order; by the authors', only
+    those held out for tuning do, and every sensor first has one reward more, of 0.
+    """
+    authors = workshop.protocol == AUTHORS
+    maker = MagnetometerBench(sequence=True)
+    first = len(SENSORS) if authors else 0
+    sizes = [(explore + first, exploit) for explore, exploit in (hold_out, evaluate)]
+    rows = sum(map(sum, sizes))
+    runs = _in_one_unit([maker.sample(rows, seed=seed + i) for i in range(repetitions)])
+    if authors:
+        runs = [_shuffled_behind(run, sum(sizes[0]), seed) for seed, run in enumerate(runs)]
+    study = Study.of_each(runs, hold_out=sizes[0], evaluate=sizes[1])
+    if authors:
+        study = _with_first_rewards(study, lambda rows: np.zeros_like(rows.rewards))
+    grid = Grid.of(study.hold_out[0].contexts, PAPER_BANDWIDTHS, PAPER_RIDGES)
+    main = workshop.compared(study, grid, PAPER_SCALES, "four scales")
+    found = Reproduction(study, main, workshop.over_grid(study, main), protocol=workshop.protocol)
+    if authors:
+        return found
+    return replace(found, history=workshop.looked_back(study, main.tunings["contextual-gap"]))
+
+
+def _in_one_unit(runs: Sequence[Problem]) -> list[Problem]:
+    largest = runs[0].contexts.max(axis=0)
+    unit = largest[largest > 0].min()
+    return [replace(run, contexts=run.contexts / unit) for run in runs]
+
+
+def _shuffled_behind(problem: Problem, kept: int, seed: int) -> Problem:
+    """Return the problem with the rows behind the first ``kept`` in random order."""
+    later = kept + np.random.default_rng(seed).permutation(len(problem) - kept)
+    return problem.take(np.concatenate([np.arange(kept), later]))
+
+
+def _with_first_rewards(study: Study, first: Callable[[Problem], Any]) -> Study:
+    """Return a study in which each arm's first observation, in the burn-in, is another one."""
+
+    def changed(pair: Pair) -> Pair:
+        explore, exploit = pair
+        observations = np.array(explore.observations)
+        observations[: explore.n_arms] = first(explore)[: explore.n_arms]
+        return replace(explore, observations=observations), exploit
+
+    rounds = tuple(changed(pair) for pair in study.rounds)
+    return replace(study, hold_out=changed(study.hold_out), rounds=rounds)
+
+
+def reproduce_spacecraft(
+    workshop: Workshop,
+    *,
+    hold_out: tuple[int, int] = (1000, 1000),
+    evaluate: tuple[int, int] = (3000, 950),
+    repetitions: int = 10,
+    seed: int = 0,
+) -> Reproduction:
+    """Run the paper's spacecraft study on simulated missions, and fly them in alternating phases.
+
+    Both pairs are rows to explore and to exploit, in time order, by default as many as in the
+    paper. Every repetition is a mission with a seed of its own, from ``seed`` on. Channels of a
+    flight have no common unit, so each has a bandwidth of its own, in proportion to its spread.
+    """
+    if workshop.protocol == AUTHORS:
+        raise ValueError(
+            "the authors' protocol divides all channels by one unit, and a flight's (A, °C, rpm, "
+            "nT) have none in common; it is for the studies sinusoids and bench"
+        )
+    rows = sum(hold_out) + sum(evaluate)
+    missions = [Spacecraft().sample(rows, seed=seed + i) for i in range(repetitions)]
+    study = Study.of_each(missions, hold_out=hold_out, evaluate=evaluate)
+    grid = Grid.of(study.hold_out[0].contexts)
+    main = workshop.compared(study, grid, PAPER_SCALES, "four scales")
+    history = workshop.looked_back(study, main.tunings["contextual-gap"])
+    entries = scaled_entries(protocol_methods(PAPER), main.tunings, (1.0,))
+    flights = fly_all(missions, entries, **workshop.how("flying"))
+    over_grid = workshop.over_grid(study, main)
+    return Reproduction(study, main, over_grid, history, flights=(tuple(missions), flights))
+
+
+def thinned(grid: Grid, size: int) -> Grid:
+    """Return a grid of at most ``size`` × ``size``, both ends kept."""
+
+    def places(count: int) -> list[int]:
+        chosen = min(size, count)
+        return [round(i * (count - 1) / max(1, chosen - 1)) for i in range(chosen)]
+
+    rows, columns = places(len(grid.kernels)), places(len(grid.ridges))
+    return Grid(
+        tuple(grid.kernels[i] for i in rows),
+        tuple(grid.bandwidths[i] for i in rows),
+        tuple(grid.ridges[i] for i in columns),
+        grid.unit,
+    )

@@ -1,0 +1,245 @@
+"""One run: explore a problem, and measure the regret of deploying at checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.lazy import lazy
+from contextgap.base.seeds import random_sources, seed_after
+from contextgap.beliefs.belief import Belief
+from contextgap.beliefs.widths import PosteriorWidth, Width
+from contextgap.kernels import Gaussian, Kernel, read_kernel
+from contextgap.methods.explorers import (
+    Explorer,
+    LookAhead,
+    Moment,
+    ReferenceReader,
+    check_reference,
+)
+from contextgap.methods.explorers import explore as pick_arm
+from contextgap.methods.method import Method, read_method
+from contextgap.methods.recommenders import SmallestGapInHistory
+from contextgap.methods.recommenders.history import Choice
+from contextgap.methods.recommenders.lookback import LookBack
+from contextgap.models import TrackedModel
+from contextgap.studies.problems import Problem
+from contextgap.tables.contexts import ContextSchema
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The regret curve and the picks of one run.
+
+    Parameters
+    ----------
+    checkpoints
+        Numbers of exploration steps after which deployment was evaluated.
+    average_regret
+        Average simple regret over all rows to exploit, at each checkpoint.
+    worst_regret
+        Highest simple regret over all rows to exploit, at each checkpoint.
+    arms
+        The arm tried at each step, as an index 0..A-1.
+    ranks
+        Its rank among all arms at that step, 1 for the best.
+    """
+
+    checkpoints: IntArray
+    average_regret: FloatArray
+    worst_regret: FloatArray
+    arms: IntArray
+    ranks: IntArray
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Kernel values that every run on the same contexts can share.
+
+    Parameters
+    ----------
+    values
+        Between the contexts to explore and all contexts, shape (steps, steps + evaluated).
+    diagonal
+        k(x, x) at all contexts.
+    """
+
+    values: FloatArray
+    diagonal: FloatArray
+
+    @classmethod
+    def of(cls, kernel: Kernel, explore: Problem, exploit: Problem) -> Gram:
+        """Return the kernel values for exploring one problem and evaluating on another."""
+        kernel.check_dimension(explore.dimension)
+        points = np.vstack([explore.contexts, exploit.contexts])
+        return cls(kernel(explore.contexts, points), kernel.diagonal(points))
+
+
+class _TrackedEvidence:
+    """What recommenders see of a tracked model."""
+
+    def __init__(
+        self, model: TrackedModel, exploit: Problem, first: int, width: Width, policy_seed: int
+    ) -> None:
+        self.contexts = exploit.contexts
+        self.n_arms = exploit.n_arms
+        self.columns: Sequence[int] = range(exploit.n_arms)
+        self.seed = seed_after(policy_seed, model.steps)
+        self.look_back: LookBack | None = None
+        self._model, self._first, self._width = model, first, width
+
+    @lazy
+    def belief(self) -> Belief:
+        return Belief(self._model.posterior_from(self._first), self._width)
+
+    def smallest_gap_in_history(self, last: int | None) -> Choice:
+        del last  # the look-back was kept for this rule alone
+        if self.look_back is None:
+            raise RuntimeError(
+                "no look-back was kept: runs keep one for SmallestGapInHistory and its subclasses"
+            )
+        return self.look_back.choice()
+
+
+class _Scout:
+    """Looks ahead with a tracked model, which knows kernel values but no kernel."""
+
+    def __init__(self, model: TrackedModel, kernel: Kernel, explore: Problem) -> None:
+        self._model, self._kernel, self._explore = model, kernel, explore
+        plain = ContextSchema(explore.dimension, explore.columns)
+        self._schema, self._references = explore.schema or plain, ReferenceReader()
+        self._given: FloatArray | None = None
+        self._values = np.empty((0, 0))
+
+    def read(self, given: Any) -> FloatArray:
+        return self._references(given, self._schema)
+
+    def look_ahead(self, reference: IntArray | FloatArray) -> LookAhead:
+        if reference.dtype.kind == "i":  # of the contexts seen, all of which are tracked
+            return LookAhead(*self._model.look_ahead(reference))
+        if reference is not self._given:
+            check_reference(reference, self._explore.dimension)
+            self._given = np.asarray(reference, dtype=np.float64)
+            self._values = self._kernel(self._explore.contexts, self._given)
+        return LookAhead(*self._model.look_ahead(self._values))
+
+    def kernel_at(self, reference: IntArray | FloatArray) -> FloatArray:
+        contexts = self._explore.contexts
+        given = reference if reference.ndim == 2 else contexts[reference]
+        check_reference(given, self._explore.dimension)
+        points = np.vstack([given, contexts[self._model.steps]])
+        return self._kernel(points, points)
+
+
+def run(
+    explore: Problem,
+    exploit: Problem,
+    *,
+    method: str | Method | Explorer = "contextual-gap",
+    kernel: str | Kernel = Gaussian(1.0),  # noqa: B008  # immutable
+    ridge: float = 0.05,
+    width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
+    burn_in: int = 1,
+    prior_mean: float | str = 0.0,
+    checkpoints: int | Iterable[int] = 50,
+    seed: int | None = 0,
+    gram: Gram | None = None,
+) -> Trace:
+    """Explore one problem and evaluate on another.
+
+    Picks exactly the arms that a ``Learner`` with these settings picks when fed the same contexts.
+
+    Parameters
+    ----------
+    explore
+        Rows to explore, in order.
+    exploit
+        Rows to evaluate deployment on.
+    method
+        A name from ``METHODS``, a ``Method``, an explorer, or "package.module:name" of one.
+    kernel
+        Similarity of contexts: a kernel, or "package.module:name" of one.
+    ridge
+        Regularisation.
+    width
+        How standard deviations become intervals.
+    burn_in
+        Pulls of every arm, in turn, before the method takes over.
+    prior_mean
+        A number, or ``"auto"``.
+    checkpoints
+        Number of steps between evaluations, with one after the last step; or the step numbers
+        themselves.
+    seed
+        Makes everything random repeatable.
+    gram
+        Kernel values computed beforehand for this kernel and these problems.
+    """
+    if explore.arms != exploit.arms or explore.dimension != exploit.dimension:
+        raise ValueError("explore and exploit must have the same arms and kind of contexts")
+    method, kernel = read_method(method), read_kernel(kernel)
+    width = width.suited(adaptive=method.adaptive)
+    ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
+    burn_in = checks.whole("burn_in", burn_in, least=0)
+    stops = _read_checkpoints(checkpoints, len(explore))
+    gram = Gram.of(kernel, explore, exploit) if gram is None else gram
+    model = TrackedModel(gram.values, gram.diagonal, ridge, explore.n_arms, prior_mean)
+    rng, policy_seed = random_sources(seed)
+    look_back = _needed_look_back(method)
+    scout = _Scout(model, kernel, explore)
+    arms = np.empty(len(explore), dtype=np.intp)
+    regrets: list[FloatArray] = []
+    for step in range(len(explore) + 1):
+        evidence = _TrackedEvidence(model, exploit, len(explore), width, policy_seed)
+        if look_back is not None and step >= burn_in * explore.n_arms:
+            look_back.add(evidence.belief)
+        if step in stops:
+            evidence.look_back = look_back if step >= burn_in * explore.n_arms else _now(evidence)
+            regrets.append(exploit.regret(method.recommender.choose(evidence).arm))
+        if step < len(explore):
+            moment = Moment(
+                believe=lambda: Belief(model.posterior_now(), width),
+                pulls=model.pulls.tolist(),
+                step=step + 1,
+                rng=rng,
+                seen=step,
+                look_ahead=scout.look_ahead,
+                ridge=ridge,
+                read=scout.read,
+                kernel_at=scout.kernel_at,
+            )
+            arms[step] = pick_arm(moment, method.explorer, burn_in).arm
+            model.observe(int(arms[step]), float(explore.observations[step, arms[step]]))
+    return Trace(
+        checkpoints=np.array(sorted(stops)),
+        average_regret=np.array([regret.mean() for regret in regrets]),
+        worst_regret=np.array([regret.max() for regret in regrets]),
+        arms=arms,
+        ranks=explore.ranks[np.arange(len(explore)), arms],
+    )
+
+
+def _needed_look_back(method: Method) -> LookBack | None:
+    rule = method.recommender
+    return LookBack(rule.last) if isinstance(rule, SmallestGapInHistory) else None
+
+
+def _now(evidence: _TrackedEvidence) -> LookBack:
+    look_back = LookBack(1)
+    look_back.add(evidence.belief)
+    return look_back
+
+
+def _read_checkpoints(checkpoints: Any, steps: int) -> frozenset[int]:
+    if isinstance(checkpoints, Iterable):
+        numbers = [checks.whole("checkpoints", stop, least=0) for stop in checkpoints]
+        if not numbers or max(numbers) > steps:
+            raise ValueError(f"checkpoints must be step numbers up to {steps}, got {numbers}")
+        return frozenset(numbers)
+    every = checks.whole("checkpoints", checkpoints, least=1)
+    return frozenset([*range(every, steps + 1, every), steps])

@@ -1,0 +1,269 @@
+"""The paper's grid search for hyper-parameters on held-out data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+from contextgap.beliefs.widths import PosteriorWidth, Width
+from contextgap.kernels import Gaussian, Kernel, read_kernel
+from contextgap.methods.explorers import Explorer
+from contextgap.methods.method import Method, read_method
+from contextgap.studies.experiments.run import Gram, run
+from contextgap.studies.experiments.tasks import Progress, Result, Task, execute
+from contextgap.studies.problems import Problem
+
+# The paper's grid in this library's bandwidths: 1/√(2γ), γ = 1e-3..1e2; ridge 1e-4..1e2.
+PAPER_BANDWIDTHS = tuple(float(b) for b in 1 / np.sqrt(2 * np.logspace(2, -3, 10)))
+PAPER_RIDGES = tuple(float(r) for r in np.logspace(-4, 2, 10))
+# The library's own reaches further where the paper's best settings lie on its edge. Spreads are
+# bandwidths in units of √d · (standard deviation of each context column).
+SPREADS = tuple(float(s) for s in np.logspace(-2, 0.5, 10))
+OWN_UNIT, RELATIVE_UNIT = "the contexts' own units", "√d standard deviations of each column"
+GIVEN = "units of the kernel given"  # whose bandwidths, if it has any, are not tuned
+RIDGES = tuple(float(r) for r in np.logspace(-8, 1, 10))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Settings to try.
+
+    Parameters
+    ----------
+    kernels
+        One Gaussian kernel per bandwidth, or the one kernel given.
+    bandwidths
+        Their bandwidths, in ``unit``.
+    ridges
+        Ridges, all tried with every kernel.
+    unit
+        What bandwidths are counted in: ``OWN_UNIT``, ``RELATIVE_UNIT`` or ``GIVEN``.
+    """
+
+    kernels: tuple[Kernel, ...]
+    bandwidths: tuple[float, ...]
+    ridges: tuple[float, ...]
+    unit: str
+
+    @classmethod
+    def of(
+        cls,
+        contexts: Any,
+        bandwidths: Sequence[float] | None = None,
+        ridges: Sequence[float] | None = None,
+        kernel: str | Kernel | None = None,
+    ) -> Grid:
+        """Return the grid of these bandwidths and ridges, or the default one for these contexts.
+
+        With a kernel, or the name of one, only ridges are left to try.
+        """
+        chosen_ridges = tuple(
+            checks.positive("ridges", ridge, "such as 0.01")
+            for ridge in (RIDGES if ridges is None else ridges)
+        )
+        if kernel is not None:
+            if bandwidths is not None:
+                raise ValueError(
+                    f"bandwidths are a Gaussian kernel's, got {bandwidths!r} and the kernel "
+                    f"{kernel!r}; leave one of the two out"
+                )
+            return cls((read_kernel(kernel),), (1.0,), chosen_ridges, GIVEN)
+        if bandwidths is None:
+            kernels: tuple[Kernel, ...] = tuple(
+                Gaussian.from_contexts(contexts, spread) for spread in SPREADS
+            )
+            return cls(kernels, SPREADS, chosen_ridges, RELATIVE_UNIT)
+        chosen = tuple(float(bandwidth) for bandwidth in bandwidths)
+        if not chosen or not chosen_ridges:
+            raise ValueError("bandwidths and ridges must not be empty")
+        usual = Gaussian.from_contexts(contexts)
+        kernels = tuple(replace(usual, bandwidth=bandwidth) for bandwidth in chosen)
+        return cls(kernels, chosen, chosen_ridges, OWN_UNIT)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a grid search found for one method.
+
+    Parameters
+    ----------
+    kernel
+        The best kernel.
+    ridge
+        The best ridge.
+    regret
+        Average simple regret of every setting, shape (bandwidths, ridges).
+    grid
+        The settings tried.
+    """
+
+    kernel: Kernel
+    ridge: float
+    regret: FloatArray
+    grid: Grid
+
+    @property
+    def on_edge(self) -> bool:
+        """Whether the best setting lies on the grid's edge, so that a wider one may be better."""
+        return any(
+            place in (0, size - 1) and size > 1
+            for place, size in zip(self.best, self.regret.shape, strict=True)
+        )
+
+    @property
+    def bandwidth(self) -> float | str:
+        """The best bandwidth in the grid's unit; of a kernel that was given, the kernel."""
+        return str(self.kernel) if self.grid.unit == GIVEN else self.grid.bandwidths[self.best[0]]
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """The places of the best setting among the grid's bandwidths and ridges."""
+        row, column = np.unravel_index(self.regret.argmin(), self.regret.shape)
+        return int(row), int(column)
+
+
+def tune(
+    explore: Problem,
+    exploit: Problem,
+    *,
+    method: str | Method | Explorer = "contextual-gap",
+    bandwidths: Sequence[float] | None = None,
+    ridges: Sequence[float] | None = None,
+    width: Width = PosteriorWidth(1.0),  # noqa: B008  # immutable
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Find the bandwidth and ridge with the lowest average simple regret on held-out data.
+
+    Parameters
+    ----------
+    explore
+        Rows to explore.
+    exploit
+        Rows whose average simple regret, after exploring, decides.
+    method
+        A name from ``METHODS``, a ``Method``, an explorer, or "package.module:name" of one.
+    bandwidths
+        Bandwidths of a Gaussian kernel; by default ten multiples of what
+        ``Gaussian.from_contexts`` chooses.
+    ridges
+        Ridges; ten from 1e-8 to 10 by default.
+    width
+        How standard deviations become intervals.
+    seed
+        Makes random methods repeatable.
+    executor
+        Any ``concurrent.futures.Executor``; None does the work here.
+    progress
+        Called with the numbers of finished and of all tasks, such as
+        ``cg.ProgressBar("tuning")``.
+    """
+    grid = Grid.of(explore.inputs, bandwidths, ridges)
+    chosen = {"method": read_method(method)}
+    found = tune_all(
+        (explore, exploit), chosen, grid, width, seed, executor=executor, progress=progress
+    )
+    return found["method"]
+
+
+def tune_all(
+    hold_out: tuple[Problem, Problem],
+    methods: Mapping[str, Method],
+    grid: Grid,
+    width: Width,
+    seed: int,
+    **how: Any,
+) -> dict[str, Tuning]:
+    """Tune several methods at once; ``how`` is for ``execute``."""
+    labels = list(methods)
+    results = execute(grid_tasks(hold_out, methods, grid, width, seed), **how)
+    return {
+        label: _best(grid, np.array([row["regret"] for row in results[i :: len(labels)]]))
+        for i, label in enumerate(labels)
+    }
+
+
+def grid_tasks(
+    hold_out: tuple[Problem, Problem],
+    methods: Mapping[str, Method],
+    grid: Grid,
+    width: Width,
+    seed: int,
+) -> list[Task]:
+    """Return one task per kernel and method, kernels outermost: a worker computes each once."""
+    return [
+        Task(
+            try_ridges,
+            {
+                "explore": hold_out[0],
+                "exploit": hold_out[1],
+                "method": method,
+                "kernel": kernel,
+                "ridges": list(grid.ridges),
+                "width": width,
+                "seed": seed,
+            },
+        )
+        for kernel in grid.kernels
+        for method in methods.values()
+    ]
+
+
+def try_ridges(
+    explore: Problem,
+    exploit: Problem,
+    method: Method,
+    kernel: Kernel,
+    ridges: list[float],
+    width: Width,
+    seed: int,
+) -> Result:
+    """Return the final average regret for every ridge with one kernel."""
+    gram = _shared_gram(kernel, _Held(explore), _Held(exploit))
+    regret = []
+    for ridge in ridges:
+        trace = run(
+            explore,
+            exploit,
+            method=method,
+            kernel=kernel,
+            ridge=ridge,
+            width=width,
+            checkpoints=[len(explore)],
+            seed=seed,
+            gram=gram,
+        )
+        regret.append(float(trace.average_regret[-1]))
+    return {"regret": regret}
+
+
+class _Held:
+    """A problem compared by its contexts, as copies sent to a worker are equal but not the same."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._bytes = problem.contexts.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and self._bytes == other._bytes
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+
+@lru_cache(maxsize=1)
+def _shared_gram(kernel: Kernel, explore: _Held, exploit: _Held) -> Gram:
+    return Gram.of(kernel, explore.problem, exploit.problem)
+
+
+def _best(grid: Grid, regret: FloatArray) -> Tuning:
+    row, column = np.unravel_index(regret.argmin(), regret.shape)
+    return Tuning(grid.kernels[row], grid.ridges[column], regret, grid)

@@ -1,0 +1,29 @@
+"""Problems: where contexts and rewards come from.
+
+A maker describes a source of data; its ``sample`` gives a ``Problem``, in which every arm's reward
+is known for every context, so that regret can be measured.
+"""
+
+from contextgap.studies.problems.algorithm_selection import AlgorithmSelection, Scenario
+from contextgap.studies.problems.classification import Classification
+from contextgap.studies.problems.maker import FixedData, Maker
+from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.sensor_log import SensorLog
+from contextgap.studies.problems.sinusoids import Sinusoids
+from contextgap.studies.problems.spacecraft import Flight, MagnetometerBench, Spacecraft
+from contextgap.studies.problems.table import Table
+
+__all__ = [
+    "AlgorithmSelection",
+    "Classification",
+    "FixedData",
+    "Flight",
+    "MagnetometerBench",
+    "Maker",
+    "Problem",
+    "Scenario",
+    "SensorLog",
+    "Sinusoids",
+    "Spacecraft",
+    "Table",
+]

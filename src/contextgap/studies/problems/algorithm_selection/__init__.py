@@ -1,0 +1,22 @@
+"""Algorithm selection: scenarios of the Algorithm Selection Library, and the usual summaries."""
+
+from contextgap.studies.problems.algorithm_selection.maker import SHORTEST, AlgorithmSelection
+from contextgap.studies.problems.algorithm_selection.scenario import Scenario
+from contextgap.studies.problems.algorithm_selection.summaries import (
+    closed_gap,
+    folds,
+    selected_performance,
+    single_best,
+    virtual_best,
+)
+
+__all__ = [
+    "SHORTEST",
+    "AlgorithmSelection",
+    "Scenario",
+    "closed_gap",
+    "folds",
+    "selected_performance",
+    "single_best",
+    "virtual_best",
+]

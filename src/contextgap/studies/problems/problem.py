@@ -1,0 +1,302 @@
+"""A problem: contexts, and the reward of every arm at each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Self, cast
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray, frozen
+from contextgap.base.extras import study_import
+from contextgap.base.labels import Label, read_labels
+from contextgap.base.lazy import lazy
+from contextgap.studies.problems.splits import part_ends
+from contextgap.tables.contexts import ContextSchema, Encoded
+
+
+# Compared by identity: equality of arrays is not one truth value.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Problem:
+    """Contexts with every arm's reward known, so that any pick's regret can be measured.
+
+    Arrays are copied and made read-only.
+
+    Parameters
+    ----------
+    name
+        What results are labelled with.
+    contexts
+        One context per row, shape (n, d); a DataFrame's column names are kept. Where it has text,
+        dates or gaps, contexts are kept as kernels see them; ``inputs`` is for learners.
+    rewards
+        Expected reward of each arm at each context, shape (n, A); regret is measured against it.
+    arms
+        A label per column of ``rewards``; 0..A-1 by default.
+    ordered
+        Whether the rows are in time order and must stay so.
+    columns
+        Names of a context's numbers.
+    observations
+        The reward that a learner observes when it tries an arm, shape (n, A); by default the
+        expected rewards.
+    schema
+        How the columns of ``contexts`` became numbers, if they were not; told from a table.
+
+    Examples
+    --------
+    >>> problem = Problem(name="toy", contexts=[[0.0], [1.0]], rewards=[[1, 0], [0.5, 2]])
+    >>> problem
+    Problem('toy': 2 rows, 1 number per context, 2 arms (0, 1))
+    >>> problem.regret([0, 0])
+    array([0. , 1.5])
+    """
+
+    name: str
+    contexts: FloatArray
+    rewards: FloatArray
+    # None stands for "derive it" on the way in only; __post_init__ leaves no None behind.
+    arms: tuple[Label, ...] = None  # type: ignore[assignment]
+    ordered: bool = False
+    columns: tuple[str, ...] | None = None
+    observations: FloatArray = None  # type: ignore[assignment]
+    schema: ContextSchema | None = None
+
+    def __post_init__(self) -> None:
+        contexts, columns, schema = _read_contexts(self.contexts, self.columns, self.schema)
+        rewards = _read_rewards("rewards", self.rewards, len(contexts))
+        given: Any = self.arms
+        arms = read_labels(rewards.shape[1] if given is None else given)
+        if len(arms) != rewards.shape[1]:
+            raise ValueError(
+                f"arms must name the {rewards.shape[1]} columns of rewards, got {len(arms)} labels"
+            )
+        # Sharing one array keeps "nothing is simulated" visible, and halves what workers are sent.
+        observations, heard = rewards, cast(Any, self.observations)
+        if heard is not None and heard is not self.rewards:
+            observations = _read_rewards("observations", heard, len(contexts))
+            if observations.shape != rewards.shape:
+                raise ValueError(
+                    f"observations must have the shape of rewards, {rewards.shape}, "
+                    f"got {observations.shape}"
+                )
+        canonical = {
+            "contexts": contexts,
+            "rewards": rewards,
+            "arms": arms,
+            "columns": columns,
+            "observations": observations,
+            "schema": schema,
+        }
+        for field, value in canonical.items():
+            object.__setattr__(self, field, value)
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    def __repr__(self) -> str:
+        shown = [str(arm) for arm in self.arms]
+        if len(shown) > 6:
+            shown[3:-1] = ["..."]
+        parts = [
+            _count(len(self), "row"),
+            f"{_count(self.dimension, 'number')} per context",
+            f"{_count(self.n_arms, 'arm')} ({', '.join(shown)})",
+        ]
+        if self.ordered:
+            parts.append("in time order")
+        if self.observations is not self.rewards:
+            parts.append("observations differ from rewards")
+        return f"Problem({self.name!r}: {', '.join(parts)})"
+
+    @property
+    def inputs(self) -> Any:
+        """The contexts as learners, policies and kernels take them."""
+        return self.contexts if self.schema is None else Encoded(self.contexts, self.schema)
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, A."""
+        return len(self.arms)
+
+    @property
+    def dimension(self) -> int:
+        """Numbers per context, d."""
+        return int(self.contexts.shape[1])
+
+    @lazy
+    def regret_table(self) -> FloatArray:
+        """Simple regret of every arm at every row, shape (n, A): the row's best reward minus it."""
+        return frozen(self.rewards.max(axis=1, keepdims=True) - self.rewards)
+
+    @lazy
+    def ranks(self) -> IntArray:
+        """Rank of every arm at every row, shape (n, A): 1 is best, equals share the better rank."""
+        ranks = np.ones(self.rewards.shape, dtype=np.intp)
+        for rival in self.rewards.T:
+            ranks += rival[:, np.newaxis] > self.rewards
+        return frozen(ranks)
+
+    def regret(self, arms: Any) -> FloatArray:
+        """Return the simple regret of one pick per row.
+
+        Parameters
+        ----------
+        arms
+            Indices 0..A-1 (not labels), one per row.
+        """
+        picks = self._read_picks(arms)
+        regret: FloatArray = self.regret_table[np.arange(len(self)), picks]
+        return regret
+
+    def take(self, index: Any) -> Self:
+        """Return the problem with some of its rows, in the order given.
+
+        Parameters
+        ----------
+        index
+            A slice, row numbers, or a boolean per row.
+        """
+        rows = self._row_numbers(index)
+        rewards = self.rewards[rows]
+        shared = self.observations is self.rewards
+        return replace(
+            self,
+            contexts=self.contexts[rows],
+            rewards=rewards,
+            observations=rewards if shared else self.observations[rows],
+            **self._facts(rows),
+        )
+
+    def _facts(self, rows: IntArray) -> dict[str, Any]:
+        """The additional arrays of a subclass, for these rows."""
+        del rows
+        return {}
+
+    def _row_numbers(self, index: Any) -> IntArray:
+        try:
+            picked = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index)]
+        except IndexError as error:
+            raise IndexError(
+                f"index must be a slice, row numbers below {len(self)} or {len(self)} booleans: "
+                f"{error}"
+            ) from None
+        rows = np.atleast_1d(picked)
+        if rows.ndim != 1 or rows.size == 0:
+            raise ValueError(
+                f"index must be a list of at least one of {len(self)} rows, got {index!r}"
+            )
+        return rows
+
+    def split(self, *sizes: float, seed: Any = None) -> tuple[Self, ...]:
+        """Return consecutive parts; rows beyond the last part are left out.
+
+        Parameters
+        ----------
+        *sizes
+            For each part a whole number of rows, or a fraction (below 1) of all rows. Where parts
+            meet is rounded to the nearest row, so fractions that sum to 1 use every row.
+        seed
+            Shuffles the rows first. None keeps their order.
+
+        Examples
+        --------
+        >>> problem = Problem(name="toy", contexts=np.eye(10), rewards=np.eye(10))
+        >>> [len(part) for part in problem.split(0.25, 4, seed=0)]
+        [3, 4]
+        """
+        if seed is not None and self.ordered:
+            raise ValueError(
+                f"the rows of {self.name!r} are in time order, which shuffling (seed={seed!r}) "
+                "would destroy; leave seed out to split in time order"
+            )
+        ends = part_ends(sizes, len(self), self.name)
+        if seed is None:
+            return tuple(self.take(slice(start, end)) for start, end in pairwise(ends))
+        order = np.random.default_rng(seed).permutation(len(self))
+        return tuple(self.take(order[start:end]) for start, end in pairwise(ends))
+
+    def with_noise(self, std: float, seed: Any = None) -> Self:
+        """Return the problem with Gaussian noise in the observations; regret stays exact.
+
+        Parameters
+        ----------
+        std
+            Standard deviation of the noise, the same for all arms; 0 removes noise.
+        seed
+            Fixes the noise.
+        """
+        std = checks.at_least("std", std, 0, "a standard deviation")
+        if std == 0:
+            return replace(self, observations=self.rewards)
+        noise = np.random.default_rng(seed).normal(0, std, self.rewards.shape)
+        return replace(self, observations=self.rewards + noise)
+
+    def frame(self) -> Any:
+        """Return the contexts as a pandas DataFrame; unnamed numbers are called x0, x1, ..."""
+        if self.schema is not None:
+            raise TypeError(f"the contexts of {self.name!r} are not all numbers")
+        names = self.columns or [f"x{number}" for number in range(self.dimension)]
+        return study_import("pandas").DataFrame(self.contexts, columns=list(names))
+
+    def _read_picks(self, arms: Any) -> IntArray:
+        picks = np.asarray(arms)
+        if picks.dtype.kind not in "iu":
+            raise TypeError(
+                f"arms must be indices 0..{self.n_arms - 1}, got {picks.ravel()[:1].tolist()}; "
+                "problem.arms.index(label) is a label's index"
+            )
+        if picks.shape != (len(self),):
+            raise ValueError(f"arms must be {len(self)} indices, got shape {picks.shape}")
+        wrong = np.flatnonzero((picks < 0) | (picks >= self.n_arms))
+        if wrong.size:
+            row = int(wrong[0])
+            raise ValueError(
+                f"arms must be indices 0..{self.n_arms - 1}, got {picks[row]} at row {row}"
+            )
+        return picks.astype(np.intp)
+
+
+def _read_contexts(
+    contexts: Any, columns: Any, schema: ContextSchema | None
+) -> tuple[FloatArray, tuple[str, ...] | None, ContextSchema | None]:
+    if schema is not None and schema.table is not None:  # rows that were read before
+        # Codes stay as they are, whichever rows a learner is told of.
+        told = schema.table.all_told()
+        schema = schema if told is schema.table else ContextSchema.of(told)
+        return frozen(np.array(contexts)), schema.columns, schema
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}")
+    names = None if columns is None else tuple(str(name) for name in columns)
+    intake = ContextSchema(columns=names).read(contexts, learning=True)
+    if intake.single or len(intake.rows) == 0:
+        raise ValueError(
+            f"contexts must have the shape (rows, numbers) with at least one row, "
+            f"got {np.shape(contexts)}"
+        )
+    names = intake.schema.columns
+    if intake.schema.table is not None:
+        return _read_contexts(intake.rows, None, intake.schema)
+    return frozen(intake.rows.copy()), names, None
+
+
+def _read_rewards(name: str, values: Any, rows: int) -> FloatArray:
+    try:
+        table = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numbers: {error}") from None
+    if table.ndim != 2 or len(table) != rows or table.shape[1] == 0:
+        raise ValueError(
+            f"{name} must have the shape ({rows}, arms), a row per context, got {table.shape}"
+        )
+    bad = np.argwhere(~np.isfinite(table))
+    if bad.size:
+        row, arm = bad[0].tolist()
+        raise ValueError(f"{name} must be finite, got {table[row, arm]} in row {row}, column {arm}")
+    return frozen(table)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,32 @@
+"""Figures and HTML reports of studies; needs the extra ``study``."""
+
+try:
+    from contextgap.studies.report.curves import history_comparison, regret_curves, scale_panels
+    from contextgap.studies.report.files import save
+    from contextgap.studies.report.page import Origin, Report, Section, write_report
+    from contextgap.studies.report.picks import pick_histogram, pick_shares
+    from contextgap.studies.report.published import beside, published
+    from contextgap.studies.report.tuning import tuning_heat_map
+    from contextgap.studies.report.versions import versions
+except ImportError as missing:
+    raise ImportError(
+        f"reports need {(missing.name or '').partition('.')[0]}; "
+        "pip install 'contextgap[study]' brings it"
+    ) from None
+
+__all__ = [
+    "Origin",
+    "Report",
+    "Section",
+    "beside",
+    "history_comparison",
+    "pick_histogram",
+    "pick_shares",
+    "published",
+    "regret_curves",
+    "save",
+    "scale_panels",
+    "tuning_heat_map",
+    "versions",
+    "write_report",
+]

@@ -1,0 +1,242 @@
+"""The figures, tables and texts of the reports of studies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contextgap.base.extras import study_import
+from contextgap.studies.experiments import Results, Study, Tuning
+from contextgap.studies.experiments.study import Pair
+from contextgap.studies.report.curves import HALF_DEVIATION, SINGLE_ARM, regret_curves, scale_panels
+from contextgap.studies.report.files import save
+from contextgap.studies.report.page import Origin, Report, Section, write_report
+from contextgap.studies.report.picks import pick_histogram
+from contextgap.studies.report.tuning import tuning_heat_map
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_REGRET = (
+    "Simple regret is what the deployed arm pays less than the best arm would, without feedback."
+)
+TRIED = (
+    "How often each method, while it explored, tried the arm that was best at that step's context, "
+    "the second best, and so on. Arms that pay the same share a rank. What was "
+    "earned there does not count."
+)
+
+
+def write(
+    report: Report,
+    folder: Path,
+    command: str,
+    seconds: Callable[[], Mapping[str, float]],
+) -> Path:
+    """Write the page and, beside it, every figure as SVG and PNG.
+
+    The page links to the files that are in the folder already. ``seconds`` is called when the
+    figures are drawn, and says where the time went.
+    """
+    sections = [
+        replace(section, figures=_saved(section, folder / "figures")) for section in report.sections
+    ]
+    page = folder / "report.html"
+    beside = [path.name for path in folder.iterdir() if path.is_file() and path != page]
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    origin = Origin(command, date, beside, seconds())
+    return write_report(replace(report, sections=sections, origin=origin), page)
+
+
+def _saved(section: Section, folder: Path) -> list[tuple[str, Path]]:
+    """Return the captions of a section's figures and the SVG files that these are written to."""
+    name = re.sub(r"\W+", "-", section.title.lower()).strip("-")
+    saved = []
+    for number, (caption, figure) in enumerate(section.figures, 1):
+        called = name if len(section.figures) == 1 else f"{name}-{number}"
+        path = figure if isinstance(figure, Path) else save(figure, folder, called)[0]
+        saved.append((caption, path))
+    return saved
+
+
+def reading(records: DataFrame, band: str = HALF_DEVIATION) -> str:
+    """Return how to read curves of regret: one run has no band."""
+    repetitions = records["seed"].nunique()
+    if repetitions == 1:
+        return f"{_REGRET} Each curve is one run: another would look different."
+    return (
+        f"{_REGRET} Curves are means over {repetitions} repetitions; bands are {band} to each side."
+    )
+
+
+def single_arm(study: Study) -> dict[str, float]:
+    """Return the regret of the single arm that, in hindsight, is best on average."""
+    tables = [
+        exploit.regret_table[:, exploit.rewards.mean(axis=0).argmax()]
+        for _, exploit in study.rounds
+    ]
+    return {
+        "average_regret": float(np.mean([table.mean() for table in tables])),
+        "worst_regret": float(np.mean([table.max() for table in tables])),
+    }
+
+
+def compare_report(study: Study, tunings: Mapping[str, Tuning], results: Results) -> Report:
+    """Return the report of a comparison."""
+    best = ranking(results.records).iloc[0]
+    return Report(
+        title=f"Comparison: {study.name}",
+        summary=(
+            f"After the last step {best['method']} (scale {best['scale']:g}) misses least on "
+            f"average: {best['average regret']:.3g}. Each method was tuned on held-out data at "
+            "scale 1."
+        ),
+        sections=[
+            *comparison_sections(results, single_arm(study)),
+            tuning_section("Tuning", tunings),
+        ],
+        settings=study_settings(study),
+        seeds=list(range(len(study.rounds))),
+        timings=results.timings,
+    )
+
+
+def comparison_sections(
+    results: Results, single: Mapping[str, float], single_scale: bool = True
+) -> list[Section]:
+    """Return the sections on average and worst regret, scales and picks.
+
+    ``single`` comes from ``single_arm``; ``single_scale`` says whether to begin with the average
+    regret at one scale.
+    """
+    records = results.records
+    scales = sorted(records["scale"].unique())
+    main = 1.0 if 1.0 in scales else scales[0]
+    where = f" at scale {main:g}" if len(scales) > 1 else ""
+    dashed = "The grey line is the best single arm for all contexts, known in hindsight."
+    shown = at_scale(records, main)
+    sections = []
+    if single_scale:
+        sections.append(
+            Section(
+                "Average regret",
+                reading(records),
+                [
+                    (
+                        f"Average simple regret{where}. {dashed}",
+                        regret_curves(shown, single_arm=single["average_regret"]),
+                    )
+                ],
+                [("After the last step, best first.", ranking(records, single))],
+            )
+        )
+    sections.append(
+        Section(
+            "Worst regret",
+            "The highest simple regret over all contexts deployed on.",
+            [
+                (
+                    f"Worst simple regret{where}. {dashed}",
+                    regret_curves(shown, "worst_regret", single_arm=single["worst_regret"]),
+                )
+            ],
+        )
+    )
+    if len(scales) > 1:
+        sections.append(
+            Section(
+                "Other scales",
+                f"Settings tuned at scale 1 are kept for the others. {_best_by_scale(records)}",
+                [("Average simple regret by scale of the intervals.", scale_panels(records))],
+                [("After the last step, best first.", ranking(records, single))],
+            )
+        )
+    sections.append(
+        Section(
+            "What was tried",
+            TRIED,
+            [
+                (
+                    f"Share of exploration steps by rank of the arm tried{where}.",
+                    pick_histogram(at_scale(results.picks, main)),
+                )
+            ],
+        )
+    )
+    return sections
+
+
+def tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
+    """Return the section on a grid search."""
+    pandas = study_import("pandas")
+    rows = [
+        {
+            "method": method,
+            "bandwidth": tuning.bandwidth,
+            "ridge": tuning.ridge,
+            "average regret": float(tuning.regret.min()),
+            "on the grid's edge": "yes" if tuning.on_edge else "no",
+        }
+        for method, tuning in tunings.items()
+    ]
+    units = " or ".join(dict.fromkeys(tuning.grid.unit for tuning in tunings.values()))
+    return Section(
+        title,
+        "Average simple regret on the held-out part, by bandwidth and ridge.",
+        [("Brighter is better; the star is the setting chosen.", tuning_heat_map(tunings))],
+        [(f"Settings chosen; bandwidths in {units}.", pandas.DataFrame(rows))],
+    )
+
+
+def ranking(records: DataFrame, single: Mapping[str, float] | None = None) -> DataFrame:
+    """Return average and worst regret after the last step, best first.
+
+    ``single``, from ``single_arm``, gets a row of its own.
+    """
+    last = records[records["checkpoint"] == records["checkpoint"].max()]
+    means = last.groupby(["method", "scale"], sort=False)[["average_regret", "worst_regret"]].mean()
+    named = means.rename(
+        columns={"average_regret": "average regret", "worst_regret": "worst regret"}
+    )
+    table = named.reset_index()
+    if single is not None:
+        row = [SINGLE_ARM, None, single["average_regret"], single["worst_regret"]]
+        table = table.astype({"scale": object})
+        table.loc[len(table)] = row
+    return table.sort_values("average regret", ignore_index=True)
+
+
+def at_scale(table: DataFrame, scale: float) -> DataFrame:
+    """Return the rows of one scale."""
+    return table[table["scale"] == scale]
+
+
+def _best_by_scale(records: DataFrame) -> str:
+    table = ranking(records)
+    best = table.loc[table.groupby("scale")["average regret"].idxmin()]
+    listed = "; ".join(
+        f"scale {row['scale']:g} {row['method']} ({row['average regret']:.2g})"
+        for row in best.to_dict("records")
+    )
+    return f"Lowest average regret after the last step: {listed}."
+
+
+def study_settings(study: Study) -> dict[str, object]:
+    """Return what a study's report says of its data."""
+    held, rounds = study.hold_out, study.rounds
+
+    def sizes(pair: Pair) -> str:
+        return " explored, ".join(str(len(part)) for part in pair) + " evaluated"
+
+    return {
+        "problem": repr(rounds[0][0]),
+        "held out for tuning": sizes(held),
+        "compared on": sizes(rounds[0]),
+        "repetitions": len(rounds),
+    }

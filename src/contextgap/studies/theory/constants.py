@@ -1,0 +1,102 @@
+"""Theorem 4.1 for a fixed horizon: half width = scale · std / √ridge, scale = C1·β + C2.
+
+``TheoremWidth`` recomputes the bound as data come; these constants hold from the first step to the
+last, which is what section 5 builds on. ``RidgeWidth(scale(...))`` has these intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+from contextgap.studies.theory.arguments import RIDGE_HINT, counts
+from contextgap.studies.theory.spectrum import Spectrum
+
+
+def confidence(failure_probability: float) -> float:
+    """Return the paper's β: one arm's intervals fail with probability e^(−β²).
+
+    Parameters
+    ----------
+    failure_probability
+        Above 0 and below 1, for one arm.
+    """
+    return math.sqrt(-math.log(checks.fraction("failure_probability", failure_probability)))
+
+
+def scale_slope(noise: float) -> float:
+    """Return the paper's C1 = √2 · noise: how fast the scale grows with the confidence β.
+
+    Parameters
+    ----------
+    noise
+        Sub-Gaussian scale of the noise.
+    """
+    return math.sqrt(2.0) * checks.at_least("noise", noise, 0, "a standard deviation")
+
+
+def scale_offset(noise: float, norm: float, ridge: float, information_gain: Any) -> FloatArray:
+    """Return the paper's C2 = noise · √(ln det(I + K/ridge)) + √ridge · norm.
+
+    The logarithm is the sum of ln(1 + σ̂²(x)/ridge) over *all* the arm's own observations, σ̂ being
+    the one before each. The paper's text starts the sum at the second and its appendix drops the
+    square; both are errors.
+
+    Parameters
+    ----------
+    noise
+        Sub-Gaussian scale of the noise.
+    norm
+        Bound on the arm's norm in the kernel's space.
+    ridge
+        Regularisation.
+    information_gain
+        ½ ln det(I + K/ridge) at the horizon, or a bound on it; a number or an array.
+    """
+    rho = checks.at_least("noise", noise, 0, "a standard deviation")
+    lambda_ = checks.positive("ridge", ridge, RIDGE_HINT)
+    bound = checks.positive("norm", norm, "it bounds every arm's norm in the kernel space")
+    gain = counts("information_gain", information_gain)
+    return np.asarray(rho * np.sqrt(2.0 * gain) + math.sqrt(lambda_) * bound)
+
+
+def scale(
+    confidence: float, noise: float, norm: float, ridge: float, information_gain: Any
+) -> FloatArray:
+    """Return the paper's α = C1·β + C2.
+
+    Parameters
+    ----------
+    confidence
+        The paper's β.
+    noise, norm, ridge, information_gain
+        As for ``scale_offset``.
+    """
+    beta = checks.at_least("confidence", confidence, 0)
+    offset = scale_offset(noise, norm, ridge, information_gain)
+    return np.asarray(scale_slope(noise) * beta + offset)
+
+
+def information_gain_bound(pulls: Any, ridge: float, spectrum: Spectrum) -> FloatArray:
+    """Return a bound on ½ ln det(I + K/ridge), which grows with the logarithm of the pulls.
+
+    With d* eigenvalues that sum to at most pulls · kernel_bound, the determinant is largest when
+    they are equal: ½ d* ln(1 + pulls · kernel_bound / (d* · ridge)). The appendix has
+    (1 + T/λ)/d* in the logarithm, which is too small: at T = 0 it is negative.
+
+    Parameters
+    ----------
+    pulls
+        Observations of the arm; a number or an array.
+    ridge
+        Regularisation.
+    spectrum
+        Where the contexts' features lie.
+    """
+    lambda_, d = checks.positive("ridge", ridge, RIDGE_HINT), spectrum.effective_dimension
+    trace = counts("pulls", pulls) * spectrum.kernel_bound
+    return np.asarray(0.5 * d * np.log1p(trace / (d * lambda_)))

@@ -1,0 +1,1 @@
+"""Whatever comes (arrays, frames, rows, dictionaries, files) as one internal form."""

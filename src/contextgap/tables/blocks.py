@@ -1,0 +1,292 @@
+"""Reads tables from files block by block, so that memory does not grow with a table's length."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from contextgap.base.extras import study_import
+from contextgap.tables.cells import is_empty
+from contextgap.tables.sheet import Sheet
+
+PARQUET = (".parquet", ".pq")
+SUFFIXES = (".csv", ".tsv", *PARQUET)
+BLOCK = 65_536  # rows of a block
+SEPARATORS = {".csv": ",", ".tsv": "\t"}  # of text files
+_OTHERS = ";\t|"  # that separate cells where the usual one is not in the header
+_BEGINNING = 2**24  # bytes
+_PART = 2**20  # rows of a part of a Parquet file, at least
+
+
+def read_sheet(path: Path, separator: str | None = None) -> Sheet:
+    """Return the table in a text or Parquet file.
+
+    Unless a ``separator`` is given, a comma separates cells, in a .tsv file a tab; or a semicolon,
+    a tab or a bar, if the header has one of them and not the usual one. Where it is a semicolon,
+    numbers may have decimal commas. A last column without name and cells is left out.
+    """
+    return joined(read_blocks(path, separator))
+
+
+def read_blocks(path: Path, separator: str | None = None, rows: int = BLOCK) -> Iterator[Sheet]:
+    """Yield the table in a text or Parquet file, so many rows at a time."""
+    yield from Part(path, separator).blocks(rows)
+
+
+def joined(blocks: Iterable[Sheet]) -> Sheet:
+    """Return tables with the same columns as one, in which places name the file if there are many.
+
+    The path of tables from several files is that of the folder they have in common.
+    """
+    listed = list(blocks)
+    first = listed[0]
+    for each in listed[1:]:
+        check_alike(first, each)
+    cells = tuple(
+        [cell for each in listed for cell in each.cells_of(name)] for name in first.columns
+    )
+    if len({each.path for each in listed}) == 1:
+        places = [place for each in listed for place in each.places]
+        return replace(first, cells=cells, places=places)
+    folder = os.path.commonpath([each.path.parent for each in listed])
+    own = [os.path.relpath(each.path, folder or ".") for each in listed]
+    pairs = zip(own, listed, strict=True)
+    places = [f"{name}, {place}" for name, each in pairs for place in each.places]
+    return replace(first, path=Path(folder or Path.cwd()), cells=cells, places=places)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file with a table, or some of the row groups of a Parquet file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    separator
+        What separates the cells of a text file; None if its header is to tell.
+    groups
+        The row groups of a Parquet file; None for all, and for text.
+    first
+        How many rows of the file come before.
+    """
+
+    path: Path
+    separator: str | None = None
+    groups: tuple[int, ...] | None = None
+    first: int = 0
+
+    def blocks(self, rows: int = BLOCK) -> Iterator[Sheet]:
+        """Yield the rows as tables of at most so many."""
+        path, separator = self.path, self.separator
+        check_file(path, SUFFIXES)
+        usual = SEPARATORS.get(path.suffix.lower())
+        if usual is None and separator is not None:
+            raise ValueError(f"{path}: a Parquet file has no separator, got {separator!r}")
+        if separator is not None and (len(separator) != 1 or separator in '\r\n"'):
+            raise ValueError(f"separator must be one character, such as ; or |, got {separator!r}")
+        found = self._parquet(rows) if usual is None else _text(path, separator, usual, rows)
+        columns: tuple[str, ...] | None = None
+        for sheet in found:
+            if sheet.columns[-1:] == ("",) and all(map(is_empty, sheet.cells[-1])):
+                sheet = replace(sheet, columns=sheet.columns[:-1], cells=sheet.cells[:-1])
+            if columns is None:
+                _check_header(sheet)
+                columns = sheet.columns
+            if sheet.columns != columns:
+                raise ValueError(
+                    f"{path}, {sheet.places[0]}: the last column has no name, but cells from here "
+                    "on; name it"
+                )
+            yield sheet
+
+    def _parquet(self, rows: int) -> Iterator[Sheet]:
+        arrow = study_import("pyarrow")
+        with _opened(self.path) as file:
+            before = self.first
+            try:
+                for batch in file.iter_batches(rows, row_groups=self.groups and list(self.groups)):
+                    frame = arrow.Table.from_batches([batch]).to_pandas()
+                    yield sheet_of(frame, self.path, before)
+                    before += len(frame)
+            except (OSError, ValueError) as error:
+                raise ValueError(f"{self.path}: not a readable Parquet file ({error})") from error
+            if before == self.first:
+                yield sheet_of(file.schema_arrow.empty_table().to_pandas(), self.path)
+
+
+def parts_of(path: Path, separator: str | None = None) -> list[Part]:
+    """Return a file in parts that can be read apart: a Parquet file may be several."""
+    check_file(path, SUFFIXES)
+    if path.suffix.lower() in SEPARATORS:
+        return [Part(path, separator)]
+    parts, groups, first, count = [], list[int](), 0, 0
+    with _opened(path) as file:
+        for group in range(file.num_row_groups):
+            groups.append(group)
+            count += file.metadata.row_group(group).num_rows
+            if count >= _PART:
+                parts.append(Part(path, separator, tuple(groups), first))
+                groups, first, count = [], first + count, 0
+    return [*parts, Part(path, separator, tuple(groups), first)] if groups or not parts else parts
+
+
+def count_rows(path: Path) -> int:
+    """Return how many rows a file has; of text, about how many, judging from its beginning."""
+    check_file(path, SUFFIXES)
+    if path.suffix.lower() not in SEPARATORS:
+        with _opened(path) as file:
+            return int(file.metadata.num_rows)
+    with path.open("rb") as text:
+        beginning = text.read(_BEGINNING)
+    share = max(1.0, path.stat().st_size / _BEGINNING)
+    return max(1, round(beginning.count(b"\n") * share) - 1)  # without the header
+
+
+def files_named(names: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the files that names and patterns such as ``logs/*.parquet`` stand for, in order."""
+    found: list[Path] = []
+    for given in names:
+        name = os.fspath(given)
+        matching = sorted(glob.glob(name, recursive=True)) if glob.has_magic(name) else []
+        if glob.has_magic(name) and not matching and not os.path.exists(name):
+            raise FileNotFoundError(f"{name}: no file is called like that")
+        found += [Path(each) for each in (matching or [name])]
+    twice = [path for path in found if found.count(path) > 1]
+    if twice:
+        raise ValueError(f"{twice[0]}: the file is named twice")
+    return found
+
+
+def check_alike(sheet: Sheet, other: Sheet) -> None:
+    """Raise unless two tables, of the same file or not, have the same columns."""
+    if set(sheet.columns) != set(other.columns):
+        raise ValueError(
+            f"{other.path} has the columns {list(other.columns)}, but {sheet.path} "
+            f"{list(sheet.columns)}; files that belong together have the same"
+        )
+    if sheet.decimal_comma != other.decimal_comma:
+        raise ValueError(
+            f"of {sheet.path} and {other.path}, one has decimal commas and the other has none; "
+            "files that belong together are written in the same way"
+        )
+
+
+def check_file(path: Path, suffixes: Iterable[str]) -> None:
+    """Raise unless ``path`` is a file with one of these suffixes."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(
+            f"{path}: the suffix {path.suffix!r} is unknown; known are {', '.join(suffixes)}"
+        )
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    if not path.is_file():
+        raise ValueError(f"{path}: a file is needed, this is a directory")
+
+
+def _check_header(sheet: Sheet) -> None:
+    path, columns = sheet.path, sheet.columns
+    if not columns:
+        raise ValueError(f"{path}: the file is empty; a header and at least one row are needed")
+    if not sheet.places:
+        raise ValueError(f"{path}: the table has no rows, only the columns {list(columns)}")
+    doubles = [name for name in columns if columns.count(name) > 1]
+    if doubles:
+        raise ValueError(f"{path}: two columns are called {doubles[0]!r}; names must be distinct")
+
+
+def _text(path: Path, separator: str | None, usual: str, most: int) -> Iterator[Sheet]:
+    # Not pandas: it skips blank lines and pads short ones without saying where.
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        before, empty = 0, True
+        try:
+            before, found = _separator(file, usual)
+            separator = separator or found
+            reader = csv.reader(file, strict=True, delimiter=separator)
+            header = tuple(name.strip() for name in next(filter(None, reader), []))
+            rows, places = list[list[str]](), list[str]()
+            for row in reader:
+                if not row:
+                    continue
+                if len(row) != len(header):
+                    raise ValueError(
+                        f"{path}, line {before + reader.line_num}: the header has {len(header)} "
+                        f"cells, this line {len(row)}; nothing may stand above the header"
+                    )
+                rows.append(row)
+                places.append(f"line {before + reader.line_num}")
+                if len(rows) == most:
+                    yield _sheet(path, header, rows, places, separator)
+                    rows, places, empty = [], [], False
+            if rows or empty:
+                yield _sheet(path, header, rows, places, separator)
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path}, line {_undecodable(path)}: not UTF-8 text ({error.reason}); save it as "
+                "CSV in UTF-8"
+            ) from None
+        except csv.Error as error:
+            line = before + reader.line_num
+            raise ValueError(f"{path}, line {line}: not CSV ({error})") from None
+
+
+def _sheet(
+    path: Path, header: Sequence[str], rows: list[list[str]], places: list[str], separator: str
+) -> Sheet:
+    cells = tuple([row[place] for row in rows] for place in range(len(header)))
+    return Sheet(path, tuple(header), cells, places, separator)
+
+
+def _separator(file: IO[str], usual: str) -> tuple[int, str]:
+    """Return how many lines stand before the header, and what separates its cells.
+
+    The file is then read from there on.
+    """
+    header = file.readline()
+    said = re.fullmatch(r"sep=(.)\s*", header, re.IGNORECASE)  # as spreadsheets write it
+    if said is not None:
+        return 1, said[1]
+    while header and not header.strip():
+        header = file.readline()
+    file.seek(0)
+    others = [each for each in _OTHERS if each in header]
+    return 0, others[0] if usual not in header and len(others) == 1 else usual
+
+
+def _undecodable(path: Path) -> int:
+    """Return the first line of a file that is not UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 1
+
+
+def _opened(path: Path) -> Any:
+    parquet = study_import("pyarrow.parquet")
+    study_import("pandas")
+    try:
+        return parquet.ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: not a readable Parquet file ({error})") from error
+
+
+def sheet_of(frame: Any, path: Path, before: int = 0) -> Sheet:
+    """Return a DataFrame as a table, with so many rows of the same file before it."""
+    cells = []
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        gaps, listed = column.isna(), column.tolist()
+        for row in gaps.to_numpy().nonzero()[0].tolist():
+            listed[row] = None
+        cells.append(listed)
+    places = [f"row {row}" for row in range(before + 1, before + len(frame) + 1)]
+    return Sheet(path, tuple(str(name) for name in frame.columns), tuple(cells), places)

@@ -1,0 +1,396 @@
+"""Turns what users pass as contexts (arrays, lists, DataFrames, mappings) into checked arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray
+from contextgap.tables.columns import Columns, Layout, Number, Refilling, Renaming, TableSchema
+from contextgap.tables.columns.raw import Raw, are_mappings, by_name, raw_cells
+
+
+class Intake(NamedTuple):
+    """Contexts as an array, whether the user passed only one, and the schema known after them."""
+
+    rows: FloatArray
+    single: bool
+    schema: ContextSchema
+
+
+class Encoded:
+    """Contexts that were read before, as kernels see them, with the schema they were read by.
+
+    It stands for one context if it has one dimension, and else for a table of them.
+    """
+
+    def __init__(self, rows: FloatArray, schema: ContextSchema) -> None:
+        self.rows, self.schema = rows, schema
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Encoded:
+        return Encoded(self.rows[index], self.schema)
+
+    def __iter__(self) -> Iterator[Encoded]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def intake(self) -> Intake:
+        """The contexts as if they were just read."""
+        return Intake(np.atleast_2d(self.rows), self.rows.ndim == 1, self.schema)
+
+
+@dataclass(frozen=True)
+class ContextSchema:
+    """How many numbers a context has (None before the first) and, if they had names, the names.
+
+    ``table`` says how columns that are not all numbers become numbers.
+    """
+
+    dimension: int | None = None
+    columns: tuple[str, ...] | None = None
+    table: TableSchema | None = None
+
+    @classmethod
+    def of(cls, table: TableSchema) -> ContextSchema:
+        """Return the schema of a table with columns of several kinds."""
+        return cls(table.dimension, table.columns, table)
+
+    @property
+    def kinds(self) -> Columns | None:
+        """What each column holds; None if columns have no names."""
+        if self.table is not None:
+            kinds: Columns = self.table.kinds
+            return kinds
+        if self.columns is None or self.dimension is None:
+            return None
+        return Columns(dict.fromkeys(self.columns, Number()))
+
+    @property
+    def layout(self) -> Layout | None:
+        """How the numbers of a context belong together; None if each stands for itself."""
+        return None if self.table is None else self.table.layout
+
+    def parts(self) -> dict[str, list[int]]:
+        """Return which numbers of a context make up each column; columns without names have some.
+
+        The contexts must have been seen.
+        """
+        if self.table is not None:
+            return {name: self.table.numbers_of(name) for name in self.table.columns}
+        names = self.columns or [f"column {place}" for place in range(self.dimension or 0)]
+        return {name: [place] for place, name in enumerate(names)}
+
+    def decode(self, rows: FloatArray) -> list[Any]:
+        """Return contexts as users write them: mappings if columns have names, and else lists."""
+        if self.table is not None:
+            return self.table.decode(rows)
+        if self.columns is not None:
+            return [dict(zip(self.columns, row, strict=True)) for row in rows.tolist()]
+        listed: list[Any] = rows.tolist()
+        return listed
+
+    def telling(self, rows: FloatArray) -> tuple[ContextSchema, Renaming | None]:
+        """Return the schema after rewards were told at rows, and new codes of levels, if any."""
+        if self.table is None:
+            return self, None
+        table, renaming = self.table.telling(rows)
+        return self if table is self.table else ContextSchema.of(table), renaming
+
+    def refilling(self, before: ContextSchema) -> Refilling | None:
+        """Return how rows change that were read before columns with gaps had a number, if any."""
+        if self.table is None or before.table is None or self.table is before.table:
+            return None
+        return self.table.refilling(before.table)
+
+    def told_only(self) -> ContextSchema:
+        """Return the schema without levels of categories that were only asked about."""
+        table = None if self.table is None else self.table.told_only()
+        return self if table is None or table is self.table else ContextSchema.of(table)
+
+    def read(self, contexts: Any, called: str = "contexts", *, learning: bool = False) -> Intake:
+        """Return ``contexts`` as a float array, or raise an error that names what is wrong.
+
+        One context is 1-D, a mapping or a pandas Series; a table is 2-D, a pandas or polars
+        DataFrame, or a list of mappings. Columns are matched by name, so their order does not
+        matter and surplus ones are ignored. Errors call the argument ``called``. If ``learning``, a
+        first table may have columns that are no numbers, and the schema after it knows all levels
+        of categories.
+        """
+        if isinstance(contexts, Encoded):
+            return contexts.intake
+        try:
+            if self.table is not None:
+                return self._read_table(contexts, self.table, learning)
+            if learning and self.dimension is None and type(contexts) is not np.ndarray:
+                found = _inferred(contexts, self.columns)
+                if found is not None:
+                    return ContextSchema.of(found)._read_table(contexts, found, learning)
+            return self._read(contexts)
+        except (TypeError, ValueError) as error:
+            early = isinstance(error, TypeError) and self.dimension is None and not learning
+            hint = "; no reward was told yet, so only numbers can be read" if early else ""
+            raise type(error)(f"{called} {error}{hint}") from None
+
+    def _read(self, contexts: Any) -> Intake:
+        names, values = self._by_name(contexts)
+        array = _as_floats(values, names or self.columns)
+        if array.ndim > 2:
+            raise ValueError(f"must be 1-D or 2-D, got shape {array.shape}")
+        single = array.ndim < 2
+        rows = array.reshape(1, -1) if single else array
+        self._check_dimension(rows.shape[1], single)
+        _check_finite(rows, names or self.columns, single)
+        known = self.dimension is not None and (names is None or self.columns is not None)
+        schema = self if known else ContextSchema(rows.shape[1], self.columns or names)
+        return Intake(rows, single, schema)
+
+    def named(self, names: Any) -> ContextSchema:
+        """Return the schema of the same numbers with names of columns, which had none."""
+        if self.columns is not None:
+            raise ValueError(f"columns have names already: {list(self.columns)}")
+        names = read_names(names)
+        if self.dimension is not None and len(names) != self.dimension:
+            raise ValueError(
+                f"columns must be {self.dimension} names, one for each number of a context, "
+                f"got {len(names)}: {list(names)}"
+            )
+        return ContextSchema(self.dimension, names)
+
+    def _read_table(self, contexts: Any, table: TableSchema, learning: bool) -> Intake:
+        raw = raw_cells(contexts)
+        if raw.doubtful and not set(table.columns) <= set(raw.names or ()):
+            raw = raw._replace(names=None)
+        cells = raw.picked(self._wanted(raw.names) if raw.names is not None else ())
+        if raw.single:
+            rows, after = table.encode_row(cells, learning)
+        else:
+            first = table.learnt(cells) if learning and table.is_new else table
+            rows, after = first.encode(cells, learning)
+        schema = self if after is table else ContextSchema.of(after)
+        return Intake(rows, raw.single, schema)
+
+    def _by_name(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
+        if type(contexts) is np.ndarray:  # the usual case in a live loop, recognised first
+            return None, contexts
+        if isinstance(contexts, Mapping):
+            given = [str(name) for name in contexts]
+            wanted = self._wanted(given)
+            values = [list(contexts.values())[given.index(name)] for name in wanted]
+            for name, value in zip(wanted, values, strict=True):
+                if np.ndim(value):
+                    raise TypeError(
+                        f"by name must hold one number each, got {value!r} for {name!r}; "
+                        "use a DataFrame for a table"
+                    )
+            return wanted, values
+        if are_mappings(contexts):
+            columns = by_name(contexts)
+            wanted = self._wanted(list(columns))
+            return wanted, [list(row) for row in zip(*map(columns.get, wanted), strict=True)]
+        if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
+            given = [str(name) for name in contexts.columns]
+            unnamed = self.columns is None and self.dimension is not None
+            if unnamed and not any(isinstance(name, str) for name in contexts.columns):
+                numbers = list(range(len(given)))
+                ordered = contexts[numbers] if set(contexts.columns) == {*numbers} else contexts
+                return None, ordered.to_numpy()  # numbers of columns are not names
+            wanted = self._wanted(given)
+            picked = contexts[[contexts.columns[given.index(name)] for name in wanted]]
+            return wanted, picked.to_numpy()
+        index = getattr(contexts, "index", None)
+        if index is not None and hasattr(index, "tolist") and hasattr(contexts, "to_numpy"):
+            labels = index.tolist()
+            given = [str(label) for label in labels]
+            known = self.columns is not None and set(self.columns) <= set(given)
+            if not known and not all(isinstance(label, str) for label in labels):
+                return None, contexts.to_numpy()  # row numbers are not names
+            wanted = self._wanted(given)
+            return wanted, contexts.to_numpy()[[given.index(name) for name in wanted]]
+        return None, contexts
+
+    def _wanted(self, given: list[str]) -> tuple[str, ...]:
+        _check_distinct(given)
+        if given and self.columns is None and self.dimension is not None:
+            raise ValueError(
+                f"have columns by name, {given}, but what was learnt has no names to match them "
+                "with; pass an array with the columns in the order learnt, or name them: "
+                "Learner(..., columns=[...]) before learning, policy.with_columns([...]) after"
+            )
+        if self.columns is None:
+            return tuple(given)
+        missing = [name for name in self.columns if name not in given]
+        if missing:
+            raise ValueError(f"lack the column {missing[0]!r}; they have {given}")
+        return self.columns
+
+    def _check_dimension(self, dimension: int, single: bool) -> None:
+        if dimension == 0:
+            raise ValueError("must have at least one number each, got none")
+        if self.dimension is None and self.columns is not None and dimension != len(self.columns):
+            raise ValueError(
+                f"must have {len(self.columns)} numbers each, one for each of the columns "
+                f"{list(self.columns)}, got {dimension}"
+            )
+        if self.dimension is None or dimension == self.dimension:
+            return
+        hint = ""
+        if single and self.dimension == 1:
+            hint = f"; for {dimension} contexts pass an array of shape ({dimension}, 1)"
+        raise ValueError(
+            f"must have {self.dimension} numbers each, as before, got {dimension}{hint}"
+        )
+
+
+def read_columns(columns: Any) -> ContextSchema:
+    """Return the schema of contexts whose columns users described; of any, if they did not."""
+    if columns is None:
+        return ContextSchema()
+    if isinstance(columns, Mapping):
+        return ContextSchema.of(TableSchema.of(Columns(columns)))
+    return ContextSchema(columns=read_names(columns))
+
+
+def read_names(names: Any) -> tuple[str, ...]:
+    """Return names of columns, checked."""
+    listed = names if isinstance(names, list | tuple) else ()
+    if not listed or not all(isinstance(name, str) for name in listed):
+        raise TypeError(
+            "columns must be Columns(...), a mapping, or a list of names such as ['x', 'y'], "
+            f"got {names!r}"
+        )
+    if len(set(listed)) < len(listed):
+        raise ValueError(f"columns must have different names, got {names!r}")
+    return tuple(listed)
+
+
+def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | None:
+    """Return the schema of a first table with names; None if it is numbers throughout."""
+    named = isinstance(contexts, Mapping) or hasattr(contexts, "to_numpy") or are_mappings(contexts)
+    raw = raw_cells(contexts) if named else None
+    if raw is None or raw.names is None or raw.doubtful:
+        return None
+    _check_distinct(raw.names)
+    if are_mappings(contexts) and wanted is None:
+        _check_alike(contexts, raw.names)
+    names = raw.names if wanted is None else list(wanted)
+    if not set(names) <= set(raw.names):
+        return None  # what is missing is said later
+    return TableSchema.inferred(names, [raw.by_column[raw.names.index(each)] for each in names])
+
+
+def _check_alike(rows: Iterable[Mapping[Any, Any]], names: Iterable[str]) -> None:
+    """Raise if a row of a first table has a column that the first row has not."""
+    for place, row in enumerate(rows):
+        for name in row:
+            if str(name) not in names:
+                raise ValueError(
+                    f"have the column {str(name)!r} in row {place} but not in row 0; write None "
+                    "for a gap"
+                )
+
+
+def read_table(contexts: Any, called: str) -> Intake | None:
+    """Read a table that was given before it is known what the columns of contexts hold.
+
+    Returns None if it is not numbers throughout, so that it can be read by a learner's schema only.
+    """
+    try:
+        intake = ContextSchema().read(contexts, called=called)
+        single, count = intake.single, len(intake.rows)
+    except (TypeError, ValueError):
+        intake, raw = None, _raw_table(contexts)
+        if raw is None:
+            raise
+        single, count = raw.single, len(raw.cells[0]) if raw.cells and not raw.single else 0
+    if single or not count:
+        raise ValueError(f"{called} must be a table of contexts (2-D) with at least one row")
+    return intake
+
+
+def _raw_table(contexts: Any) -> Raw | None:
+    """Return the cells of what may be a table with columns that are no numbers; else None."""
+    try:
+        raw = raw_cells(contexts)
+    except (TypeError, ValueError):
+        return None
+    cells = (cell for column in raw.by_column for cell in column)
+    typed = raw.names is not None or any(
+        cell is None or not isinstance(cell, Real) for cell in cells
+    )
+    return raw if typed else None
+
+
+def row_of(table: Any, row: int) -> Any:
+    """Return one row of a table of contexts, as the user would write it."""
+    if hasattr(table, "iloc"):  # pandas
+        return table.iloc[row]
+    if hasattr(table, "row"):  # polars
+        return table.row(row, named=True)
+    return table[row]
+
+
+def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
+    if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, handled first
+        return values.copy()
+    if np.ma.is_masked(values):
+        raise ValueError("must have no gaps, got a masked array with masked entries")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError("must have rows of equal length, got different lengths") from None
+    if array.dtype.kind in "cmMSUV":
+        array = np.asarray(values, dtype=object)  # the values as they were given
+    if array.dtype == object and (bad := _first_bad(array, names)):
+        raise TypeError(f"must be numbers, got {bad}")
+    try:
+        return np.array(array, dtype=np.float64, order="C")  # a copy: users reuse their arrays
+    except OverflowError:
+        raise ValueError("must be finite, got a number too large for a float") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"must be numbers, got {values!r}") from None
+
+
+def _check_distinct(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"name the column {name!r} twice")
+        seen.add(name)
+
+
+def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
+    """Describe the first entry that is not a number; a None in a table becomes NaN, found later."""
+    for place, value in np.ndenumerate(array):
+        gap = value is None and place
+        if not gap and not isinstance(value, Real | Decimal | np.bool_):
+            return f"{value!r}{_place(place, names)}"
+    return ""
+
+
+def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool) -> None:
+    if math.isfinite(np.vdot(rows, rows)):  # the usual case, handled first
+        return
+    finite = np.isfinite(rows)
+    if not finite.all():
+        row, column = (int(i) for i in np.argwhere(~finite)[0])
+        where = _place((column,) if single else (row, column), names)
+        hint = ""
+        if names and np.isnan(rows[row, column]):
+            hint = f"; to allow gaps, give columns with {names[column]!r}: Number(gaps=True)"
+        raise ValueError(f"must be finite, got {rows[row, column]}{where}{hint}")
+
+
+def _place(place: tuple[int, ...], names: tuple[str, ...] | None) -> str:
+    if not place:
+        return ""
+    column = f"column {names[place[-1]]!r}" if names else f"column {place[-1]}"
+    return f" in {column}" if len(place) == 1 else f" in row {place[0]}, {column}"

@@ -1,0 +1,41 @@
+"""Campaigns: learners that last, with a log of events in a database that processes share."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from contextgap.team.campaign.calls import calling
+from contextgap.team.campaign.errors import (
+    AlteredError,
+    ConflictError,
+    DeadlineError,
+    NotFoundError,
+    UnavailableError,
+)
+from contextgap.team.campaign.recalls import FrozenPolicy, Recall, Recalled
+from contextgap.team.campaign.status import CampaignStatus
+from contextgap.team.campaign.trial import Trial
+
+if TYPE_CHECKING:
+    from contextgap.team.campaign.campaign import Campaign
+
+__all__ = [
+    "AlteredError",
+    "Campaign",
+    "CampaignStatus",
+    "ConflictError",
+    "DeadlineError",
+    "FrozenPolicy",
+    "NotFoundError",
+    "Recall",
+    "Recalled",
+    "Trial",
+    "UnavailableError",
+    "calling",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # When first used: clients of a service have the rest without a database.
+    if name == "Campaign":
+        return import_module("contextgap.team.campaign.campaign").Campaign
+    raise AttributeError(f"module 'contextgap.team.campaign' has no attribute {name!r}")

@@ -1,0 +1,297 @@
+"""Connections to SQLite files and PostgreSQL servers."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from contextgap.team.campaign import clock
+from contextgap.team.campaign.calls import seconds_left
+from contextgap.team.campaign.disks import check_local
+from contextgap.team.campaign.errors import UnavailableError
+
+WAIT = 60.0
+"""Seconds to wait for another process that writes to a SQLite file."""
+
+LOCKED, RUNNING, IDLE = 10.0, 60.0, 15.0
+"""Seconds on PostgreSQL: to wait for a lock, for a statement, and for who holds a lock idly."""
+
+NAME = "contextgap"
+"""How servers list connections of this library."""
+
+_KEPT = 5  # connections that stay open when nobody uses them
+_CLOCK = 60.0  # seconds after which the server is asked for its time again
+_UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
+    "55P03": f"another process held a lock for {LOCKED:g} s",
+    "57014": f"the server took longer than {RUNNING:g} s",
+    "25P03": f"this process was idle for {IDLE:g} s while others waited for it",
+    "25006": "the server takes no writes, as a replica does",
+    "53100": "the server's disk is full",
+    sqlite3.SQLITE_READONLY: "the file can only be read",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_BUSY: "another process keeps it locked",
+}
+
+
+class Database:
+    """A database that several processes may use at once.
+
+    Parameters
+    ----------
+    database
+        A file or a URL, as for ``Campaign.create``.
+    connections
+        How many threads may use it at once; more have to wait.
+    """
+
+    def __init__(self, database: str | os.PathLike[str], connections: int = 15) -> None:
+        self.url = _read_url(database)
+        self._process = os.getpid()
+        self.is_file = self.url.get_backend_name() == "sqlite"
+        if self.is_file:
+            path = Path(str(self.url.database))
+            if path.is_dir():
+                raise IsADirectoryError(f"cannot open {path}: it is a folder")
+            check_local(path)
+            if not path.parent.is_dir():
+                raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
+        make = _sqlite if self.is_file else _postgresql
+        self._engine = make(self.url, max_overflow=connections - _KEPT)
+        self._writers = self._engine.execution_options(contextgap_writes=True)
+        # All that one transaction reads is as of one moment; on SQLite it is always.
+        as_of_one = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
+        self._readers = self._engine.execution_options(**as_of_one)
+        self._server_time: tuple[float, datetime] | None = None  # when asked, and the answer
+        self.prepared = False  # whether the tables were seen to be those of this release
+        weakref.finalize(self, _close, self._engine, self._process)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file; a server is taken to be there."""
+        return not self.is_file or Path(str(self.url.database)).is_file()
+
+    @property
+    def dialect(self) -> Dialect:
+        """The SQL that it speaks."""
+        return self._engine.dialect
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield a connection for a transaction that only reads, all as of one moment."""
+        self._leave_to_parent()
+        with _unavailable(), self._readers.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Yield a connection for a transaction that is undone if the block raises.
+
+        On SQLite no other process can write meanwhile.
+        """
+        self._leave_to_parent()
+        with _unavailable(), self._writers.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def connected(self) -> Iterator[Connection]:
+        """Yield a connection without a transaction: statements may see different moments."""
+        self._leave_to_parent()
+        with _unavailable(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing_on(self, connection: Connection) -> Iterator[None]:
+        """Have a transaction, as ``writing`` does, on a connection that there is."""
+        connection.connection.rollback()  # drivers may take what was read for the beginning of one
+        connection.rollback()
+        connection.execution_options(contextgap_writes=True)
+        with connection.begin():
+            yield
+
+    def now(self, connection: Connection) -> str:
+        """Return the time: the server's, which all its clients share, or this machine's."""
+        if self.is_file:
+            return clock.now()
+        passed = time.monotonic()  # does not jump when somebody sets the clock
+        if self._server_time is None or passed - self._server_time[0] > _CLOCK:
+            asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
+            self._server_time = (
+                passed,
+                connection.execute(asked_for).scalar_one().replace(tzinfo=UTC),
+            )
+        asked, found = self._server_time
+        return clock.as_text(found + timedelta(seconds=passed - asked))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def _leave_to_parent(self) -> None:
+        """In a forked process, forget the connections, which belong to the parent."""
+        if self._process != os.getpid():
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+
+
+@contextmanager
+def _unavailable() -> Iterator[None]:
+    """Say in words that a database cannot be used now."""
+    try:
+        yield
+    except DBAPIError as error:
+        code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "sqlite_errorcode", 0)
+        known = _UNAVAILABLE.get(code if isinstance(code, str) else int(code or 0) & 0xFF)
+        if known is None:
+            raise
+        raise UnavailableError(f"the database cannot be used now: {known}") from error
+
+
+def opened(database: str | os.PathLike[str] | Database) -> Database:
+    """Return a database, which several campaigns may share."""
+    return database if isinstance(database, Database) else Database(database)
+
+
+def _close(engine: Engine, process: int) -> None:
+    """Close the connections of a database that is no longer used, but not those of a parent."""
+    if process == os.getpid():
+        engine.dispose()
+
+
+def _read_url(database: str | os.PathLike[str]) -> URL:
+    if isinstance(database, str) and "://" in database:
+        try:
+            url = make_url(database)
+        except ArgumentError:
+            raise ValueError(f"database must be a file or a URL, got {database!r}") from None
+    elif isinstance(database, str | os.PathLike):
+        url = URL.create("sqlite", database=os.fspath(database))
+    else:
+        raise TypeError(f"database must be a file or a URL, got {database!r}")
+    kind = url.get_backend_name()
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise ValueError(f"database must be a SQLite file or PostgreSQL, got {kind!r}")
+    if url.database in (None, "", ":memory:") or str(url.database).startswith("file:"):
+        raise ValueError(f"database must be a file, which outlives the process, got {database!r}")
+    return url
+
+
+def _postgresql(url: URL, max_overflow: int) -> Engine:
+    engine = create_engine(
+        url,
+        connect_args={"application_name": NAME},
+        pool_pre_ping=True,
+        pool_size=_KEPT,
+        max_overflow=max_overflow,
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        # Who holds a lock and stops must not stop all others; see Store.locked for IDLE.
+        limits = {"lock_timeout": LOCKED, "statement_timeout": RUNNING}
+        for name, seconds in limits.items():
+            connection.execute(f"SET {name} = {int(1000 * seconds)}")
+        connection.commit()
+
+    return engine
+
+
+def _sqlite(url: URL, max_overflow: int) -> Engine:
+    # FULL: what was committed survives a power cut; NORMAL is faster, and survives a kill.
+    asked = str(url.query.get("synchronous", "full")).lower()
+    if asked not in ("full", "normal") or set(url.query) - {"synchronous"}:
+        raise ValueError(f"database may have ?synchronous=normal and nothing else, got {url!r}")
+    url = url.set(query={})
+    engine = create_engine(
+        url,
+        connect_args={"timeout": WAIT, "check_same_thread": False},
+        pool_size=_KEPT,
+        max_overflow=max_overflow,
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions begin below, not when the driver likes
+        mode = _journal_mode(connection, url.database)
+        if mode != "wal":
+            mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+        if mode != "wal":
+            raise OSError(
+                f"{url.database} cannot be used by several processes: SQLite has no write-ahead "
+                "log there; use a file on a local disk"
+            )
+        connection.execute(f"PRAGMA synchronous={asked}")
+        connection.execute("PRAGMA foreign_keys=ON")
+        record.info["file"] = _identity(url.database)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.info["file"] != _identity(url.database):
+            # What is written to a file without a name is lost when the last process closes it.
+            raise OSError(f"{url.database} was removed or replaced while it was in use")
+        if connection.get_execution_options().get("contextgap_writes"):
+            _begin_writing(connection.connection.driver_connection)
+        else:
+            connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def _identity(path: str | None) -> tuple[int, int] | None:
+    """Return what tells a file from others, whatever they are called; None if there is none."""
+    try:
+        found = os.stat(str(path))
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _journal_mode(connection: Any, path: str | None) -> str:
+    """Return how a file is written to, which is the first thing that is read from it."""
+    try:
+        return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        connection.close()
+        raise ValueError(
+            f"database must be a SQLite file, or a name for a new one; {path} is not a database"
+        ) from None
+
+
+def _begin_writing(connection: Any) -> None:
+    """Begin a transaction as soon as no other process writes.
+
+    SQLite itself would sleep up to a tenth of a second between looks, while nobody writes.
+    """
+    patience = seconds_left(WAIT)
+    deadline = time.monotonic() + patience
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                if time.monotonic() > deadline:
+                    raise UnavailableError(
+                        f"the database was written to by another process for {patience:.3g} s"
+                    ) from None
+            time.sleep(random.uniform(0.0005, 0.003))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={int(1000 * WAIT)}")

@@ -1,0 +1,70 @@
+"""Events: what happened to a campaign, in order, each with the hash of all up to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contextgap.base.lazy import lazy
+from contextgap.team.campaign import clock
+from contextgap.team.campaign.payloads import as_json
+
+NOTHING = ""
+"""The hash of a log without events."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event; ``request`` and ``result`` are JSON texts, and ``hash`` covers all before it.
+
+    ``by`` is who caused it, and ``before`` the hash of the event before it.
+    """
+
+    number: int
+    at: str
+    kind: str
+    key: str | None
+    request: str
+    result: str
+    hash: str
+    by: str | None = None
+    before: str = NOTHING
+
+    @classmethod
+    def following(
+        cls,
+        number: int,
+        before: str,
+        kind: str,
+        key: str | None,
+        request: str,
+        result: str,
+        *,
+        at: str | None = None,
+        by: str | None = None,
+    ) -> Event:
+        """Return the event that comes after a log with the hash ``before``."""
+        made = cls(number, at or clock.now(), kind, key, request, result, "", by, before)
+        return replace(made, hash=made._hash(before))
+
+    def follows(self, before: str) -> bool:
+        """Return whether the event's hash is right after a log with the hash ``before``."""
+        return self.before == before and self.hash == self._hash(before)
+
+    def _hash(self, before: str) -> str:
+        parts = [self.number, self.at, self.kind, self.key, self.request, self.result]
+        if self.by is not None:  # releases before 0.3 did not log it
+            parts.append(self.by)
+        return hashlib.sha256(f"{before}\n{as_json(parts)}".encode()).hexdigest()
+
+    @lazy
+    def requested(self) -> dict[str, Any]:
+        """What was requested, read from JSON."""
+        return dict(json.loads(self.request))
+
+    @lazy
+    def came_of_it(self) -> dict[str, Any]:
+        """What came of the request, read from JSON."""
+        return dict(json.loads(self.result))

@@ -1,0 +1,342 @@
+"""Gives the events of a log to a learner.
+
+Hyperparameters are facts, as picks are. An event that told rewards has those that were learnt from
+them as ``"learnt"``, None if none were; so has a ``tune``. After a retraction or a correction they
+are learnt anew from the changed reward on. Its event has the number of the event that told this
+reward, ``"from"``, and the sets learnt, by event: they replace those of all events between. In logs
+of releases before 0.3 events have none, and whoever replays them learns anew.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from contextgap.base.labels import decode_label
+from contextgap.learner import Learner
+from contextgap.learner.recorded import (
+    add_recorded_arm,
+    checkpoint,
+    forget_pick,
+    learn_columns,
+    noting_learnt,
+    observations,
+    restore,
+    set_random_state,
+    with_learnt,
+)
+from contextgap.team.campaign.calls import check_time
+from contextgap.team.campaign.errors import AlteredError
+from contextgap.team.campaign.events import NOTHING, Event
+from contextgap.team.campaign.payloads import as_json, decode_contexts, is_table, rows_of, some_rows
+from contextgap.team.campaign.trial import Pick
+
+Changes = Mapping[int, float | None]
+"""The rewards of trials that were corrected, None for those that were retracted."""
+
+_NO_CHANGES: Changes = {}
+_ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
+_LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
+_REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
+_LEAST_TUNED = 2  # rewards
+
+
+def to_bytes(thing: Any) -> bytes:
+    """Return the ``.cgap`` file of a learner or a policy."""
+    file = io.BytesIO()
+    thing.save(file)
+    return file.getvalue()
+
+
+def changes_in(events: list[Event]) -> dict[int, float | None]:
+    """Return what the retractions and corrections among events make of earlier rewards."""
+    return {
+        event.requested["trial"]: event.requested.get("reward")
+        for event in events
+        if event.kind in ("retract", "correct")
+    }
+
+
+def _learnt_at(event: Event, edits: Sequence[Event]) -> Any:
+    """Return what was learnt at an event, after the retractions and corrections given."""
+    for edit in reversed(edits):
+        found = edit.came_of_it.get("learnt", {"from": 0, "sets": None})
+        if found["from"] <= event.number < edit.number:
+            sets = found["sets"]
+            return _ANEW if sets is None else sets.get(str(event.number))
+    return event.came_of_it.get("learnt", _ANEW)
+
+
+class Replay:
+    """The learner of a log up to an event.
+
+    Parameters
+    ----------
+    find
+        Returns the pick of a trial that was asked for before the replay began.
+    learner, number, hash, at
+        The learner after event ``number``, and that event's hash and time; None before the first.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[int], Pick],
+        learner: Learner | None = None,
+        number: int = 0,
+        hash: str = NOTHING,  # noqa: A002  # the word for it
+        at: str = "",
+    ) -> None:
+        self._learner = learner
+        self.number, self.hash = number, hash
+        self.sound = True  # not while an event is taken in
+        self.seconds = 0.0  # that a replay since the last snapshot would take, about
+        self.since_snapshot = 0
+        self.next_due: str | None = None  # when a lease runs out next, or before that
+        self.at = at
+        self.learnt: dict[str, Any] = {}  # hyperparameters learnt anew, by the event's number
+        self._picks: dict[int, Pick] = {}
+        self._find = find
+
+    @property
+    def learner(self) -> Learner:
+        """The learner after the last event given."""
+        if self._learner is None:
+            raise RuntimeError("the log has not begun")
+        return self._learner
+
+    def pick(self, trial: int) -> Pick:
+        """Return the pick of a trial."""
+        known = self._picks.get(trial)
+        return self._find(trial) if known is None else known
+
+    def apply(
+        self,
+        event: Event,
+        changes: Changes = _NO_CHANGES,
+        edits: Sequence[Event] = (),
+        *,
+        anew: bool = False,
+    ) -> None:
+        """Take in the next event.
+
+        ``changes`` are those of later events, as ``changes_in`` returns them, and ``edits`` these
+        events; ``anew`` says to learn hyperparameters, whatever the log has.
+        """
+        if event.number != self.number + 1:
+            raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
+        if not event.follows(self.hash):
+            raise AlteredError(
+                f"event {event.number} of the campaign was altered, or one before it: its hash is "
+                "not that of the log"
+            )
+        if event.kind not in _STEPS:
+            raise ValueError(
+                f"event {event.number} is a {event.kind!r}, unknown to this release: use the "
+                "contextgap release that wrote it"
+            )
+        check_time()
+        start, self.sound = time.thread_time(), False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there was to say was said when it came
+            learnt = _ANEW if anew else _learnt_at(event, edits)
+            self._step(event.kind, event.requested, event.came_of_it, changes, learnt)
+        self._went_on(event, start)
+
+    def append(
+        self,
+        kind: str,
+        key: str | None,
+        request: Any,
+        result: dict[str, Any],
+        *,
+        at: str,
+        by: str | None,
+    ) -> Event:
+        """Take in what happens now; return it as the next event.
+
+        The pick of an ask counts as pending already.
+        """
+        start, self.sound = time.thread_time(), False
+        text = as_json(request)
+        if kind in _LEARNING:
+            # The learner is only ever given what was read back from JSON.
+            learnt = self._step(kind, json.loads(text), result, _NO_CHANGES, _ANEW)
+            result = {**result, "learnt": learnt}
+        elif kind != "ask":
+            self._step(kind, json.loads(text), result, _NO_CHANGES, None)
+        following = (self.number + 1, self.hash, kind, key, text, as_json(result))
+        event = Event.following(*following, at=at, by=by)
+        self._went_on(event, start)
+        return event
+
+    def mark(self) -> tuple[Any, ...]:
+        """Return what ``rewind`` needs to return to this event."""
+        return checkpoint(self.learner), dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """Forget all events since ``mark``; none of them may have added or removed an arm."""
+        state, self._picks, rest = mark
+        restore(self.learner, state)
+        vars(self).update(rest)
+
+    def _step(
+        self,
+        kind: str,
+        request: Mapping[str, Any],
+        result: Mapping[str, Any],
+        changes: Changes,
+        learnt: Any,
+    ) -> Any:
+        """Give what happened to the learner; return the hyperparameters learnt."""
+        step = _STEPS[kind]
+        if kind not in _LEARNING:
+            step(self, request, result, changes)
+            return None
+        if learnt != _ANEW:
+            if not (kind == "tune" and learnt is None):
+                with with_learnt(self.learner, learnt):
+                    step(self, request, result, changes)
+            return learnt
+        with noting_learnt(self.learner, check_time) as found:
+            step(self, request, result, changes)
+        if not found:
+            return None
+        self.learnt[str(self.number + 1)] = found[-1]
+        return found[-1]
+
+    def _went_on(self, event: Event, start: float) -> None:
+        if event.kind == "ask":
+            result = event.came_of_it
+            self._picks |= dict(zip(result["trials"], picks_of(event), strict=True))
+            if result["until"] is not None:
+                self.next_due = min(result["until"], self.next_due or result["until"])
+        elif event.kind in ("tell", "cancel", "expire"):  # a late reward finds it in the database
+            self._picks.pop(event.requested["trial"], None)
+        self.number, self.hash, self.at = event.number, event.hash, event.at
+        self.sound = True
+        self.seconds += time.thread_time() - start
+        self.since_snapshot += 1
+
+    def _create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        self._learner = Learner.load(io.BytesIO(base64.b64decode(request["learner"])))
+
+    def _ask(self, request: Mapping[str, Any], result: Mapping[str, Any], _: Changes) -> None:
+        if "pool" in result:
+            learn_columns(self.learner, decode_contexts(result["pool"]))
+        contexts = result.get("context") or request["contexts"]
+        arms: Any = [decode_label(label) for label in result["arms"]]
+        self.learner.expect(
+            decode_contexts(contexts),
+            arms if is_table(contexts) else arms[0],
+            eligible=decode_eligible(request["arms"]),
+            propensities=result.get("propensities"),
+        )
+        if "random" in result:
+            set_random_state(self.learner, result["random"])
+
+    def _tell(
+        self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
+    ) -> None:
+        trial = request["trial"]
+        pick, reward = self.pick(trial), changes.get(trial, request["reward"])
+        context = decode_contexts(pick.context)
+        if reward is None:
+            if not result["late"]:
+                forget_pick(self.learner, context, pick.arm)
+            return
+        if result["late"]:  # so that it does not answer for another pick of the same kind
+            self.learner.expect(context, pick.arm, eligible=pick.eligible)
+        self.learner.tell(context, pick.arm, reward, eligible=pick.eligible)
+
+    def _record(
+        self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
+    ) -> None:
+        contexts = request["contexts"]
+        told = zip(result["trials"], request["rewards"], strict=True)
+        rewards = [changes.get(trial, reward) for trial, reward in told]
+        left = [place for place, reward in enumerate(rewards) if reward is not None]
+        if len(left) < len(rewards):
+            learn_columns(self.learner, decode_contexts(contexts))
+        if not left:
+            return
+        arms: Any = [decode_label(request["arms"][place]) for place in left]
+        values: Any = [rewards[place] for place in left]
+        eligible = decode_eligible(request["eligible"])
+        if is_table(contexts):
+            contexts = some_rows(contexts, left)
+            if eligible is not None and isinstance(request["eligible"][0], list):
+                eligible = [eligible[place] for place in left]
+        else:
+            arms, values = arms[0], values[0]
+        rows = decode_contexts(contexts)
+        self.learner.expect(rows, arms, eligible=eligible)
+        self.learner.tell(rows, arms, values, eligible=eligible)
+
+    def _cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        pick = self.pick(request["trial"])
+        forget_pick(self.learner, decode_contexts(pick.context), pick.arm)
+
+    def _tune(self, request: Mapping[str, Any], _: Mapping[str, Any], changes: Changes) -> None:
+        if changes and observations(self.learner) < _LEAST_TUNED:
+            return  # there were more, before some were retracted
+        self.learner.tune(request["criterion"])
+
+    def _add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        features = request["features"]
+        known = None if features is None else decode_contexts(features)
+        add_recorded_arm(self.learner, decode_label(request["arm"]), known)
+
+    def _remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+        self.learner.remove_arm(decode_label(request["arm"]))
+
+    def _nothing(self, _: Mapping[str, Any], __: Mapping[str, Any], ___: Changes) -> None:
+        """Change how earlier events are read, or nothing at all."""
+
+
+_STEPS: dict[str, Callable[[Replay, Mapping[str, Any], Mapping[str, Any], Changes], None]] = {
+    "create": Replay._create,
+    "ask": Replay._ask,
+    "tell": Replay._tell,
+    "record": Replay._record,
+    "cancel": Replay._cancel,
+    "expire": Replay._cancel,
+    "tune": Replay._tune,
+    "add_arm": Replay._add_arm,
+    "remove_arm": Replay._remove_arm,
+    "retract": Replay._nothing,
+    "correct": Replay._nothing,
+    "freeze": Replay._nothing,
+    "progress": Replay._nothing,
+}
+
+
+def decode_eligible(encoded: Any) -> Any:
+    """Return eligible arms as learners take them: None, labels, or a list of labels per row."""
+    if encoded is None:
+        return None
+    return [
+        [decode_label(each) for each in entry] if isinstance(entry, list) else decode_label(entry)
+        for entry in encoded
+    ]
+
+
+def picks_of(event: Event) -> list[Pick]:
+    """Return the picks of an ask, or of outside data."""
+    request, result = event.requested, event.came_of_it
+    rows = rows_of(result.get("context") or request["contexts"])
+    labels = result["arms"] if event.kind == "ask" else request["arms"]
+    among = decode_eligible(request["arms" if event.kind == "ask" else "eligible"])
+    by_row = among is not None and isinstance(among[0], list)
+    return [
+        Pick(row, decode_label(label), _set(among[place] if by_row else among))
+        for place, (row, label) in enumerate(zip(rows, labels, strict=True))
+    ]
+
+
+def _set(labels: Any) -> tuple[Any, ...] | None:
+    return None if labels is None else tuple(labels)

@@ -1,0 +1,171 @@
+"""The version of the schema: tables are made, those of earlier releases upgraded, others refused.
+
+Version 1, of release 0.2, had no table that says so, no callers, and no hashes but those of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, inspect, select, text, update
+
+from contextgap.team.campaign import clock
+from contextgap.team.campaign.database import Database
+from contextgap.team.campaign.errors import UnavailableError
+from contextgap.team.campaign.events import NOTHING
+from contextgap.team.campaign.tables import (
+    CAMPAIGNS,
+    EVENTS,
+    FILES,
+    METADATA,
+    SCHEMA,
+    TRIALS,
+    file_hash,
+    row_hash,
+)
+
+VERSION = 2
+"""The version that this release writes."""
+
+_MAKING_TABLES = 0x63676170  # any number, the same in all processes
+_PAGE = 1000  # rows copied at once
+_OLD = (CAMPAIGNS, EVENTS, TRIALS, FILES)
+
+
+def version_of(connection: Connection) -> int:
+    """Return the version of the tables in a database; 0 if there are none."""
+    if connection.dialect.has_table(connection, SCHEMA.name):
+        return int(connection.execute(select(func.max(SCHEMA.c.version))).scalar() or 0)
+    return 1 if connection.dialect.has_table(connection, CAMPAIGNS.name) else 0
+
+
+def check_version(connection: Connection) -> int:
+    """Return the version of the tables; raise if this release cannot use them."""
+    version = version_of(connection)
+    if version > VERSION:
+        raise ValueError(
+            f"the database has schema version {version}, and this release knows {VERSION}: use the "
+            "contextgap release that wrote it, or a later one"
+        )
+    if version == VERSION:
+        inspector = inspect(connection)
+        for table in METADATA.sorted_tables:
+            there = inspector.has_table(table.name)
+            found = [each["name"] for each in inspector.get_columns(table.name)] if there else []
+            if missing := [each.name for each in table.columns if each.name not in found]:
+                raise ValueError(
+                    f"the table {table.name} of the database lacks {missing}, so somebody altered "
+                    "it; contextgap database restore FILE restores a backup"
+                )
+    return version
+
+
+def check_database(database: Database) -> None:
+    """Raise unless a database can be read and written by this release: for ``/readyz``.
+
+    Raises ``ValueError`` for tables that this release cannot use, and ``OSError`` or
+    ``SQLAlchemyError`` while the database is away, full, or can only be read.
+    """
+    if not database.exists:
+        return
+    with database.writing() as connection:
+        version = check_version(connection)
+        if not version:
+            return  # the first campaign makes them
+        if version < VERSION:
+            raise UnavailableError(
+                "the database is of an earlier release; contextgap database upgrade upgrades it"
+            )
+        # Only a commit shows whether there is room left.
+        connection.execute(update(SCHEMA).values(checked=clock.now()))
+
+
+def make_tables(database: Database, connection: Connection) -> bool:
+    """Make tables, or upgrade them; return whether there was something to upgrade.
+
+    Processes that do so at once do it one after the other.
+    """
+    if not database.is_file:
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})"))
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+    version = check_version(connection)
+    if version == VERSION:
+        return False
+    if version == 1:
+        _upgrade_from_1(connection)
+    else:
+        METADATA.create_all(connection)
+    connection.execute(insert(SCHEMA), {"version": VERSION})
+    return version > 0
+
+
+def _upgrade_from_1(connection: Connection) -> None:
+    """Make the tables anew and copy all rows; the transaction is undone if that fails."""
+
+    def run(*statements: str) -> None:
+        for statement in statements:
+            connection.execute(text(statement))
+
+    server = connection.dialect.name == "postgresql"
+    if server:
+        run("ALTER TABLE contextgap_events DROP CONSTRAINT contextgap_events_keys")
+    run("DROP INDEX contextgap_events_kinds", "DROP INDEX contextgap_trials_states")
+    run(*(f"ALTER TABLE {table.name} RENAME TO old_{table.name}" for table in _OLD))
+    METADATA.create_all(connection)
+    run(
+        "INSERT INTO contextgap_campaigns (id, name, format) "
+        "SELECT id, name, 2 FROM old_contextgap_campaigns"
+    )
+    if server:
+        sequence = "pg_get_serial_sequence('contextgap_campaigns', 'id')"
+        run(f"SELECT setval({sequence}, (SELECT max(id) FROM contextgap_campaigns))")
+    before: dict[int, str] = {}
+    for rows in _pages(connection, "events", "number"):
+        for row in rows:
+            last = before.get(row["campaign"], NOTHING)
+            row |= {"before": last or None, "by": None}
+            row["previous"] = row["number"] - 1 if last else None
+            before[row["campaign"]] = row["hash"]
+        connection.execute(insert(EVENTS), rows)
+    for rows in _pages(connection, "trials", "id"):
+        for row in rows:
+            row["by"] = None
+            row["sha256"] = row_hash(row)
+        connection.execute(insert(TRIALS), rows)
+    run(
+        "INSERT INTO contextgap_files (campaign, kind, number, part, bytes) "
+        "SELECT campaign, kind, number, part, bytes FROM old_contextgap_files"
+    )
+    _hash_files(connection)
+    run(*(f"DROP TABLE old_{table.name}" for table in reversed(_OLD)))
+
+
+def _pages(connection: Connection, name: str, number: str) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a table of version 1 in order, some at once."""
+    after = (0, 0)
+    statement = text(
+        f"SELECT * FROM old_contextgap_{name} WHERE campaign > :campaign OR "
+        f"(campaign = :campaign AND {number} > :number) ORDER BY campaign, {number} LIMIT {_PAGE}"
+    )
+    while True:
+        given = dict(zip(("campaign", "number"), after, strict=True))
+        rows = [dict(row) for row in connection.execute(statement, given).mappings()]
+        if rows:
+            yield rows
+        if len(rows) < _PAGE:
+            return
+        after = rows[-1]["campaign"], rows[-1][number]
+
+
+def _hash_files(connection: Connection) -> None:
+    first = FILES.c.part == 0
+    found = connection.execute(select(FILES.c.campaign, FILES.c.kind, FILES.c.number).where(first))
+    for campaign, kind, number in found.all():
+        mine = (FILES.c.campaign == campaign) & (FILES.c.kind == kind) & (FILES.c.number == number)
+        parts = connection.execute(select(FILES.c.bytes).where(mine).order_by(FILES.c.part))
+        content = b"".join(parts.scalars())
+        event = (EVENTS.c.campaign == campaign) & (EVENTS.c.number == number)
+        log = connection.execute(select(EVENTS.c.hash).where(event)).scalar() or NOTHING
+        hashed = file_hash(log, content)
+        connection.execute(update(FILES).where(mine, first).values(sha256=hashed))

@@ -1,0 +1,516 @@
+"""Keeps one process's learner up to date with the log, and adds to it what calls do.
+
+A call computes while others may go on, on a *draft*: nothing is written until it ends. Then the
+draft is written at once, if no other process added an event meanwhile; if one did, the learner is
+put back and the call is made again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from contextgap.learner import Learner
+from contextgap.team.campaign import clock
+from contextgap.team.campaign.calls import caller, check_time
+from contextgap.team.campaign.errors import AlteredError, ConflictError
+from contextgap.team.campaign.events import Event
+from contextgap.team.campaign.replay import Changes, Replay, changes_in, to_bytes
+from contextgap.team.campaign.store import Store
+from contextgap.team.campaign.trial import Pick
+
+# Seconds of work, not of waiting: snapshots must not get rarer where others keep the machine busy.
+_SECONDS = 0.25  # that replaying the events since the last snapshot may take, and longer where ...
+_OF_WRITING = 0.5  # ... that is less than this share of what writing a snapshot takes
+_AT_THE_END = 0.05  # seconds of replaying for which a process leaves a snapshot when it ends
+_MOST = 1000  # events between snapshots
+_BEHIND = 256  # events, from which on loading a snapshot is worth a look
+_ATTEMPTS = 3  # to compute while others may go on
+_BRIEF = 0.05  # seconds of computing that others can wait for, where they are in each other's way
+_WARY = 100  # calls for which a process remembers that another one was in its way
+_JUMP = 86_400.0  # seconds without an event after which a clock is not believed
+
+R = TypeVar("R")
+
+
+class Draft:
+    """What calls add to a log and its tables, before it is written.
+
+    Parameters
+    ----------
+    session
+        The campaign's; its learner is ahead of the log by the events of the draft.
+    connection
+        To read with what was written before.
+    """
+
+    def __init__(self, session: Session, connection: Connection) -> None:
+        self.session, self.connection = session, connection
+        replay = session.replay
+        self.base = replay.number, replay.hash
+        self.events: list[Event] = []
+        self._trials: dict[int, dict[str, Any]] = {}  # those that are new or changed
+        self._read: dict[int, dict[str, Any]] = {}
+        self._files: list[tuple[str, Event, bytes]] = []
+        self._stale: list[int] = []  # snapshots
+        self._progress: dict[str, Any] = {}
+        self._last_trial: int | None = None
+
+    def now(self) -> str:
+        """Return the time."""
+        return self.session.store.database.now(self.connection)
+
+    def append(
+        self,
+        kind: str,
+        request: dict[str, Any],
+        result: dict[str, Any],
+        key: str | None = None,
+    ) -> Event:
+        """Add an event, and give it to the learner."""
+        by = None if kind == "expire" else caller(self.session.by)
+        replay, at = self.session.replay, self.now()
+        self.events.append(replay.append(kind, key, request, result, at=at, by=by))
+        return self.events[-1]
+
+    def known(self, key: str | None, kind: str, request: dict[str, Any]) -> Event | None:
+        """Return the event that a key already stands for; raise if it stands for another."""
+        if key is None:
+            return None
+        drafted = [event for event in self.events if event.key == key]
+        known = self.session.known
+        return known(self.connection, key, kind, request, drafted[0] if drafted else None)
+
+    def events_of(self, *kinds: str) -> list[Event]:
+        """Return all events of some kinds."""
+        written = self.session.store.events_of(self.connection, *kinds)
+        return [*written, *(event for event in self.events if event.kind in kinds)]
+
+    def trial(self, number: int) -> dict[str, Any]:
+        """Return the row of one trial."""
+        known = self._trials.get(number) or self._read.get(number)
+        if known is None:
+            known = self._read[number] = self.session.store.trial(self.connection, number)
+        return dict(known)
+
+    def trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the rows of trials with numbers that follow each other."""
+        if numbers[0] in self._trials:
+            return [self.trial(number) for number in numbers]
+        return self.session.store.trials(self.connection, between=(numbers[0], numbers[-1]))
+
+    def new_numbers(self, count: int) -> list[int]:
+        """Return numbers for new trials."""
+        if self._last_trial is None:
+            self._last_trial = self.session.store.last_trial(self.connection)
+        return [self._last_trial + place + 1 for place in range(count)]
+
+    def add_trials(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Add trials."""
+        self._trials |= {row["id"]: {**row, "new": True} for row in rows}
+        self._last_trial = rows[-1]["id"]
+
+    def change_trial(self, row: Mapping[str, Any], **values: Any) -> dict[str, Any]:
+        """Change what became of a trial; return its row as it is then."""
+        self._trials[row["id"]] = {**row, **values, "by": self.events[-1].by}
+        return self._trials[row["id"]]
+
+    def add_file(self, kind: str, event: Event, content: bytes) -> None:
+        """Add a file that was made after an event."""
+        self._files.append((kind, event, content))
+
+    def adopt(self, replay: Replay, told_by: int) -> None:
+        """Go on with a learner for which the reward of event ``told_by`` was changed."""
+        store = self.session.store
+        self._stale += [n for n in store.files(self.connection, "snapshot") if n >= told_by]
+        self.session.go_on_with(replay)
+        self.add_file("snapshot", self.events[-1], to_bytes(replay.learner))
+        replay.seconds, replay.since_snapshot = 0.0, 0
+
+    def note(self, **progress: Any) -> None:
+        """Note how far the exploration is, for lists of campaigns."""
+        self._progress |= progress
+
+    def mark(self) -> tuple[Any, ...]:
+        """Return what ``rewind`` needs to undo what is added from now on."""
+        copies = {name: list(vars(self)[name]) for name in ("events", "_files", "_stale")}
+        kept = {"_trials": dict(self._trials), "_progress": dict(self._progress)}
+        return {**copies, **kept, "_last_trial": self._last_trial}, self.session.mark()
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """Undo what was added since ``mark``, also in the learner."""
+        own, learner = mark
+        fixed = [event for event in self.events[len(own["events"]) :] if event.kind in _ARMS]
+        vars(self).update(own)
+        self.session.rewind(learner, possible=not fixed)
+
+    def write(self, connection: Connection) -> bool:
+        """Write everything; return False, and write nothing, if the log has other events by now."""
+        store = self.session.store
+        if store.last_event(connection) != self.base:
+            return False
+        if not self.events:
+            return True
+        store.append(connection, self.events)
+        rows = list(self._trials.values())
+        added = [row for row in rows if row.get("new")]
+        changed = [row for row in rows if not row.get("new")]
+        if added:
+            store.add_trials(connection, [_without_mark(row) for row in added])
+        if changed:
+            store.change_trials(connection, changed)
+        store.remove_files(connection, "snapshot", self._stale)
+        for kind, event, content in self._files:
+            store.write_file(connection, kind, (event.number, event.hash), content)
+        now = {"event": self.events[-1].number, "at": self.events[-1].at}
+        store.summarize(connection, {**store.summary(connection), **self._progress, **now})
+        return True
+
+
+def _without_mark(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "new"}
+
+
+_ARMS = ("add_arm", "remove_arm")  # events that a learner cannot undo
+
+
+class Session:
+    """One process's view of a campaign: the store, and the learner up to some event.
+
+    Parameters
+    ----------
+    store
+        The campaign's part of the database.
+    by
+        Who makes calls, unless ``calling`` says otherwise.
+    """
+
+    def __init__(self, store: Store, by: str | None = None) -> None:
+        self.store = store
+        self.by = by
+        self._replay: Replay | None = None
+        self._connection: Connection | None = None
+        self._group: Draft | None = None  # of calls that are committed together
+        self._writing = 0.0  # seconds that the last snapshot took
+        self._computing = 0.0  # seconds that the last call took
+        self._wary = 0  # calls to come that expect others
+        self._altered: list[int] = []  # snapshots
+
+    @property
+    def replay(self) -> Replay:
+        """The learner up to the last event that this process knows."""
+        if self._replay is None:
+            raise RuntimeError("the log was not read yet")
+        return self._replay
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield a connection after taking in all events there are, and leases that ran out."""
+        if self._group is not None:
+            yield self._group.connection
+            return
+        with self.store.reading() as connection:
+            self._catch_up(connection)
+            if not self._is_due(connection):
+                yield connection
+                return
+        self.run(lambda _: None)
+        with self.store.reading() as connection:
+            self._catch_up(connection)
+            yield connection
+
+    def run(self, work: Callable[[Draft], R]) -> R:
+        """Call ``work`` with a draft and write it; again if the log has grown meanwhile.
+
+        If ``work`` or writing raises, nothing was changed.
+        """
+        if self._group is not None:
+            return _undone_if_it_raises(self._group, work)
+        for attempt in itertools.count():
+            check_time()
+            # Where others are in the way all the time, somebody has to keep them out at last.
+            brief = self._wary > 0 and self._computing < _BRIEF
+            alone = brief or attempt >= _ATTEMPTS
+            self._wary = max(0, self._wary - 1)
+            written, expired, found = self._attempt(work, alone=alone)
+            if not written:
+                self._wary = _WARY
+            elif not expired:
+                self._take_snapshot()
+                result: R = found
+                return result
+        raise AssertionError  # never reached: the loop has no end
+
+    def _attempt(self, work: Callable[[Draft], R], *, alone: bool) -> tuple[bool, bool, Any]:
+        """Try a call; return whether it was written, whether only leases ran out, and the result.
+
+        Leases that ran out are written by themselves: they stay if the call raises.
+        """
+        draft: Draft | None = None
+        try:
+            # What is read need not be as of one moment: it counts if no event came meanwhile.
+            with self.store.database.connected() as connection:
+                self._catch_up(connection)
+                with self.store.locked_on(connection) if alone else nullcontext():
+                    if alone:
+                        self._catch_up(connection)
+                    due = self._is_due(connection)
+                    draft = Draft(self, connection)
+                    mark, start = draft.mark(), time.thread_time()
+                    found = (self._expire if due else work)(draft)
+                    self._computing = time.thread_time() - start
+                    written = draft.write(connection) if alone else not draft.events
+                if not written:
+                    with self.store.locked_on(connection):
+                        written = draft.write(connection)
+        except BaseException:
+            if draft is not None:
+                draft.rewind(mark)
+            raise
+        if not written:
+            draft.rewind(mark)
+        return written, due, found
+
+    def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
+        """Make calls and write what they do at once; return their results, or their errors."""
+        if self._group is not None:
+            raise RuntimeError("calls are committed together already")
+
+        def outcome(call: Callable[[], R]) -> R | Exception:
+            try:
+                return call()
+            except Exception as error:
+                return error
+
+        def work(draft: Draft) -> list[R | Exception]:
+            self._group = draft
+            try:
+                return [outcome(call) for call in calls]
+            finally:
+                self._group = None
+
+        return self.run(work)
+
+    def mark(self) -> tuple[Any, ...]:
+        """Return what ``rewind`` needs to put the learner back."""
+        return self.replay, self.replay.mark()
+
+    def rewind(self, mark: tuple[Any, ...], *, possible: bool) -> None:
+        """Put the learner back, or have it made again from the log if that is not possible."""
+        replay, state = mark
+        if possible:
+            replay.rewind(state)
+        self._replay = replay if possible else None
+
+    def go_on_with(self, replay: Replay) -> None:
+        """Go on with another learner."""
+        self._replay = replay
+
+    def _is_due(self, connection: Connection) -> bool:
+        due, now = self.replay.next_due, self.store.database.now(connection)
+        if due is None or due > now:
+            return False
+        if self.store.database.is_file and now > (clock.after(_JUMP, self.replay.at) or now):
+            warnings.warn(
+                f"the clock says {now[:19]}, more than a day after the last event, so no lease "
+                "runs out now; it will after the next ask or tell, if the clock is right",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return False
+        return True
+
+    def _expire(self, draft: Draft) -> None:
+        """Add an event for every lease that has run out."""
+        for number in self.store.due(draft.connection, draft.now()):
+            draft.append("expire", {"trial": number}, {})
+            draft.change_trial(draft.trial(number), state="expired")
+        self.replay.next_due = self.store.next_due(draft.connection, draft.now())
+
+    def close(self) -> None:
+        """Leave a snapshot for those who open the campaign next, and close all connections."""
+        if self._replay is not None and self._replay.seconds > _AT_THE_END:
+            with self.store.reading() as connection:
+                self._catch_up(connection)
+            self._take_snapshot(_AT_THE_END)
+        self.store.database.close()
+
+    def known(
+        self,
+        connection: Connection,
+        key: str | None,
+        kind: str,
+        request: dict[str, Any],
+        drafted: Event | None = None,
+    ) -> Event | None:
+        """Return the event that a key already stands for; raise if it stands for another."""
+        if key is None:
+            return None
+        found = drafted or self.store.event_of_key(connection, key)
+        if found is not None and (found.kind, found.requested) != (kind, request):
+            raise ConflictError(
+                f"key {key!r} was used before, for another {found.kind} (event {found.number}); "
+                "a key stands for one request"
+            )
+        return found
+
+    def begin(
+        self, connection: Connection, request: dict[str, Any], key: str | None, wanted: float
+    ) -> None:
+        """Write the first event; ``wanted`` is the share of contexts to be settled."""
+        self._replay = Replay(self._find)
+        self._connection = connection
+        draft = Draft(self, connection)
+        draft.append("create", request, {}, key)
+        draft.note(settled=None, wanted=wanted, asks_left=None)
+        draft.write(connection)
+
+    def rebuilt(
+        self,
+        connection: Connection,
+        upto: int,
+        changes: Changes | None = None,
+        before: int | None = None,
+        *,
+        from_log: bool = False,
+    ) -> Replay:
+        """Return the learner after event ``upto``.
+
+        With ``changes`` to the rewards of events from number ``before`` on it is what it would be;
+        hyperparameters are learnt anew from there. ``from_log`` reads no snapshot.
+        """
+        self._connection = connection
+        last = upto if before is None else min(upto, before - 1)
+        replay = None if from_log else self._loaded(connection, last)
+        replay = replay or Replay(self._find)
+        later = self.store.events_of(connection, "retract", "correct", after=replay.number)
+        edits = [event for event in later if event.number <= upto]
+        known = {**changes_in(edits), **(changes or {})}
+        for event in self.store.events(connection, replay.number, upto):
+            anew = before is not None and event.number >= before
+            replay.apply(event, known, edits, anew=anew)
+        replay.next_due = self.store.next_due(connection)
+        return replay
+
+    def brought_up(
+        self, connection: Connection, replay: Replay, changes: Changes, before: int
+    ) -> Replay:
+        """Return what ``rebuilt`` returned with these changes, at the end of the log."""
+        self._connection = connection
+        new = list(self.store.events(connection, replay.number))
+        follows = not new or new[0].before == replay.hash
+        if changes_in(new) or not follows:
+            return self.rebuilt(connection, self.replay.number, changes, before)
+        for event in new:
+            replay.apply(event, anew=True)
+        return replay
+
+    def _catch_up(self, connection: Connection) -> None:
+        """Take in all events there are; read the log anew if it is not the one known.
+
+        A backup may have been restored, or the server may be another one.
+        """
+        self._connection = connection
+        known = self._replay
+        if known is not None and known.sound:
+            found = list(self.store.events(connection, known.number - 1))
+            new = found[1:]
+            if [(e.number, e.hash) for e in found[:1]] == [(known.number, known.hash)]:
+                behind = len(new) >= _BEHIND and self._newest(connection) > known.number
+                if not behind and not changes_in(new):
+                    for event in new:
+                        known.apply(event)
+                    return
+        self._replay = None
+        self._replay = self.rebuilt(connection, self.store.last_event(connection)[0])
+
+    def _newest(self, connection: Connection) -> int:
+        return max(self._snapshots(connection), default=0)
+
+    def _snapshots(self, connection: Connection) -> list[int]:
+        found = self.store.files(connection, "snapshot")
+        return [number for number in found if number not in self._altered]
+
+    def _loaded(self, connection: Connection, last: int) -> Replay | None:
+        """Return the learner of the newest snapshot up to an event; None if there is none."""
+        for number in reversed([n for n in self._snapshots(connection) if n <= last]):
+            try:
+                learner = Learner.load(self.store.read_file(connection, "snapshot", number))
+            except AlteredError as error:
+                if number not in self.store.files(connection, "snapshot"):
+                    continue  # another process removed it meanwhile
+                self._altered.append(number)
+                what = f"{error}; the log is read instead, and contextgap database verify says more"
+                warnings.warn(what, RuntimeWarning, stacklevel=2)
+                continue
+            (event,) = self.store.events(connection, number - 1, number)
+            return Replay(self._find, learner, number, event.hash, event.at)
+        return None
+
+    def _take_snapshot(self, patience: float | None = None) -> None:
+        """Write a snapshot if replaying the events since the last one takes long.
+
+        What calls did is written already, so that it does not matter if this fails.
+        """
+        replay = self.replay
+        if patience is None:
+            patience = max(_SECONDS, _OF_WRITING * self._writing)
+        if replay.seconds < patience and replay.since_snapshot < _MOST:
+            return
+        with suppress(OSError, SQLAlchemyError):
+            with self.store.reading() as connection:
+                newest = self._newest(connection)
+            if newest > replay.number - replay.since_snapshot:  # another process took one meanwhile
+                replay.seconds *= (replay.number - newest) / replay.since_snapshot
+                replay.since_snapshot = replay.number - newest
+            else:
+                self.write_snapshot()
+
+    def write_snapshot(self) -> None:
+        """Write a snapshot of the learner, if it is that of the last event."""
+        start, replay = time.thread_time(), self.replay
+        content, event = to_bytes(replay.learner), (replay.number, replay.hash)
+        with self.store.locked() as connection:
+            taken = self._snapshots(connection)
+            if self.store.last_event(connection) == event and replay.number not in taken:
+                self.store.remove_files(connection, "snapshot", self._altered)
+                self.store.write_file(connection, "snapshot", event, content)
+                self.store.remove_files(connection, "snapshot", _surplus([*taken, replay.number]))
+                self._altered.clear()
+        replay.seconds, replay.since_snapshot = 0.0, 0
+        self._writing = time.thread_time() - start
+
+    def _find(self, trial: int) -> Pick:
+        if self._connection is None:
+            raise RuntimeError("there is no connection to look up a trial with")
+        return Pick.of(self.store.trial(self._connection, trial))
+
+
+def _undone_if_it_raises(draft: Draft, work: Callable[[Draft], R]) -> R:
+    mark = draft.mark()
+    try:
+        return work(draft)
+    except BaseException:
+        draft.rewind(mark)
+        raise
+
+
+def _surplus(numbers: list[int]) -> list[int]:
+    """Return the snapshots to remove.
+
+    The last two stay, and of the others one for each halving, so that a retraction of an early
+    trial need not replay everything; what they hold grows with the square of the number, so they
+    take little.
+    """
+    kept, wanted = set(numbers[-2:]), numbers[-1] // 2
+    while wanted:
+        kept.update([n for n in numbers if n <= wanted][-1:])
+        wanted //= 2
+    return [number for number in numbers if number not in kept]

@@ -1,0 +1,279 @@
+"""Queries: one campaign's events, trials and files in a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy.sql import ClauseElement
+
+from contextgap.team.campaign.database import IDLE, Database
+from contextgap.team.campaign.errors import AlteredError, NotFoundError
+from contextgap.team.campaign.events import NOTHING, Event
+from contextgap.team.campaign.parts import joined
+from contextgap.team.campaign.payloads import as_json
+from contextgap.team.campaign.prepared import Prepared
+from contextgap.team.campaign.tables import (
+    CAMPAIGNS,
+    EVENTS,
+    FILES,
+    TRIALS,
+    file_hash,
+    row_hash,
+)
+from contextgap.team.campaign.tables import LARGEST as LARGEST  # others look for numbers, too
+from contextgap.team.campaign.trial import STATES
+
+_PART = 2**20  # bytes; from larger parts, reading is slower
+_NOT_TOLD = [state for state in STATES if state != "told"]
+_EVENT_COLUMNS = [EVENTS.c[field] for field in Event.__dataclass_fields__]
+_TRIAL_COLUMNS = TRIALS.c.keys()
+_CHANGING = ("state", "reward", "told", "told_by", "why", "by", "sha256")
+_PAGE = 1000  # events read at once
+
+
+class Store:
+    """One campaign's part of a database; methods take the connection of a transaction."""
+
+    def __init__(self, database: Database, campaign: int) -> None:
+        self.database = database
+        self.campaign = campaign
+        mine = EVENTS.c.campaign == campaign
+        of_event, of_trial = select(*_EVENT_COLUMNS).where(mine), TRIALS.c.campaign == campaign
+        after, upto = EVENTS.c.number > bindparam("after"), EVENTS.c.number <= bindparam("upto")
+        wanted = TRIALS.c.id == bindparam("wanted")
+        due = (TRIALS.c.state == "open") & (TRIALS.c.until <= bindparam("now"))
+        self._events_after = self._prepared(
+            of_event.where(after, upto).order_by(EVENTS.c.number).limit(_PAGE)
+        )
+        self._event_of_key = self._prepared(of_event.where(EVENTS.c.key == bindparam("wanted")))
+        self._append = self._prepared(insert(EVENTS), EVENTS.c.keys())
+        self._last_event = self._prepared(
+            select(EVENTS.c.number, EVENTS.c.hash)
+            .where(mine)
+            .order_by(EVENTS.c.number.desc())
+            .limit(1)
+        )
+        idle = func.set_config("idle_in_transaction_session_timeout", str(int(1000 * IDLE)), True)
+        self._lock = self._prepared(
+            select(CAMPAIGNS.c.id, idle).where(CAMPAIGNS.c.id == campaign).with_for_update()
+        )
+        own, is_open = CAMPAIGNS.c.id == campaign, of_trial & (TRIALS.c.state == "open")
+        last_trial = select(func.max(TRIALS.c.id)).where(of_trial)
+        count = select(func.count()).select_from(TRIALS).where(is_open)
+        parts = (CAMPAIGNS.c.summary, last_trial.scalar_subquery(), count.scalar_subquery())
+        self._summary = self._prepared(select(*parts).where(own))
+        self._summarize = self._prepared(update(CAMPAIGNS).where(own), ["summary"])
+        self._trial = self._prepared(select(TRIALS).where(of_trial, wanted))
+        self._last_trial = self._prepared(last_trial)
+        self._due = self._prepared(
+            select(TRIALS.c.id).where(of_trial, due).order_by(TRIALS.c.until, TRIALS.c.id)
+        )
+        self._add_trials = self._prepared(insert(TRIALS), TRIALS.c.keys())
+        self._change = self._prepared(update(TRIALS).where(of_trial, wanted), _CHANGING)
+
+    def _prepared(self, statement: ClauseElement, columns: Iterable[str] | None = None) -> Prepared:
+        return Prepared(statement, self.database.dialect, columns)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield a connection to read with."""
+        with self.database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def locked(self) -> Iterator[Connection]:
+        """Yield a connection while no other process can change this campaign."""
+        with self.database.connected() as connection, self.locked_on(connection):
+            yield connection
+
+    @contextmanager
+    def locked_on(self, connection: Connection) -> Iterator[None]:
+        """Keep other processes from changing this campaign, with a connection that there is."""
+        with self.database.writing_on(connection):
+            if not self.database.is_file:  # of a file, the transaction is the only one that writes
+                self._lock.run(connection)
+            yield
+
+    def events(
+        self, connection: Connection, after: int = 0, upto: int = LARGEST
+    ) -> Iterator[Event]:
+        """Yield the events with numbers above ``after`` and up to ``upto``, in order."""
+        while True:
+            page = self._events_after.rows(connection, after=after, upto=upto)
+            yield from map(_event, page)
+            if len(page) < _PAGE:
+                return
+            after = page[-1][0]
+
+    def events_of(self, connection: Connection, *kinds: str, after: int = 0) -> list[Event]:
+        """Return all events of some kinds."""
+        statement = (
+            select(*_EVENT_COLUMNS)
+            .where(EVENTS.c.campaign == self.campaign, EVENTS.c.kind.in_(kinds))
+            .where(EVENTS.c.number > after)
+            .order_by(EVENTS.c.number)
+        )
+        return [_event(row) for row in connection.execute(statement)]
+
+    def event_of_key(self, connection: Connection, key: str) -> Event | None:
+        """Return the event that was asked for with a key."""
+        found = self._event_of_key.rows(connection, wanted=key)
+        return _event(found[0]) if found else None
+
+    def last_event(self, connection: Connection) -> tuple[int, str]:
+        """Return the number and the hash of the last event; 0 and nothing before the first."""
+        found = self._last_event.rows(connection)
+        return (found[0][0], found[0][1]) if found else (0, NOTHING)
+
+    def append(self, connection: Connection, events: Sequence[Event]) -> None:
+        """Add events to the log; the database refuses any that do not follow the last one."""
+        rows = []
+        for event in events:
+            row = {column.name: getattr(event, column.name) for column in _EVENT_COLUMNS}
+            first = event.before == NOTHING
+            row |= {"previous": None, "before": None} if first else {"previous": event.number - 1}
+            rows.append({"campaign": self.campaign, **row})
+        self._append.run_all(connection, rows)
+
+    def last_trial(self, connection: Connection) -> int:
+        """Return the number of the last trial, 0 before the first."""
+        ((last,),) = self._last_trial.rows(connection)
+        return int(last or 0)
+
+    def trial(self, connection: Connection, number: int) -> dict[str, Any]:
+        """Return the row of one trial."""
+        found = self._trial.rows(connection, wanted=number) if number <= LARGEST else []
+        if not found:
+            raise NotFoundError(f"there is no trial {number}")
+        return _checked(dict(zip(_TRIAL_COLUMNS, found[0], strict=True)))
+
+    def trials(
+        self,
+        connection: Connection,
+        states: Sequence[str] | None = None,
+        numbers: Sequence[int] | None = None,
+        after: int = 0,
+        between: tuple[int, int] | None = None,
+        most: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the rows of trials: all, those in some states, or with some numbers."""
+        statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign)
+        if states is not None:
+            statement = statement.where(TRIALS.c.state.in_(states))
+        if numbers is not None:
+            small = [number for number in numbers if number <= LARGEST]
+            statement = statement.where(TRIALS.c.id.in_(small))
+        if after:
+            statement = statement.where(TRIALS.c.id > min(after, LARGEST))
+        if between is not None:
+            statement = statement.where(TRIALS.c.id.between(*between))
+        statement = statement.order_by(TRIALS.c.id)
+        statement = statement.limit(None if most is None else min(most, LARGEST))
+        return [_checked(dict(row)) for row in connection.execute(statement).mappings()]
+
+    def counts(self, connection: Connection) -> dict[str, int]:
+        """Return how many trials there are in each state.
+
+        Trials are numbered without gaps, and most of them are told: those need not be counted.
+        """
+        statement = (
+            select(TRIALS.c.state, func.count())
+            .where(TRIALS.c.campaign == self.campaign, TRIALS.c.state.in_(_NOT_TOLD))
+            .group_by(TRIALS.c.state)
+        )
+        found = {row[0]: row[1] for row in connection.execute(statement)}
+        return {**found, "told": self.last_trial(connection) - sum(found.values())}
+
+    def due(self, connection: Connection, now: str) -> list[int]:
+        """Return the open trials whose lease has run out."""
+        return [number for (number,) in self._due.rows(connection, now=now)]
+
+    def next_due(self, connection: Connection, after: str = "") -> str | None:
+        """Return when the next lease of an open trial runs out after a time; None if none does."""
+        mine = (TRIALS.c.campaign == self.campaign) & (TRIALS.c.state == "open")
+        mine &= TRIALS.c.until > after
+        return connection.execute(select(func.min(TRIALS.c.until)).where(mine)).scalar()
+
+    def add_trials(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add trials."""
+        self._add_trials.run_all(connection, [self._with_hash(row) for row in rows])
+
+    def change_trials(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Change what became of trials."""
+        hashed = [self._with_hash(row) for row in rows]
+        changed = [{"wanted": row["id"], **{n: row[n] for n in _CHANGING}} for row in hashed]
+        self._change.run_all(connection, changed)
+
+    def _with_hash(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        whole = {**row, "campaign": self.campaign}
+        return {**whole, "sha256": row_hash(whole)}
+
+    def summary(self, connection: Connection) -> dict[str, Any]:
+        """Return how the campaign stands in a few words, with trials counted anew."""
+        ((known, last, count),) = self._summary.rows(connection)
+        return {**json.loads(known or "{}"), "trials": int(last or 0), "open": int(count)}
+
+    def summarize(self, connection: Connection, summary: Mapping[str, Any]) -> None:
+        """Note how the campaign stands."""
+        self._summarize.run(connection, summary=as_json(summary))
+
+    def files(self, connection: Connection, kind: str) -> list[int]:
+        """Return the numbers of all files of a kind."""
+        statement = (
+            select(FILES.c.number)
+            .where(FILES.c.campaign == self.campaign, FILES.c.kind == kind, FILES.c.part == 0)
+            .order_by(FILES.c.number)
+        )
+        return list(connection.execute(statement).scalars())
+
+    def read_file(self, connection: Connection, kind: str, number: int) -> IO[bytes]:
+        """Return a file, to be read from; raise if it is not the one that was written."""
+        statement = (
+            select(FILES.c.bytes, FILES.c.sha256)
+            .where(FILES.c.campaign == self.campaign)
+            .where(FILES.c.kind == kind, FILES.c.number == number)
+            .order_by(FILES.c.part)
+        )
+        found = connection.execute(statement).all()
+        parts = [bytes(part) for part, _ in found]
+        logs = [event.hash for event in self.events(connection, number - 1, number)]
+        if not found or [found[0][1]] != [file_hash(log, *parts) for log in logs]:
+            raise AlteredError(f"the {kind} of event {number} was altered: its hash is not right")
+        return joined(parts)
+
+    def write_file(
+        self, connection: Connection, kind: str, event: tuple[int, str], content: bytes
+    ) -> None:
+        """Add a file that was made after an event with this number and hash, in parts."""
+        number, log = event
+        own = {"campaign": self.campaign, "kind": kind, "number": number}
+        for part, first in enumerate(range(0, len(content), _PART)):
+            chunk = content[first : first + _PART]
+            hashed = None if part else file_hash(log, content)
+            row = {**own, "part": part, "bytes": chunk, "sha256": hashed}
+            connection.execute(insert(FILES), row)
+
+    def remove_files(self, connection: Connection, kind: str, numbers: Sequence[int]) -> None:
+        """Remove files."""
+        if numbers:
+            mine = (FILES.c.campaign == self.campaign) & (FILES.c.kind == kind)
+            connection.execute(delete(FILES).where(mine, FILES.c.number.in_(numbers)))
+
+
+def _event(row: Sequence[Any]) -> Event:
+    *parts, before = row
+    return Event(*parts, *[before or NOTHING])
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of the table of trials; raise if it is not what was written."""
+    if row["sha256"] != row_hash(row):
+        raise AlteredError(
+            f"trial {row['id']} was altered in the table of trials: its hash is not right; "
+            "contextgap database verify says what differs from the log"
+        )
+    return row

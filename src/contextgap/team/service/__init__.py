@@ -1,0 +1,13 @@
+"""Campaigns over HTTP; ``docs/service.md`` says how to run it and what is promised."""
+
+try:
+    import uvicorn as _uvicorn  # noqa: F401  # runs it
+
+    from contextgap.team.service.app import create_app
+    from contextgap.team.service.settings import Settings
+except ImportError as missing:
+    raise ImportError(
+        f"the service needs {missing.name}; pip install 'contextgap[serve]' brings it"
+    ) from None
+
+__all__ = ["Settings", "create_app"]

@@ -1,1 +1,0 @@
-from tests.service.conftest import service  # noqa: F401  # a fixture

@@ -1,0 +1,87 @@
+"""The service is tested as it is run: a process that listens on this machine."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+import contextgap as cg
+from contextgap.team.campaign.database import Database
+from contextgap.team.service.tokens import create_token
+
+ARMS = ["hull", "panel", "boom"]
+PROGRAM = """
+import time
+from contextgap.team.campaign.campaign import Campaign
+from contextgap.cli import main
+Campaign.{} = lambda *_, **how: time.sleep(600)
+main()
+"""
+KERNEL = {"type": "Gaussian", "bandwidth": 0.5}
+
+
+class Running:
+    """A service that runs."""
+
+    def __init__(self, process, url, database, log):
+        self.process, self.url, self.database, self.log = process, url, database, log
+        self.http = httpx.Client(base_url=url, timeout=60)
+
+    def token(self, name, *scopes, campaign=None, days=None) -> dict[str, str]:
+        """Make a token; return the headers that carry it."""
+        secret = create_token(Database(self.database), name, scopes, campaign, days)
+        return {"Authorization": f"Bearer {secret}"}
+
+    def create(self, name="sensors", **settings):
+        settings = {"kernel": cg.Gaussian(0.5), "seed": 0} | settings
+        return cg.Campaign.create(self.database, name, ARMS, **settings)
+
+
+@contextmanager
+def serving(database, log, *options, tokens=False, slow=None) -> Iterator[Running]:
+    """Run a service while the block runs; it must stop in good order.
+
+    ``slow`` is a method of campaigns that takes ten minutes in this service.
+    """
+    command = [sys.executable, "-c", PROGRAM.format(slow or "never"), "serve", "--port", "0"]
+    command += [] if tokens else ["--no-tokens"]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    with open(log, "w") as stream:
+        process = subprocess.Popen(
+            [*command, "--database", str(database), *options],
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            text=True,
+            env=environment,
+        )
+    try:
+        words = process.stdout.readline().split()
+        assert "at" in words, Path(log).read_text()
+        running = Running(process, words[words.index("at") + 1].rstrip(";"), database, log)
+        with running.http:
+            yield running
+    finally:
+        process.terminate()
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory) -> Iterator[Running]:
+    """A service without tokens, for all tests of a file."""
+    folder = tmp_path_factory.mktemp("service")
+    with serving(folder / "bench.db", folder / "log") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory) -> Iterator[Running]:
+    """A service that requires tokens, for all tests of a file."""
+    folder = tmp_path_factory.mktemp("closed")
+    with serving(folder / "bench.db", folder / "log", tokens=True) as running:
+        yield running

@@ -1,0 +1,17 @@
+"""A service that is killed under load loses nothing that it acknowledged."""
+
+import importlib
+from pathlib import Path
+
+from tests.team.campaign.conftest import local, place, server  # noqa: F401  # fixtures
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+
+
+def test_killed_again_and_again(place, monkeypatch):  # noqa: F811  # the fixture
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    script = importlib.import_module("kill")
+    report = script.besiege(place.database, kills=3, clients=8, up=0.7)
+    assert report.kills == 3
+    assert report.acknowledged["tell"] > 0
+    assert report.sound, report

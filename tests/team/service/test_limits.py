@@ -1,0 +1,381 @@
+"""How much a client may send, and how long it may have to wait."""
+
+import asyncio
+import collections
+import concurrent.futures
+import itertools
+import json
+import socket
+import threading
+import time
+
+import httpx
+import pytest
+import uvicorn
+
+import contextgap as cg
+from contextgap.team.service import Settings, create_app
+from contextgap.team.service import serving as serving_module
+from contextgap.team.service import strict as reader
+from contextgap.team.service.limits import Rates
+from contextgap.team.service.problems import RefusedError
+from contextgap.team.service.routes import trials
+
+from .conftest import serving
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("strict")
+    options = ["--max-body", "2000", "--max-rows", "5", "--max-waiting", "2"]
+    with serving(folder / "bench.db", folder / "log", *options) as running:
+        running.create()
+        yield running
+
+
+def post(running, path, body):
+    return running.http.post(f"/v1/campaigns/sensors/{path}", json=body)
+
+
+def test_large_bodies_are_refused_whether_announced_or_not(strict):
+    large = json.dumps({"contexts": [0.0] * 1000}).encode()
+    assert post(strict, "ask", {"contexts": [0.0] * 1000}).status_code == 413
+    kind = {"Content-Type": "application/json"}
+    chunked = strict.http.post(
+        "/v1/campaigns/sensors/ask", content=iter([large[:900], large[900:]]), headers=kind
+    )
+    assert chunked.status_code == 413
+    assert "2000 bytes" in chunked.json()["detail"]
+
+
+def test_many_rows_are_refused(strict):
+    for body in (
+        {"contexts": [[0.0, 0.0]] * 6},
+        {"pool": [[0.0, 0.0]] * 6},
+        {"contexts": {"table": {"columns": ["a", "b"], "rows": [[0.0, 0.0]] * 6}}},
+    ):
+        refused = post(strict, "ask", body)
+        assert refused.status_code == 413
+        assert refused.json()["detail"] == "a request may have 5 contexts, got 6; send several"
+    assert post(strict, "ask", {"contexts": [[0.0, 0.0]] * 5}).status_code == 200
+    assert post(strict, "recommend", {"contexts": [[0.0, 0.0]] * 6}).status_code == 413
+
+
+def test_buckets_fill_again():
+    now = [0.0]
+    rates = Rates("requests", 2.0, 3, clock=lambda: now[0])
+    for _ in range(3):
+        rates.take("a")
+    rates.take("b")  # has a bucket of its own
+    with pytest.raises(RefusedError) as refused:
+        rates.take("a")
+    assert refused.value.status == 429
+    assert refused.value.headers == {"Retry-After": "1"}
+    now[0] = 0.5
+    rates.take("a")
+    with pytest.raises(RefusedError):
+        rates.take("a")
+    now[0] = 100.0
+    for _ in range(3):
+        rates.take("a")
+    with pytest.raises(RefusedError):
+        rates.take("a")
+
+
+def test_too_many_requests_are_told_when_to_come_back(tmp_path):
+    options = ["--rate", "0.1", "--burst", "5"]
+    with serving(tmp_path / "x.db", tmp_path / "log", *options) as running:
+        answers = [running.http.get("/v1/campaigns").status_code for _ in range(7)]
+        assert answers == [200] * 5 + [429] * 2
+        assert int(running.http.get("/livez").headers["retry-after"]) >= 8
+
+
+def test_what_waits_in_line_is_limited_and_the_rest_goes_on(strict, rng):
+    """While a campaign is busy, others and frozen policies are answered."""
+    name = "busy"
+    campaign = cg.Campaign.create(strict.database, name, ["a", "b"], seed=0)
+    contexts = rng.normal(size=(1500, 6))
+    campaign.tell(contexts=contexts, arms=["a", "b"] * 750, reward=rng.normal(size=1500))
+    campaign.freeze("policy")
+    path = f"/v1/campaigns/{name}"
+    decide = {"contexts": contexts[0].tolist()}
+    assert strict.http.post(f"{path}/policies/policy/recommend", json=decide).status_code == 200
+    assert strict.http.get(f"{path}/arms").status_code == 200  # it is open
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        tuning = pool.submit(strict.http.post, f"{path}/tune", json={})
+        waiting = [pool.submit(strict.http.get, f"{path}/arms") for _ in range(5)]
+        decided = [
+            strict.http.post(f"{path}/policies/policy/recommend", json=decide) for _ in range(5)
+        ]
+        alive = strict.http.get("/livez")
+        assert not tuning.done(), "the tuning was too short for this test"
+        found = sorted(each.result().status_code for each in waiting)
+        assert tuning.result().status_code == 200
+    assert {each.status_code for each in decided} == {200}
+    assert alive.status_code == 200
+    assert found[0] == 200
+    assert found[-1] == 503
+    assert set(found) == {200, 503}
+
+
+def test_a_client_that_goes_away_in_the_middle_harms_nobody(strict):
+    host, port = strict.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as line:
+        head = f"POST /v1/campaigns/sensors/ask HTTP/1.1\r\nHost: {host}\r\n"
+        head += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+        line.sendall(head.encode())
+    assert strict.http.get("/livez").status_code == 200
+
+
+def connect(running):
+    host, port = running.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=30)
+
+
+def test_a_length_and_chunks_together_are_refused(strict):
+    head = "POST /v1/campaigns/sensors/ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+    head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connect(strict) as line:
+        line.sendall(head.encode() + b"2\r\n{}\r\n0\r\n\r\n")
+        answer = line.makefile("rb").read()  # to the end: the connection is closed
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"a Content-Length or a Transfer-Encoding, not both" in answer
+
+
+def test_who_sends_on_after_a_refusal_is_cut_off(strict):
+    head = "POST /v1/campaigns/sensors/ask HTTP/1.1\r\nHost: localhost\r\n"
+    head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connect(strict) as line:
+        line.sendall(head.encode())
+        endless = itertools.repeat(b"400\r\n" + b" " * 1024 + b"\r\n")
+        with pytest.raises(ConnectionError):
+            collections.deque(map(line.sendall, endless), maxlen=0)
+
+
+def test_names_that_come_twice_are_found_in_one_pass():
+    names = ",".join(f'"k{number}":0' for number in range(300_000))
+    with pytest.raises(RefusedError, match="the name 'k299999' is there twice"):
+        reader.strict_json(f'{{{names},"k299999":0}}'.encode())
+
+
+@pytest.mark.parametrize(("size", "apart"), [(100, False), (100_000, True)])
+def test_large_bodies_are_read_beside_the_event_loop(tmp_path, monkeypatch, size, apart):
+    threads, decode = [], reader.strict_json
+
+    def noting(body):
+        threads.append(threading.current_thread())
+        return decode(body)
+
+    monkeypatch.setattr(reader, "strict_json", noting)
+    body = {"contexts": [0.0, 0.0], "key": "k" * size}
+    (answer,) = in_process(tmp_path / "x.db", ("POST", "/v1/campaigns/none/ask", body))
+    assert answer.status_code in (404, 422)
+    assert [each is not threading.main_thread() for each in threads] == [apart]
+
+
+def in_process(database, *requests, **settings):
+    """Answers of a service in this process, without tokens."""
+
+    async def send():
+        app = create_app(database, Settings(tokens="none", **settings))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            found = [await http.request(how, path, json=body) for how, path, body in requests]
+        app.service.close()
+        return found
+
+    return asyncio.run(send())
+
+
+def test_wide_contexts_and_many_arms_are_refused_before_they_are_read(tmp_path):
+    cg.Campaign.create(tmp_path / "x.db", "sensors", 3, seed=0).close()
+    path, wide = "/v1/campaigns/sensors", [0.0] * 11
+    goal = {"tolerance": 0.1, "reference": [wide, wide]}
+    named = {"table": {"columns": [f"c{i}" for i in range(11)], "rows": []}}
+    cells = "a context may have 10 cells, got 11"
+    arms = "a campaign may have 3 arms, got "
+    refused = {
+        (f"{path}/ask", cells): {"contexts": wide},
+        (f"{path}/ask ", cells): {"contexts": [wide[:2], wide]},
+        (f"{path}/ask  ", cells): {"pool": named},
+        (f"{path}/recommend", cells): {"contexts": dict.fromkeys(map(str, range(11)), 0)},
+        (f"{path}/tell", cells): {"contexts": wide, "arms": 0, "reward": 0},
+        ("/v1/campaigns", cells): {"name": "x", "arms": 2, "goal": goal},
+        ("/v1/campaigns ", cells): {"name": "x", "arms": 2, "settings": {"features": [wide] * 2}},
+        ("/v1/campaigns  ", f"{arms}1000000"): {"name": "x", "arms": 10**6},
+        ("/v1/campaigns   ", f"{arms}4"): {"name": "x", "arms": ["a", "b", "c", "d"]},
+        (f"{path}/arms/add", f"{arms}4"): {"arm": "one more"},
+    }
+    requests = [("POST", where.strip(), body) for (where, _), body in refused.items()]
+    answers = in_process(tmp_path / "x.db", *requests, columns=10, arms=3)
+    for (_, detail), answer in zip(refused, answers, strict=True):
+        assert (answer.status_code, answer.json()["detail"]) == (413, detail)
+
+
+def test_rows_and_campaigns_have_quotas(tmp_path):
+    cg.Campaign.create(tmp_path / "x.db", "sensors", 3, seed=0).close()
+    rows = "POST", "/v1/campaigns/sensors/ask", {"contexts": [[0.0]] * 60}
+    begin = [("POST", "/v1/campaigns", {"name": f"new {i}", "arms": 2}) for i in range(3)]
+    answers = in_process(tmp_path / "x.db", rows, rows, *begin, row_rate=1, campaign_rate=2)
+    assert [each.status_code for each in answers] == [200, 429, 201, 201, 429]
+    assert answers[1].json()["detail"] == "too many contexts; slow down"
+    assert int(answers[1].headers["retry-after"]) >= 19
+    assert answers[4].json()["detail"] == "too many new campaigns; slow down"
+
+
+class Measured:
+    """A campaign whose learner takes a second for a call and a tenth for every context."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def learner(self):
+        return self
+
+    def ask(self, contexts=None, *, pool=None, arms=None):
+        given = contexts or pool
+        assert arms is None or isinstance(arms[0], str) or len(arms) == len(given)
+        self.now += 1.0 + 0.1 * len(given)
+
+
+@pytest.mark.parametrize("given", ["contexts", "pool"])
+@pytest.mark.parametrize("arms", [None, ["a", "b"], [["a"]] * 400])
+def test_what_would_take_longer_than_the_deadline_is_refused_beforehand(monkeypatch, given, arms):
+    campaign = Measured()
+    monkeypatch.setattr(trials.time, "thread_time", lambda: campaign.now)
+    how = {"contexts": None, "pool": None, given: [[0.0]] * 400, "arms": arms}
+    trials.check_duration(campaign, 400, how, 42.0)
+    with pytest.raises(RefusedError) as refused:
+        trials.check_duration(campaign, 400, how, 40.0)
+    assert refused.value.status == 413
+    assert refused.value.detail == (
+        f"asking for 400 {given} at once would take about 41 s, and a request may take 40 s: "
+        "send at most 195 at a time"
+    )
+
+
+def test_a_long_ask_that_happened_is_answered_again(tmp_path, monkeypatch):
+    cg.Campaign.create(tmp_path / "x.db", "sensors", 3, seed=0).close()
+    monkeypatch.setattr(trials, "_SURELY", 0.0)
+    tried = iter([None, RefusedError(413, "too long")])
+
+    def check(*_):
+        if (refused := next(tried)) is not None:
+            raise refused
+
+    monkeypatch.setattr(trials, "check_duration", check)
+    first, other = (
+        ("POST", "/v1/campaigns/sensors/ask", {"contexts": [[0.5]] * 65, "key": key})
+        for key in "ab"
+    )
+    done, again, refused = in_process(tmp_path / "x.db", first, first, other)
+    assert done.status_code == 200
+    assert again.json() == done.json()
+    assert refused.status_code == 413
+
+
+@pytest.fixture(scope="module")
+def tuning(tmp_path_factory):
+    """A service in which a tuning never ends."""
+    folder = tmp_path_factory.mktemp("tuning")
+    options = ["--deadline", "1", "--grace", "3"]
+    with serving(folder / "bench.db", folder / "log", *options, slow="tune") as running:
+        yield running
+
+
+def begin_tuning(running, name):
+    """Keep a campaign busy; return the connection that waits for the answer."""
+    running.create(name)
+    assert running.http.get(f"/v1/campaigns/{name}/arms").status_code == 200
+    line = connect(running)
+    head = f"POST /v1/campaigns/{name}/tune HTTP/1.1\r\nHost: localhost\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    line.sendall(head.encode())
+    time.sleep(0.2)
+    return line
+
+
+def test_a_request_that_waits_too_long_is_answered(tuning):
+    with begin_tuning(tuning, "waiting"):
+        late = tuning.http.get("/v1/campaigns/waiting/arms")
+        assert late.status_code == 503
+        assert late.headers["retry-after"] == "1"
+        assert "longer than 1 s" in late.json()["detail"]
+        assert tuning.http.get("/readyz").status_code == 200
+
+
+def test_who_left_is_neither_waited_for_nor_served(tuning):
+    with begin_tuning(tuning, "left"):
+        with connect(tuning) as line:
+            body = b'{"contexts": [0.0, 0.0], "key": "k"}'
+            head = "POST /v1/campaigns/left/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+            head += f"application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            line.sendall(head.encode() + body)
+            time.sleep(0.2)
+        deadline = time.monotonic() + 30
+        while '"path": "/v1/campaigns/left/ask", "status": 499' not in tuning.log.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_campaigns_that_begin_slowly_leave_health_and_tokens_alone(tmp_path):
+    options = ["--grace", "1"]
+    where = tmp_path / "x.db", tmp_path / "log"
+    with serving(*where, *options, tokens=True, slow="create") as running:
+        admin, body = running.token("admin", "admin", "read"), {"name": "x", "arms": 2}
+        lines = []
+        for _ in range(40):
+            lines.append(connect(running))
+            text = json.dumps(body).encode()
+            head = "POST /v1/campaigns HTTP/1.1\r\nHost: localhost\r\nAuthorization: "
+            head += f"{admin['Authorization']}\r\nContent-Type: application/json\r\n"
+            lines[-1].sendall(f"{head}Content-Length: {len(text)}\r\n\r\n".encode() + text)
+        time.sleep(0.5)
+        assert running.http.get("/readyz").status_code == 200
+        new = running.token("new", "read")
+        assert running.http.get("/v1/campaigns", headers=new).status_code == 200
+        for line in lines:
+            line.close()
+
+
+def is_closed(line) -> bool:
+    """Wait for what comes on a connection; return whether it is the end."""
+    try:
+        return line.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def test_half_sent_requests_do_not_keep_others_out(tmp_path):
+    with serving(tmp_path / "x.db", tmp_path / "log", "--connections", "20") as running:
+        lines = [connect(running) for _ in range(60)]
+        for line in lines:
+            line.sendall(b"GET /livez HTTP/1.1\r\nHost: local")
+        assert running.http.get("/livez").status_code == 200
+        assert is_closed(lines[0])
+        for line in lines:
+            line.close()
+
+
+def test_a_header_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(serving_module, "_IDLE", 0.2)
+    app = create_app(tmp_path / "x.db", Settings(port=0))
+    config = uvicorn.Config(app, port=0, http=serving_module._Protocol, log_config=None)
+    ready, where = threading.Event(), []
+
+    def announce(address):
+        where.append(address)
+        ready.set()
+
+    server = serving_module._Server(config, app.service, announce)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert ready.wait(30)
+        host, port = where[0].removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=30) as line:
+            line.sendall(b"GET /livez HTTP/1.1\r\nX-Slow: ")
+            assert is_closed(line)
+    finally:
+        server.should_exit = True
+        thread.join()
