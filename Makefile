@@ -4,7 +4,7 @@ PYTHON := $(VENV)/bin/python
 DEMO   := $(VENV)/.demo
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check bench docs linkcheck dist clean
+.PHONY: demo test test-all check bench docs linkcheck dist clean
 
 demo: $(DEMO)
 	$(VENV)/bin/contextgap run bench --repetitions 10 --out out/demo/bench
@@ -12,9 +12,13 @@ demo: $(DEMO)
 	$(VENV)/bin/contextgap run spacecraft --out out/demo/spacecraft
 
 # One BLAS thread per test process: two processes with two threads each get in each other's way.
-test: export OPENBLAS_NUM_THREADS = 1
+test test-all: export OPENBLAS_NUM_THREADS = 1
 test: $(READY)
-	$(PYTHON) -m pytest -n 2
+	$(PYTHON) -m pytest -n 2 --dist loadfile -m 'not slow'
+
+# What is long and rarely breaks, too.
+test-all: $(READY)
+	$(PYTHON) -m pytest -n 2 --dist loadfile
 
 check: $(READY)
 	$(VENV)/bin/ruff check .
