@@ -10,7 +10,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def in_turn(method: Callable[P, R]) -> Callable[P, R]:
+def synchronized(method: Callable[P, R]) -> Callable[P, R]:
     """Make a method wait while another thread runs any such method of the same object.
 
     The object keeps a reentrant lock as ``_lock``.

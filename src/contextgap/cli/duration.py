@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from contextgap.cli.terminal import say_seconds
-from contextgap.learner.bulk.sample import SAMPLE
-from contextgap.learner.bulk.source import Partition
-from contextgap.learner.bulk.summary import Summarise
+from contextgap.learner.bulk.partitions import Partition
+from contextgap.learner.bulk.passes import SAMPLE, Summarise
 from contextgap.tables.blocks import BLOCK
 from contextgap.tables.trials import Trials
 

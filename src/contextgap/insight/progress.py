@@ -11,7 +11,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
-from contextgap.insight.contexts import read_policy, seen
+from contextgap.insight.courses import read_policy, seen
 from contextgap.policy import Estimate, Policy
 from contextgap.policy.scoring import QUICK
 from contextgap.tables.contexts import Encoded

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from contextgap.learner import StoppingRule
-from contextgap.learner.recorded import observations
 from contextgap.team.campaign import requests
 from contextgap.team.campaign.errors import ConflictError
 from contextgap.team.campaign.goal import asks_left, progress, steps, wanted_share
@@ -94,9 +93,9 @@ def _tell_one(draft: Draft, request: dict[str, Any], key: str | None) -> Trial:
 def noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
     """Record how far the exploration is after the block, if the rewards it told make that due."""
     learner = draft.session.replay.learner
-    before = observations(learner)
+    before = len(learner.state.model)
     yield
-    if steps(observations(learner)) > steps(before):
+    if steps(len(learner.state.model)) > steps(before):
         past = [event.came_of_it for event in draft.events_of("progress")]
         now, share = progress(learner, goal), wanted_share(goal)
         draft.append("progress", {}, now)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from contextgap.learner import Learner, StoppingRule
-from contextgap.learner.recorded import certificates, observations, seen_contexts
+from contextgap.models.tuning.sample import evenly
+from contextgap.policy.policy import Policy
+from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.payloads import decode_contexts, encode_contexts
 
 SAMPLE = 200
@@ -47,9 +49,11 @@ def goal_for(learner: Learner, goal: StoppingRule | None) -> StoppingRule | None
 
     None before the first reward.
     """
-    if goal is not None or not observations(learner):
+    if goal is not None or not len(learner.state.model):
         return goal
-    return StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner, SAMPLE))
+    seen = learner.state.model.observed.contexts
+    reference = Encoded(seen[evenly(np.arange(len(seen)), SAMPLE)], learner.state.schema)
+    return StoppingRule(0.0, share=_SHARE, reference=reference)
 
 
 def wanted_share(goal: StoppingRule | None) -> float:
@@ -70,9 +74,11 @@ def steps(rewards: int) -> int:
 def progress(learner: Learner, goal: StoppingRule | None) -> dict[str, Any]:
     """Return how far the exploration is, as plain values."""
     rule = goal_for(learner, goal)
-    found: dict[str, Any] = {"rewards": observations(learner), "settled": None}
+    found: dict[str, Any] = {"rewards": len(learner.state.model), "settled": None}
     if rule is not None:
-        bounds = certificates(learner, rule)
+        schema = learner.state.schema
+        reference = Encoded(rule.contexts_for(schema), schema)
+        bounds = Policy(learner.state.policy()).certificate(reference).bound
         quantiles = np.quantile(bounds, _QUANTILES).tolist()
         found["settled"] = rule.settled(bounds)
         found["bounds"] = [bound if math.isfinite(bound) else None for bound in quantiles]

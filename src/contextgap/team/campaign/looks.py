@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextgap.learner import StoppingRule
-from contextgap.learner.recorded import observations
 from contextgap.policy.card import Card
 from contextgap.policy.scoring import QUICK
 from contextgap.team.campaign.goal import asks_left, progress, steps, wanted_share
@@ -27,7 +26,7 @@ class _Look:
 
     def is_old(self, replay: Replay) -> bool:
         """Whether there are many more rewards now, or fewer."""
-        then, now = self.progress["rewards"], observations(replay.learner)
+        then, now = self.progress["rewards"], len(replay.learner.state.model)
         return now < then or steps(now) > steps(then)
 
 
@@ -74,7 +73,7 @@ class Looks:
         last = self._last
         if last is not None and (last.log == replay.hash or not (fresh or last.is_old(replay))):
             return last
-        enough = observations(replay.learner) > 1
+        enough = len(replay.learner.state.model) > 1
         self._last = _Look(
             replay.hash,
             replay.number,
