@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, evenly
 from contextgap.base.components import build
 from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
@@ -24,7 +24,6 @@ from contextgap.learner.learner import Learner
 from contextgap.learner.stopping import StoppingRule
 from contextgap.models import Alike
 from contextgap.models.tuning import Scales, Tuning
-from contextgap.models.tuning.sample import evenly
 from contextgap.tables.contexts import Encoded
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray, evenly
 
 # A criterion costs as much as factorising every arm's covariance; this many operations, those of
 # two arms with 600 observations each, are some seconds for a whole search.
@@ -81,13 +81,6 @@ def _most_each(counts: Sequence[int], operations: float, power: int = 3) -> int:
     allowed = (np.maximum(operations - below, 0.0) / left) ** (1 / power) + 1e-9
     fits = np.flatnonzero(allowed < ordered)
     return int(allowed[fits[0]]) if len(fits) else int(ordered[-1])
-
-
-def evenly(places: IntArray, most: int) -> IntArray:
-    """Return at most this many of the places, evenly spread."""
-    if len(places) <= most:
-        return places
-    return np.asarray(places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)])
 
 
 def nearest_distance(contexts: FloatArray, most: int = 1500) -> float:
