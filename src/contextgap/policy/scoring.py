@@ -32,7 +32,7 @@ from contextgap.methods.recommenders.history import Choice
 from contextgap.models import Model, Posterior
 from contextgap.models.answers import Bounds
 from contextgap.models.tuning.choose import errors_of_averages
-from contextgap.models.tuning.sample import repetitions
+from contextgap.models.tuning.criteria import repetitions
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.fallback import Fallback, answer
