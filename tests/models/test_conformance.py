@@ -17,8 +17,6 @@ from contextgap.learner import learner as learner_room
 from contextgap.models import (
     Alike,
     BoundedModel,
-    DenseHistoryModel,
-    DenseModel,
     ExactModel,
     JointModel,
     KeepsHistory,
@@ -29,6 +27,7 @@ from contextgap.models import (
     restored_model,
 )
 from contextgap.models.bounded import Dictionary
+from tests.oracle_model import DenseHistoryModel, DenseModel
 
 KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3
 

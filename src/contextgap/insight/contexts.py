@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray
-from contextgap.models.tuning.sample import evenly
+from contextgap.base.arrays import FloatArray, evenly
 from contextgap.policy import Policy
 from contextgap.tables.columns import Category, Cyclic, Date, Kind, Number
 from contextgap.tables.columns.cells import date_of

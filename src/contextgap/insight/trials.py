@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from contextgap.base.arrays import evenly
 from contextgap.base.labels import Label
 from contextgap.insight.contexts import read_policy
-from contextgap.models.tuning.sample import evenly
 
 
 def trials(source: Any, most: int) -> list[tuple[Mapping[str, Any], Label]]:
