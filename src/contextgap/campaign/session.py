@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
@@ -109,7 +109,11 @@ class Draft:
     def new_numbers(self, count: int) -> list[int]:
         """Return numbers for new trials."""
         if self._last_trial is None:
-            self._last_trial = self.session.store.last_trial(self.connection)
+            event, known = self.session.summary
+            if event == self.base:
+                self._last_trial = int(known["trials"])
+            else:
+                self._last_trial = self.session.store.last_trial(self.connection)
         return [self._last_trial + place + 1 for place in range(count)]
 
     def add_trials(self, rows: Sequence[dict[str, Any]]) -> None:
@@ -147,9 +151,13 @@ class Draft:
     def rewind(self, mark: tuple[Any, ...]) -> None:
         """Undo what was added since ``mark``, also in the learner."""
         own, learner = mark
-        fixed = [event for event in self.events[len(own["events"]) :] if event.kind in _ARMS]
+        self.rewind_learner(learner, len(own["events"]))
         vars(self).update(own)
-        self.session.rewind(learner, possible=not fixed)
+
+    def rewind_learner(self, mark: tuple[Any, ...], count: int = 0) -> None:
+        """Put the learner back to ``mark``, when the draft had so many events."""
+        fixed = any(event.kind in _ARMS for event in self.events[count:])
+        self.session.rewind(mark, possible=not fixed)
 
     def write(self, connection: Connection) -> bool:
         """Write everything; return False, and write nothing, if the log has other events by now."""
@@ -169,13 +177,30 @@ class Draft:
         store.remove_files(connection, "snapshot", self._stale)
         for kind, event, content in self._files:
             store.write_file(connection, kind, (event.number, event.hash), content)
-        now = {"event": self.events[-1].number, "at": self.events[-1].at}
-        store.summarize(connection, {**store.summary(connection), **self._progress, **now})
+        last = self.events[-1]
+        now = {**self._progress, "event": last.number, "at": last.at}
+        summary = {**self._summary(connection), **now}
+        store.summarize(connection, summary)
+        self.session.summary = (last.number, last.hash), summary
         return True
+
+    def _summary(self, connection: Connection) -> dict[str, Any]:
+        """Return how the campaign stands with the trials of the draft, which are written."""
+        event, known = self.session.summary
+        if event != self.base:
+            return self.session.store.summary(connection)
+        before = [self._read[number] for number in self._trials if number in self._read]
+        more = _count_open(self._trials.values()) - _count_open(before)
+        added = len(self._trials) - len(before)
+        return {**known, "trials": known["trials"] + added, "open": known["open"] + more}
 
 
 def _without_mark(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "new"}
+
+
+def _count_open(rows: Iterable[Mapping[str, Any]]) -> int:
+    return sum(row["state"] == "open" for row in rows)
 
 
 _ARMS = ("add_arm", "remove_arm")  # events that a learner cannot undo
@@ -202,6 +227,7 @@ class Session:
         self._computing = 0.0  # seconds that the last call took
         self._wary = 0  # calls to come that expect others
         self._altered: list[int] = []  # snapshots
+        self.summary: tuple[Any, dict[str, Any]] = (None, {})  # the event it is of, and the summary
 
     @property
     def replay(self) -> Replay:
@@ -263,7 +289,7 @@ class Session:
                         self._catch_up(connection)
                     due = self._is_due(connection)
                     draft = Draft(self, connection)
-                    mark, start = draft.mark(), time.thread_time()
+                    mark, start = self.mark(), time.thread_time()
                     found = (self._expire if due else work)(draft)
                     self._computing = time.thread_time() - start
                     written = draft.write(connection) if alone else not draft.events
@@ -272,10 +298,10 @@ class Session:
                         written = draft.write(connection)
         except BaseException:
             if draft is not None:
-                draft.rewind(mark)
+                draft.rewind_learner(mark)
             raise
         if not written:
-            draft.rewind(mark)
+            draft.rewind_learner(mark)
         return written, due, found
 
     def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
@@ -420,6 +446,8 @@ class Session:
         self._connection = connection
         known = self._replay
         if known is not None and known.sound:
+            if self.store.last_event(connection) == (known.number, known.hash):
+                return
             found = list(self.store.events(connection, known.number - 1))
             new = found[1:]
             if [(e.number, e.hash) for e in found[:1]] == [(known.number, known.hash)]:

@@ -131,12 +131,15 @@ class Store:
 
     def append(self, connection: Connection, events: Sequence[Event]) -> None:
         """Add events to the log; the database refuses any that do not follow the last one."""
-        rows = []
-        for event in events:
-            row = {column.name: getattr(event, column.name) for column in _EVENT_COLUMNS}
-            first = event.before == NOTHING
-            row |= {"previous": None, "before": None} if first else {"previous": event.number - 1}
-            rows.append({"campaign": self.campaign, **row})
+        rows = [
+            {
+                **vars(event),
+                "campaign": self.campaign,
+                "previous": event.number - 1 or None,
+                "before": event.before or None,
+            }
+            for event in events
+        ]
         self._append.run_all(connection, rows)
 
     def last_trial(self, connection: Connection) -> int:
