@@ -478,7 +478,7 @@ class Session:
                 what = f"{error}; the log is read instead, and contextgap database verify says more"
                 warnings.warn(what, RuntimeWarning, stacklevel=2)
                 continue
-            (event,) = self.store.events(connection, number - 1, number)
+            event = self.store.event(connection, number)
             return Replay(self._find, learner, number, event.hash, event.at)
         return None
 
