@@ -112,10 +112,11 @@ class Database:
     @contextmanager
     def writing_on(self, connection: Connection) -> Iterator[None]:
         """Have a transaction, as ``writing`` does, on a connection that there is."""
-        connection.connection.rollback()  # drivers may take what was read for the beginning of one
         connection.rollback()
         if self.is_file:
             connection.info["writes"] = True
+        else:
+            connection.connection.rollback()  # the driver takes a read for the beginning of one
         with connection.begin():
             yield
 

@@ -289,9 +289,9 @@ class Session:
                         self._catch_up(connection)
                     due = self._is_due(connection)
                     draft = Draft(self, connection)
-                    mark, start = self.mark(), time.thread_time()
+                    mark, start = self.mark(), time.monotonic()
                     found = (self._expire if due else work)(draft)
-                    self._computing = time.thread_time() - start
+                    self._computing = time.monotonic() - start
                     written = draft.write(connection) if alone else not draft.events
                 if not written:
                     with self.store.locked_on(connection):
