@@ -53,7 +53,7 @@ class Prepared:
         return self._execute(connection, values, read=True)
 
     def _arguments(self, values: Mapping[str, Any]) -> Any:
-        given = {**self._fixed, **values}
+        given = {**self._fixed, **values} if self._fixed else values
         return given if self._order is None else [given[name] for name in self._order]
 
     def _execute(

@@ -57,7 +57,7 @@ class Draft:
         self.base = replay.number, replay.hash
         self.events: list[Event] = []
         self._trials: dict[int, dict[str, Any]] = {}  # those that are new or changed
-        self._read: dict[int, dict[str, Any]] = {}
+        self._read: dict[int, dict[str, Any]] = {}  # as they are in the table
         self._files: list[tuple[str, Event, bytes]] = []
         self._stale: list[int] = []  # snapshots
         self._progress: dict[str, Any] = {}
@@ -118,7 +118,7 @@ class Draft:
 
     def add_trials(self, rows: Sequence[dict[str, Any]]) -> None:
         """Add trials."""
-        self._trials |= {row["id"]: {**row, "new": True} for row in rows}
+        self._trials |= {row["id"]: row for row in rows}
         self._last_trial = rows[-1]["id"]
 
     def change_trial(self, row: Mapping[str, Any], **values: Any) -> dict[str, Any]:
@@ -167,11 +167,10 @@ class Draft:
         if not self.events:
             return True
         store.append(connection, self.events)
-        rows = list(self._trials.values())
-        added = [row for row in rows if row.get("new")]
-        changed = [row for row in rows if not row.get("new")]
+        added = [row for number, row in self._trials.items() if number not in self._read]
+        changed = [row for number, row in self._trials.items() if number in self._read]
         if added:
-            store.add_trials(connection, [_without_mark(row) for row in added])
+            store.add_trials(connection, added)
         if changed:
             store.change_trials(connection, changed)
         store.remove_files(connection, "snapshot", self._stale)
@@ -193,10 +192,6 @@ class Draft:
         more = _count_open(self._trials.values()) - _count_open(before)
         added = len(self._trials) - len(before)
         return {**known, "trials": known["trials"] + added, "open": known["open"] + more}
-
-
-def _without_mark(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "new"}
 
 
 def _count_open(rows: Iterable[Mapping[str, Any]]) -> int:

@@ -223,7 +223,8 @@ class Store:
 
     def _with_hash(self, row: Mapping[str, Any]) -> dict[str, Any]:
         whole = {**row, "campaign": self.campaign}
-        return {**whole, "sha256": row_hash(whole)}
+        whole["sha256"] = row_hash(whole)
+        return whole
 
     def summary(self, connection: Connection) -> dict[str, Any]:
         """Return how the campaign stands in a few words, with trials counted anew."""
