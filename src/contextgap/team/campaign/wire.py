@@ -36,9 +36,9 @@ def read_contexts(value: Any, called: str = "contexts") -> Any:
     """Return contexts as campaigns take them; reverses ``contexts_json``."""
     if value is None:
         return None
-    if isinstance(value, Mapping) and isinstance(value.get("table"), Mapping):
+    if isinstance(value, dict) and isinstance(value.get("table"), dict):
         return _read_table(value, called)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return _read_row(value, called)
     if not isinstance(value, list):
         raise TypeError(f"{called} must be an object, a list of cells or a list of these")
@@ -55,17 +55,17 @@ def read_contexts(value: Any, called: str = "contexts") -> Any:
 
 
 def _is_row(value: Any) -> bool:
-    return isinstance(value, Mapping) and not _is_moment(value)
+    return isinstance(value, dict) and not _is_moment(value)
 
 
 def _is_moment(value: Any) -> bool:
-    if not (isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"time", "date"}):
+    if not (isinstance(value, dict) and len(value) == 1 and set(value) <= {"time", "date"}):
         return False
     return all(isinstance(text, str) for text in value.values())  # time may be a column of numbers
 
 
 def _read_row(row: Any, called: str) -> Any:
-    if isinstance(row, Mapping):
+    if isinstance(row, dict):
         return {name: _read_cell(cell, f"{called}.{name}") for name, cell in row.items()}
     if isinstance(row, list):
         return [_read_cell(cell, f"{called}[{place}]") for place, cell in enumerate(row)]
@@ -79,7 +79,7 @@ def _read_cell(cell: Any, called: str) -> Any:
             return (datetime if kind == "time" else date).fromisoformat(text)
         except (TypeError, ValueError):
             raise ValueError(f"{called} must be a {kind} in ISO format, got {text!r}") from None
-    if isinstance(cell, Mapping | list):
+    if isinstance(cell, dict | list):
         raise TypeError(f"{called} must be a number, text, true, false, null or a date")
     return cell
 
