@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import contextgap as cg
-from contextgap.base.saving import whole_file
+from contextgap.base.files import whole_file
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="modes, links and devices are POSIX's")
 

@@ -11,8 +11,8 @@ from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method
 from contextgap.models import Model, describe_model, restored_model
-from contextgap.tables.columns import TableSchema
 from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.schema import TableSchema
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from contextgap.models.tuning.sample import _most_each, looked_at
 from contextgap.models.tuning.search import Search
 from contextgap.models.tuning.sharing import Sharing
 from contextgap.models.tuning.terms import Terms
-from contextgap.tables.columns import Layout
+from contextgap.tables.schema import Layout
 
 
 def data(seed=0, sizes=(20, 15), dimension=3, units=(1.0, 10.0, 0.1)):

@@ -20,7 +20,7 @@ from contextgap.models.tuning.search import Scales, Search
 from contextgap.models.tuning.tails import Limits, heavy_tails
 from contextgap.models.tuning.terms import Terms
 from contextgap.models.tuning.together import MOST_SHARED, shared
-from contextgap.tables.columns import Layout
+from contextgap.tables.schema import Layout
 
 # Starting points are tried on as many observations as cost this much; the best continues on all.
 _ROUGH = 3 * 100**3

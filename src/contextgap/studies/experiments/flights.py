@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method

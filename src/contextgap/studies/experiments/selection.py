@@ -16,8 +16,8 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.extras import study_import
 from contextgap.base.labels import Label
+from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.methods.method import RECOMMENDED, Method
 from contextgap.policy import Policy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from contextgap.base import checks, files
-from contextgap.base.saving import whole_file
+from contextgap.base.files import whole_file
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method, read_method
 from contextgap.policy import Policy

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.experiments.reproduce import AUTHORS, PAPER
 from contextgap.studies.report.summary import check_columns
 

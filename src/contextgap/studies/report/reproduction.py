@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.experiments import Comparison, fly
 from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction
 from contextgap.studies.problems import Problem

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.experiments import Results, Study, Tuning
 from contextgap.studies.experiments.study import Pair
 from contextgap.studies.report.curves import HALF_DEVIATION, SINGLE_ARM, regret_curves, scale_panels

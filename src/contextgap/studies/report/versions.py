@@ -6,7 +6,7 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 
 _PACKAGES = ("contextgap", "numpy", "scipy", "pandas", "matplotlib")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 
 _FILE = "description.txt"
 _TYPES = ("runtime", "solution_quality")

@@ -12,8 +12,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.studies.problems.algorithm_selection.features import mean_per_instance
 from contextgap.studies.problems.algorithm_selection.preparation import Preparation
 from contextgap.studies.problems.algorithm_selection.relation import INSTANCE, REPETITION, Relation
-from contextgap.tables.blocks import read_sheet
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet, read_sheet
 
 
 @dataclass(frozen=True, eq=False)

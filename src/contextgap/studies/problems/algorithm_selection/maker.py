@@ -23,7 +23,7 @@ from contextgap.studies.problems.algorithm_selection.relation import (
 from contextgap.studies.problems.algorithm_selection.runs import PENALTY, read_runs
 from contextgap.studies.problems.algorithm_selection.scenario import Scenario
 from contextgap.studies.problems.maker import FixedData
-from contextgap.tables.sheet import read_path
+from contextgap.tables.files import read_path
 
 SHORTEST = 1e-3
 """Runtimes below this many seconds count as this many: solvers' clocks resolve no more."""

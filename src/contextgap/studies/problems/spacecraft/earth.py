@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.problems.spacecraft.constants import EARTH_RADIUS, IGRF_RADIUS
 
 _BLOCK = 4096  # rows per call of IGRF, whose temporaries take some 10 kB per row
