@@ -192,8 +192,8 @@ and what to do. Nothing is learnt from a table that is refused. `python docs/bad
 this page, and the test suite compares both.
 
 The learner below was told a table with the columns country (a category that may lack values), age
-(a number that may), hour (`Cyclic(24)`) and day (a date). What is called *first* is about the first table
-that another learner sees.
+(a number that may), hour (`Cyclic(24)`) and day (a date). What is called *first* is about the first
+table that another learner sees.
 
 {found[0]}
 Columns that are probably not meant to be context are named in a warning when the first table is

@@ -63,7 +63,7 @@ def test_what_killed_saves_leave_is_removed_by_the_next(policy, tmp_path):
     policy.save(path)
     code = (
         "import os, signal\n"
-        "from contextgap.base.saving import whole_file\n"
+        "from contextgap.base.files import whole_file\n"
         f"with whole_file({str(path)!r}) as file:\n"
         "    file.write(b'half'); file.flush()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

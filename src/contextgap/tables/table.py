@@ -217,10 +217,6 @@ def _some(column: Any, places: Sequence[int]) -> Any:
     return type(column)(column[i] for i in places) if isinstance(column, list) else column[places]
 
 
-def _some(column: Any, places: Sequence[int]) -> Any:
-    return type(column)(column[i] for i in places) if isinstance(column, list) else column[places]
-
-
 def _is_cell(value: Any) -> bool:
     return isinstance(value, str) or np.ndim(value) == 0
 

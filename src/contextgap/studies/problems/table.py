@@ -12,8 +12,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, read_labels
 from contextgap.base.names import renamed
-from contextgap.studies.problems.maker import FixedData, standardised
-from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.problem import FixedData, Problem, standardised
 from contextgap.tables.columns import Columns, all_numbers
 from contextgap.tables.contexts import read_columns
 from contextgap.tables.files import check_missing, read_names, read_path, read_sheet

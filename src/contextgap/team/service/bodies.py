@@ -179,7 +179,7 @@ class Freeze(Keyed):
 
 
 class Tune(Keyed):
-    """Learn the scales anew."""
+    """Learn the hyperparameters again."""
 
     criterion: str = Field("evidence", description='"evidence" or "loo".')
 

@@ -169,12 +169,12 @@ async def remove_arm(request: Request, campaign: CampaignName, body: bodies.Remo
 
 @router.post(
     "/campaigns/{campaign}/tune",
-    summary="Learn the scales anew from all rewards",
+    summary="Learn the hyperparameters again from all rewards",
     openapi_extra=needs("admin"),
     responses=said({"tuned": True}, 400, 404, 409, 422),
 )
 async def tune(request: Request, campaign: CampaignName, body: bodies.Tune) -> Response:
-    """Learn the scales anew."""
+    """Learn the hyperparameters again."""
     key = reading.read_key(request, body)
     allow_time(request, _TUNING)
     await hosting_of(request).run(campaign, lambda c: c.tune(body.criterion, key=key))
