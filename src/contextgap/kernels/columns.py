@@ -17,8 +17,8 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels.base import Kernel, Scaled, _Pair
 from contextgap.kernels.categories import Categorical
-from contextgap.tables.columns import Layout
-from contextgap.tables.columns.far import far_beyond
+from contextgap.tables.doubts import far_beyond
+from contextgap.tables.schema import Layout
 
 K = TypeVar("K", bound=Kernel)
 

@@ -62,8 +62,8 @@ from contextgap.models import (
 from contextgap.models.tuning import Hyperparameters, Tuning, learn
 from contextgap.policy.state import Rules, read_costs
 from contextgap.tables.columns import Columns
-from contextgap.tables.columns.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.contexts import ContextSchema, Intake, read_columns, row_of
+from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
 

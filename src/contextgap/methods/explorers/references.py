@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.tables.columns.cells import plain
-from contextgap.tables.columns.raw import raw_cells
+from contextgap.tables.cells import plain
 from contextgap.tables.contexts import ContextSchema, read_table
+from contextgap.tables.table import Table
 
 
 def read_references(references: Any) -> tuple[tuple[str, ...] | None, tuple[Any, ...]]:
@@ -17,9 +17,9 @@ def read_references(references: Any) -> tuple[tuple[str, ...] | None, tuple[Any,
     intake = read_table(references, "references")
     if intake is not None:
         return intake.schema.columns, tuple(map(tuple, intake.rows.tolist()))
-    raw = raw_cells(references)
-    columns = [[plain(cell) for cell in column] for column in raw.cells]
-    names = None if raw.names is None else tuple(raw.names)
+    table = Table.of(references)
+    columns = [[plain(cell) for cell in column] for column in table.cells]
+    names = None if table.names is None else tuple(table.names)
     return names, tuple(zip(*columns, strict=True))
 
 
