@@ -15,14 +15,18 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve, solve_triangular
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.answers import History, LeftOut, Posterior, SharedSupport, Support
 from contextgap.models.base import (
     NOTHING_PENDING,
     Follower,
+    History,
     KeepsHistory,
+    LeftOut,
     Model,
     Pending,
     PlainFollower,
+    Posterior,
+    SharedSupport,
+    Support,
 )
 from contextgap.models.observations import Observations
 

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.answers import Posterior
 from contextgap.models.arm import pivot, root
+from contextgap.models.base import Posterior
 from contextgap.models.follower import FollowedArm, carried_over
 
 

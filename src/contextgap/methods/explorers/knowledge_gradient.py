@@ -31,7 +31,6 @@ from contextgap.base.lazy import lazy
 from contextgap.methods.explorers.base import Explorer, Moment, Pool
 from contextgap.methods.explorers.contextual_gap import ContextualGap
 from contextgap.methods.explorers.references import named, read_references
-from contextgap.models import LookAhead
 
 _SCALE = 1 / np.sqrt(2 * np.pi)
 # Moves below the distance by this factor gain less than the smallest float: with many observations,
@@ -202,13 +201,6 @@ def spread_over(seen: int, most: int) -> IntArray:
     while seen > most * stride:
         stride *= 2
     return np.arange(0, seen, stride)
-
-
-def expected_gain(ahead: LookAhead) -> FloatArray:
-    """Return every arm's gain, averaged over the reference contexts."""
-    if ahead.move.ndim == 2:
-        return _average(gain(distances(ahead.mean), ahead.move))
-    return _average(highest_line(ahead.mean[:, None], ahead.move))
 
 
 def _average(gains: FloatArray) -> FloatArray:

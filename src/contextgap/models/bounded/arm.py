@@ -32,10 +32,9 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtpmqrt, dtpqrt
 
 from contextgap.base.arrays import FloatArray, Rows
-from contextgap.models.bounded.statistics import Statistics
-from contextgap.models.factor import PanelFactor
+from contextgap.models.bounded.dictionary import Statistics
+from contextgap.models.factor import PanelFactor, Triangle
 from contextgap.models.observations import check_floats
-from contextgap.models.triangle import Triangle
 
 FOLD = 64  # rows kept beside the factor
 _BLOCK = 32  # columns that LAPACK transforms at once
