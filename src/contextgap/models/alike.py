@@ -12,7 +12,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.lazy import lazy
 from contextgap.kernels import Gaussian
-from contextgap.kernels.columns import Spread, deviations
+from contextgap.kernels.categories import Spread, deviations
 from contextgap.tables.columns import Layout
 
 # Similarities of features do not fall below this: exports divide by them.

@@ -11,7 +11,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
-from contextgap.kernels.columns import Spread, deviations
+from contextgap.kernels.categories import Spread, deviations
 from contextgap.models import Features
 from contextgap.models.tuning.criteria import (
     CRITERIA,

@@ -20,7 +20,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.kernels import Constant, Kernel, Linear
 from contextgap.kernels.base import Scaled, Sum
-from contextgap.kernels.columns import deviations
+from contextgap.kernels.categories import deviations
 from contextgap.kernels.stationary import Stationary
 from contextgap.models import Alike
 from contextgap.models.tuning.criteria import CRITERIA, Limits, Score
