@@ -407,7 +407,7 @@ class TestRooms:
     def test_the_look_back_works_or_refuses(self, kind):
         if issubclass(kind, KeepsHistory):
             policy = explored("contextual-gap-history").freeze()
-            belief = policy._model.history(NEW, range(3), 3)
+            belief = policy.state.model.history(NEW, range(3), 3)
             assert belief.steps.shape == (23, 3)
             assert np.isfinite(policy.certificate(NEW).bound).all()
         else:
@@ -490,7 +490,7 @@ class TestRooms:
     def test_exports_of_look_backs(self, kind, tmp_path):
         if not issubclass(kind, KeepsHistory) or kind.shares:
             policy = explored().freeze()
-            rules = policy._rules
+            rules = policy.state.rules
             method = cg.METHODS["contextual-gap-history"]
             vars(policy)["_rules"] = type(rules)(method, rules.width, rules.burn_in)
             with pytest.raises(ExportError, match="cannot be exported"):

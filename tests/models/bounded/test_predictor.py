@@ -65,10 +65,10 @@ def test_policies_answer_the_same_at_many_contexts_as_at_few(monkeypatch):
     monkeypatch.setattr(
         predictor._Inverses, "times", lambda self, x: prepared.append(x) or times(self, x)
     )
-    many_rows = policy._answered(new, None, True), policy._answered(new, mask, True)
+    many_rows = policy.answered(new, None, True), policy.answered(new, mask, True)
     assert prepared
     monkeypatch.setattr(predictor, "_MANY", 10**9)
-    few_rows = policy._answered(new, None, True), policy._answered(new, mask, True)
+    few_rows = policy.answered(new, None, True), policy.answered(new, mask, True)
     for one, two in zip(many_rows, few_rows, strict=True):
         assert one.arms.tolist() == two.arms.tolist()
         np.testing.assert_allclose(one.certificate.bound, two.certificate.bound, atol=1e-10)

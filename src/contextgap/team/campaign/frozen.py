@@ -182,5 +182,5 @@ def recall(
 
 
 def _seen(policy: Policy) -> Encoded:
-    contexts = policy._model.observed.contexts
-    return Encoded(contexts[evenly(np.arange(len(contexts)), SAMPLE)], policy._schema)
+    contexts = policy.state.model.observed.contexts
+    return Encoded(contexts[evenly(np.arange(len(contexts)), SAMPLE)], policy.state.schema)
