@@ -95,7 +95,7 @@ def test_ties_go_to_the_lowest_index_as_ever(rule):
 )
 def test_bounds_hold(kernel, sizes, ridge, repeats, seed):
     rng = np.random.default_rng(seed)
-    learner = cg.Learner(len(sizes), kernel=kernel, ridge=ridge, method="uniform")
+    learner = cg.Learner(len(sizes), kernel=kernel, ridge=ridge, method="uniform", points=None)
     arms = np.repeat(np.arange(len(sizes)), sizes)
     distinct = rng.uniform(-1, 1, (-(-len(arms) // repeats), 2))
     contexts = distinct[rng.integers(len(distinct), size=len(arms))]

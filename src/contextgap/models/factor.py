@@ -155,17 +155,10 @@ class PanelFactor:
 
 
 class Triangle:
-    """A lower triangle T, its rows one after the other.
+    """A lower triangle T of n rows, one after the other, made once and solved with many times.
 
     One right-hand side reads the n(n + 1)/2 numbers once; for many, they are unpacked first. Rows
     of a lower triangle are columns of its transpose, hence ``trans=1`` where BLAS is called.
-
-    Parameters
-    ----------
-    packed
-        The rows of T, n(n + 1)/2 numbers.
-    size
-        n.
     """
 
     def __init__(self, packed: FloatArray, size: int) -> None:

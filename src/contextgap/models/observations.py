@@ -13,13 +13,7 @@ from contextgap.tables.eligible import Mask
 
 
 class Observations:
-    """Contexts, arms and rewards in the order in which they were told.
-
-    Parameters
-    ----------
-    n_arms
-        Number of arms to start with.
-    """
+    """Contexts, arms and rewards in the order in which they were told."""
 
     def __init__(self, n_arms: int) -> None:
         self._contexts = Rows(0)

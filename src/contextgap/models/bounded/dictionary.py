@@ -1,4 +1,4 @@
-"""The support points that all arms share, and what is left of a context beside them."""
+"""The inducing points that all arms share, and what rewards say about them as sums over rows."""
 
 from __future__ import annotations
 
@@ -21,39 +21,25 @@ _SAMPLE = 8192  # contexts among which points are chosen
 
 
 class Whitened(NamedTuple):
-    """Contexts as the dictionary sees them.
+    """Contexts as the dictionary sees them."""
 
-    Parameters
-    ----------
-    features
-        φ = L⁻¹k_Z(x), shape (points, contexts), C-ordered, or (points,) for one context.
-    residual
-        δ = max(k(x, x) − |φ|², 0): the part of the prior variance that the points say nothing
-        about.
-    """
-
+    # φ = L⁻¹k_Z(x), shape (points, contexts), C-ordered, or (points,) for one context.
     features: FloatArray
+    # δ = max(k(x, x) − |φ|², 0): the part of the prior variance that the points do not explain.
     residual: FloatArray
 
 
 class Dictionary:
-    """Support points Z and L with L·Lᵀ = K_ZZ + 1e-10·I.
+    """Inducing points Z and L with L·Lᵀ = K_ZZ + 1e-10·I.
 
     The points are chosen so that each has a residual of its own (above a hundredth of the ridge),
     which is the square of its diagonal entry of L: L is far from singular, and φ is as accurate as
     kernel values are.
-
-    Parameters
-    ----------
-    points
-        Z, shape (m, d).
-    factor
-        L.
     """
 
     def __init__(self, points: FloatArray, factor: Triangle) -> None:
-        self.points = points
-        self.factor = factor
+        self.points = points  # Z, shape (m, d)
+        self.factor = factor  # L
 
     def __len__(self) -> int:
         return len(self.points)
@@ -171,30 +157,15 @@ class Statistics:
 
     Numbers lose about one digit in sixteen for every hundredfold of rows that are added, however
     they are grouped, and the Cholesky factor of I + ``gram`` no more than that: the smallest
-    eigenvalue of I + ``gram`` is at least 1.
-
-    Parameters
-    ----------
-    gram
-        Σ w·φφᵀ, shape (m, m).
-    moments
-        Σ w·φ·y and Σ w·φ, shape (2, m).
-    unexplained
-        Σ ln(1 + δ/ridge).
-    count
-        The number of rows.
-    seen
-        Σ φ and Σ v·φ, shape (2, m), with v an importance weight, 1 where none was given.
-    weighted
-        Σ v and Σ v·y.
+    eigenvalue of I + ``gram`` is at least 1. v is an importance weight, 1 where none was given.
     """
 
-    gram: FloatArray
-    moments: FloatArray
-    unexplained: float
-    count: int
-    seen: FloatArray
-    weighted: FloatArray
+    gram: FloatArray  # Σ w·φφᵀ, shape (m, m)
+    moments: FloatArray  # Σ w·φ·y and Σ w·φ, shape (2, m)
+    unexplained: float  # Σ ln(1 + δ/ridge)
+    count: int  # the number of rows
+    seen: FloatArray  # Σ φ and Σ v·φ, shape (2, m)
+    weighted: FloatArray  # Σ v and Σ v·y
 
     @classmethod
     def of(
@@ -217,14 +188,7 @@ class Statistics:
         )
 
     def __add__(self, other: Statistics) -> Statistics:
-        return Statistics(
-            self.gram + other.gram,
-            self.moments + other.moments,
-            self.unexplained + other.unexplained,
-            self.count + other.count,
-            self.seen + other.seen,
-            self.weighted + other.weighted,
-        )
+        return Statistics(**{name: vars(self)[name] + vars(other)[name] for name in vars(self)})
 
 
 def sums_by_arm(

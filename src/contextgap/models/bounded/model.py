@@ -1,7 +1,7 @@
-"""The bounded model: a regression on fixed support points, of the same cost for any number of rows.
+"""The bounded model: a regression on inducing points, of the same cost for any number of rows.
 
-All arms share a dictionary of at most m support points; ``arm.py`` has the formulas. Raw rows are
-kept as well, for they are small: from them the support points are chosen anew now and then.
+All arms share a dictionary of at most m inducing points; ``arm.py`` has the formulas. Raw rows are
+kept as well, for they are small: from them the inducing points are chosen anew now and then.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contextgap.models.base import (
     Posterior,
     Support,
 )
-from contextgap.models.bounded.arm import BoundedArm, squares
+from contextgap.models.bounded.arm import ARRAYS, BoundedArm, squares
 from contextgap.models.bounded.dictionary import (
     Dictionary,
     Statistics,
@@ -40,7 +40,7 @@ from contextgap.models.follower import starts_with
 from contextgap.models.observations import Observations, check_floats
 
 POINTS = 512
-# Largest δ, in ridges, at which more support points would change nothing.
+# Largest δ, in ridges, at which more inducing points would change nothing.
 TOLERANCE = 0.01
 # By how much the mean δ must fall for a new dictionary to be worth a replay of all rows.
 _WORTH = 0.9
@@ -59,15 +59,7 @@ class Asked(NamedTuple):
 
 
 class BoundedModel(Model):
-    """Posteriors from at most ``points`` support points, in O(m²) per question whatever was told.
-
-    Parameters
-    ----------
-    kernel, ridge, n_arms, prior_mean
-        As for every ``Model``.
-    points
-        m, the number of support points at most.
-    """
+    """Posteriors from at most ``points`` inducing points, in O(m²) for any number of rewards."""
 
     kind = "bounded"
     approximate = True
@@ -150,7 +142,7 @@ class BoundedModel(Model):
             self._absorb(known)
 
     def take_over(self, log: Observations, dictionary: Dictionary | None = None) -> None:
-        """Begin with everything in a log, and with given support points or such as suit it."""
+        """Begin with everything in a log, and with given inducing points or such as suit it."""
         self.observed, self._reward_sum = log, float(log.rewards.sum())
         if dictionary is None:
             self.choose_anew()
@@ -172,7 +164,7 @@ class BoundedModel(Model):
         self._add(sums)
 
     def choose_anew(self) -> bool:
-        """Choose the support points anew if that pays, and replay all rows; return whether it did.
+        """Choose the inducing points anew if that pays, and replay all rows; return whether it did.
 
         It pays if the mean δ falls by a tenth or more.
         """
@@ -188,7 +180,7 @@ class BoundedModel(Model):
         return True
 
     def with_points(self, points: int) -> Self | None:
-        """Return the same with more support points, where that pays; None where it does not."""
+        """Return the same with more inducing points, where that pays; None where it does not."""
         larger = type(self)(self.kernel, self.ridge, self.n_arms, self.prior_mean, points)
         larger.observed = self.observed.snapshot()
         larger._reward_sum, larger.dictionary = self._reward_sum, self.dictionary
@@ -251,7 +243,7 @@ class BoundedModel(Model):
     ) -> FloatArray:
         """Return how far trying an arm at contexts would move means at points.
 
-        A reward moves means through the support points alone: δ is no part of a covariance.
+        A reward moves means through the inducing points alone: δ is no part of a covariance.
         """
         self.assume(pending)
         state, tried = self._arms[arm], self.whiten(contexts)
@@ -321,7 +313,7 @@ class BoundedModel(Model):
     ) -> tuple[FloatArray, FloatArray]:
         """Return what is known about Σ weight · (expected reward) over contexts and arms.
 
-        What support points leave over has its prior covariance, K − ΦᵀΦ.
+        What inducing points leave over has its prior covariance, K − ΦᵀΦ.
         """
         self.assume(NOTHING_PENDING)
         gram, features = self.kernel(contexts, contexts), self.whiten(contexts).features
@@ -407,7 +399,7 @@ class BoundedModel(Model):
         self._reward_sum = float(arrays["reward_sum"][0])
         self._next_choice = checks.whole("next_choice", arrays["next_choice"].tolist()[0], least=1)
         for number in range(self.n_arms):
-            own = {name: arrays[f"{name}{number}"] for name in BoundedArm.names}
+            own = {name: arrays[f"{name}{number}"] for name in ARRAYS}
             self._arms[number] = BoundedArm.restored(self.ridge, size, own)
 
     def assume(self, pending: Pending) -> None:
