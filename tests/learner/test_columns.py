@@ -8,7 +8,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.kernels import Constant
-from contextgap.kernels.columns import Spread
+from contextgap.kernels.categories import Spread
 
 LEVELS = {"country": 4, "device": 3}
 

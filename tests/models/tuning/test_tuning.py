@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 import contextgap as cg
 from contextgap.kernels import Constant
-from contextgap.kernels.columns import Spread
+from contextgap.kernels.categories import Spread
 from contextgap.models import Features
 from contextgap.models.tuning import learn
 from contextgap.models.tuning.criteria import _most_each, evidence, leave_one_out, places_used
