@@ -11,7 +11,7 @@ import numpy as np
 from contextgap.cli.terminal import say_seconds
 from contextgap.learner.bulk.partitions import Partition
 from contextgap.learner.bulk.passes import SAMPLE, Summarise
-from contextgap.tables.blocks import BLOCK
+from contextgap.tables.files import BLOCK
 from contextgap.tables.trials import Trials
 
 _TUNING = 20.0  # seconds that scales take, with any number of rows

@@ -56,14 +56,14 @@ from contextgap.models import (
     larger_model,
     new_model,
 )
-from contextgap.models.tuning import Scales, Tuning, learn
+from contextgap.models.tuning import Hyperparameters, Tuning, learn
 from contextgap.policy.answers import Ranked
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.state import Rules, Stateful, read_costs
 from contextgap.tables.columns import Columns
-from contextgap.tables.columns.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.contexts import ContextSchema, Intake, read_columns, row_of
+from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
 _NOTHING = "no reward was told yet, so nothing is known about any arm"
@@ -821,7 +821,7 @@ class Learner(Stateful):
         state = replace(state, model=model, schema=schema, pending=pending)
         self.state = state.tuned(log, self._learn, "evidence") if tuning else state
 
-    def _learn(self, *args: Any, **settings: Any) -> tuple[Scales, Tuning]:
+    def _learn(self, *args: Any, **settings: Any) -> tuple[Hyperparameters, Tuning]:
         """Learn hyperparameters; a log that is replayed has its own."""
         return learn(*args, **settings)
 

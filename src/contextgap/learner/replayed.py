@@ -19,7 +19,7 @@ from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.methods.explorers import Moment, Pick
 from contextgap.models import Alike
-from contextgap.models.tuning import Scales, Tuning
+from contextgap.models.tuning import Hyperparameters, Tuning
 
 
 class ReplayedLearner(Learner):
@@ -43,7 +43,7 @@ class ReplayedLearner(Learner):
         finally:
             self._recorded, self._replaying = None, False
 
-    def _learn(self, *args: Any, **settings: Any) -> tuple[Scales, Tuning]:
+    def _learn(self, *args: Any, **settings: Any) -> tuple[Hyperparameters, Tuning]:
         if self._replaying:
             if self._recorded is None:
                 raise RuntimeError("no hyperparameters were learnt here when the log was written")
@@ -60,7 +60,7 @@ class ReplayedLearner(Learner):
         self.check()
         return super()._pick(moment)
 
-    def _restored(self, learnt: Mapping[str, Any]) -> tuple[Scales, Tuning]:
+    def _restored(self, learnt: Mapping[str, Any]) -> tuple[Hyperparameters, Tuning]:
         """Reverse ``_described``."""
         kernel, alike = build(learnt["kernel"]), learnt["alike"]
         if not isinstance(kernel, Kernel):
@@ -71,7 +71,9 @@ class ReplayedLearner(Learner):
             alike = Alike(**{**alike, "features": features})
         ridge = checks.positive("ridge", learnt["ridge"], "as a learner's")
         mean = checks.real("prior_mean", learnt["prior_mean"])
-        return Scales(kernel, ridge, mean, 0.0, (), alike), Tuning.restored(learnt["tuning"])
+        return Hyperparameters(kernel, ridge, mean, 0.0, (), alike), Tuning.restored(
+            learnt["tuning"]
+        )
 
     def set_random(self, state: Mapping[str, Any]) -> None:
         """Put the random source where a pick left it."""
@@ -112,7 +114,7 @@ class ReplayedLearner(Learner):
         self._forget(self._read(context).rows[0], self._place(arm))
 
 
-def _described(scales: Scales, tuning: Tuning) -> dict[str, Any]:
+def _described(scales: Hyperparameters, tuning: Tuning) -> dict[str, Any]:
     """Return hyperparameters as plain values; the features of arms are the learner's."""
     alike = None if scales.alike is None else {**asdict(scales.alike), "features": None}
     return {

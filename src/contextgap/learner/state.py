@@ -16,7 +16,7 @@ from contextgap.learner.arguments import read_chances, read_points
 from contextgap.learner.features import ArmFeatures
 from contextgap.learner.view import Pending
 from contextgap.models import Eligible, Observations, check_floats, refitted_model
-from contextgap.models.tuning import Scales, Tuning
+from contextgap.models.tuning import Hyperparameters, Tuning
 from contextgap.policy.state import PolicyState, State, read_seed, read_truth
 from contextgap.tables.contexts import ContextSchema
 
@@ -73,7 +73,10 @@ class LearnerState(State):
         return replace(self, schema=schema, pending=self.pending.changed(change), model=model)
 
     def tuned(
-        self, log: Observations, learn: Callable[..., tuple[Scales, Tuning]], criterion: str
+        self,
+        log: Observations,
+        learn: Callable[..., tuple[Hyperparameters, Tuning]],
+        criterion: str,
     ) -> Self:
         """Return the state with hyperparameters that ``learn`` finds, and their posterior."""
         count = len(log)

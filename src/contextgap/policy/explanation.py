@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import html
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, evenly
 from contextgap.base.labels import Label
 from contextgap.models import Model
-from contextgap.models.tuning.sample import evenly
 from contextgap.policy.state import PolicyState
 
 _SEEN = 64  # contexts from which a column takes other values

@@ -22,7 +22,7 @@ from contextgap.methods.recommenders import (
     SmallestGap,
     SmallestGapInHistory,
 )
-from contextgap.models import DenseModel
+from tests.oracle_model import DenseModel
 
 KERNELS = {
     "gaussian": cg.Gaussian(0.6),

@@ -25,11 +25,10 @@ from contextgap.models.tuning import Tuning
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
 from contextgap.policy.scoring import AllRows
-from contextgap.tables.columns import Columns, Number, TableSchema
-from contextgap.tables.columns.coding import Coding
-from contextgap.tables.columns.kinds import read_kind
+from contextgap.tables.columns import Columns, Number, read_kind
 from contextgap.tables.contexts import ContextSchema
-from contextgap.tables.sheet import Sheet, check_missing, read_names
+from contextgap.tables.files import Sheet, check_missing, read_names
+from contextgap.tables.schema import Coding, TableSchema
 from contextgap.tables.trials import Trials, eligible_arms, labels_of
 
 Watch: TypeAlias = Callable[[str], Progress]
@@ -166,13 +165,13 @@ def learn_from(
 
 def columns_for(table: Any, trials: Trials) -> dict[str, Any]:
     """Return what a learner is told about columns: nothing, unless the user said something."""
-    if not trials.kinds and not trials.gaps:
+    if not trials.kinds and not trials.missing:
         return {}
     return {"columns": _kinds(table, trials)}
 
 
 def _kinds(table: Any, trials: Trials) -> Columns:
-    return Columns.from_table(table, **trials.kinds).with_gaps(trials.gaps)
+    return Columns.from_table(table, **trials.kinds).with_missing(trials.missing)
 
 
 def learn_trials(

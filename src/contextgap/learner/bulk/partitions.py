@@ -15,9 +15,8 @@ from operator import add
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from contextgap.base.extras import study_import
-from contextgap.tables.blocks import BLOCK, Part, count_rows, files_named, parts_of, sheet_of
-from contextgap.tables.sheet import Sheet
+from contextgap.base.names import study_import
+from contextgap.tables.files import BLOCK, Part, Sheet, count_rows, files_named, parts_of, sheet_of
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Any], T | None]  # None where there is nothing to add

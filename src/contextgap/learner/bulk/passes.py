@@ -14,13 +14,11 @@ from contextgap.kernels import Kernel
 from contextgap.learner.arguments import check_sizes
 from contextgap.models import Dictionary, Statistics, sums_by_arm
 from contextgap.policy.scoring import read_propensities
-from contextgap.tables.blocks import check_alike, joined
-from contextgap.tables.cells import Holds
+from contextgap.tables.cells import Holds, Level, level
 from contextgap.tables.columns import Category, Cyclic, Kind, Number
-from contextgap.tables.columns.cells import Level, level
-from contextgap.tables.columns.coding import MOST_LEVELS, Coding
 from contextgap.tables.contexts import ContextSchema
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet, check_alike, joined
+from contextgap.tables.schema import MOST_LEVELS, Coding
 from contextgap.tables.trials import Trials
 
 SAMPLE = 2**17
@@ -131,8 +129,8 @@ class Summary:
 
     def _coding(self, name: str, kind: Kind) -> Coding:
         holds = self.holds[name]
-        gap = holds.blank or (holds.na and isinstance(kind, Number | Cyclic))
-        kind = replace(kind, gaps=True) if gap else kind
+        missing = holds.blank or (holds.na and isinstance(kind, Number | Cyclic))
+        kind = replace(kind, missing=True) if missing else kind
         if not isinstance(kind, Category):
             return Coding(name, kind)
         frequent = self.levels[name].most_common(MOST_LEVELS)  # as they come, where they tie

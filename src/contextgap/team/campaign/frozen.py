@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 from sqlalchemy import Connection
 
+from contextgap.base.arrays import evenly
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.learner import StoppingRule
-from contextgap.models.tuning.sample import evenly
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.tables.contexts import Encoded

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from contextgap.base.arrays import evenly
 from contextgap.learner import Learner, StoppingRule
-from contextgap.models.tuning.sample import evenly
 from contextgap.policy.policy import Policy
 from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.payloads import decode_contexts, encode_contexts
