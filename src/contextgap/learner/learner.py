@@ -15,11 +15,10 @@ import numpy as np
 
 from contextgap.base import checks, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.completed import completed
+from contextgap.base.descriptors import completed, synchronized
 from contextgap.base.files import File
 from contextgap.base.labels import Label, check_new_label, label_array, read_labels
 from contextgap.base.seeds import random_sources
-from contextgap.base.turns import synchronized
 from contextgap.beliefs.belief import Decision
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel

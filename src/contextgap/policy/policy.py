@@ -11,7 +11,7 @@ import numpy as np
 
 from contextgap.base import checks, files, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.completed import completed
+from contextgap.base.descriptors import completed
 from contextgap.base.labels import Label, label_array
 from contextgap.beliefs.belief import Decision
 from contextgap.methods.recommenders.rules import ModelEvidence

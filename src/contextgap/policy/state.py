@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray
-from contextgap.base.completed import completed
+from contextgap.base.descriptors import completed
 from contextgap.base.labels import Label, Restored, decode_label, encode_label, read_labels
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel

@@ -13,8 +13,8 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import Connection
 
 from contextgap.base import checks
+from contextgap.base.descriptors import synchronized
 from contextgap.base.labels import Label, check_new_label, encode_label
-from contextgap.base.turns import synchronized
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.policy import Policy
