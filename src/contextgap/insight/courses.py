@@ -17,7 +17,7 @@ from contextgap.tables.cells import date_of
 from contextgap.tables.columns import Category, Cyclic, Date, Kind, Number
 from contextgap.tables.contexts import Encoded
 
-_SEEN = 256  # contexts among which the most typical one is looked for
+_SEEN = 256  # contexts among which the most typical one is found
 _MOST_LEVELS = 40  # of a category, the first that were met
 
 
@@ -83,7 +83,7 @@ def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
     at
         The context that all other columns are taken from; by default the most typical one seen.
     points
-        How many values of a number or a date to look at.
+        How many values of a number or a date.
     """
     policy = read_policy(source)
     name, context = read_column(policy, column), read_context(policy, at)
@@ -154,7 +154,7 @@ def area(source: Any, x: Any, y: Any, at: Any = None, points: int = 61) -> Area:
     at
         The context that all other columns are taken from; by default the most typical one seen.
     points
-        How many values of a number or a date to look at.
+        How many values of a number or a date.
     """
     policy = read_policy(source)
     context, points = read_context(policy, at), checks.whole("points", points, least=2)
@@ -231,7 +231,7 @@ def _kind_of(policy: Policy, column: str) -> Kind:
 
 
 def values_of(policy: Policy, column: str, points: int) -> list[Any]:
-    """Return values of a column to look at: levels, or what lies between the lowest and highest."""
+    """Return values of a column: levels, or what lies between the lowest and highest."""
     kind, table = _kind_of(policy, column), policy.state.schema.table
     numbers = policy.state.model.observed.contexts[:, policy.state.schema.parts()[column]]
     if isinstance(kind, Category) and table is not None:
@@ -241,7 +241,7 @@ def values_of(policy: Policy, column: str, points: int) -> list[Any]:
         return list(np.linspace(0.0, kind.period, points).tolist())
     known = numbers[:, 0][numbers[:, -1] == 0.0] if kind.missing else numbers[:, 0]
     if not len(known):
-        raise ValueError(f"the column {column!r} has nothing but gaps")
+        raise ValueError(f"the column {column!r} has nothing but missing values")
     values = np.linspace(known.min(), known.max(), points).tolist()
     return [date_of(day) for day in values] if isinstance(kind, Date) else list(values)
 

@@ -14,7 +14,7 @@ from contextgap.insight.courses import read_policy, seen
 from contextgap.policy import Policy
 from contextgap.tables.contexts import Encoded
 
-_CONTEXTS = 500  # looked at
+_CONTEXTS = 500  # at most
 _REPEATS = 5  # shufflings of each column
 
 
@@ -32,7 +32,7 @@ class Importance:
         of categories counting as 1 over its bandwidth: near 0, the kernel does not see the column.
         None if the kernel has not one bandwidth per number.
     contexts
-        How many contexts were looked at.
+        How many contexts there were.
     """
 
     changed: Mapping[str, float]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["along", "decision", "explanation", "importance", "map", "progress"]
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart too.
+# Okabe and Ito's palette, which colour-blind readers can distinguish too.
 GREY, BLUE, ORANGE, YELLOW = "#7f7f7f", "#0072B2", "#D55E00", "#F0E442"
 _ARMS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#5D3A9B")
 _MOST_DOTS = 400  # trials drawn

@@ -22,12 +22,12 @@ _LARGEST = 1e100
 _LARGEST_REWARD = 1e45  # a kernel's factor may be learnt, and is then about a reward squared
 _ORDINARY = 1e4  # below it, kernels of a reasonable degree stay far from the largest
 
-# How many times as many rewards as last time there are when scales are learnt anew. Each time costs
-# up to the cube of their number, so that all times together cost some 1.6 times the last one.
+# How many times as many rewards as last time there are when hyperparameters are learnt anew. Each
+# time costs up to the cube of their number, and all together some 1.6 times the last one.
 _GROWTH = {"growing": 1.4, "doubling": 2.0}
 _RETUNE = (*_GROWTH, "never")
 _ALIKE = 0.9  # how alike arms with the same features are, if nothing is said
-_FEW = 10  # rewards, of all arms together, from which scales are first learnt
+_FEW = 10  # rewards, of all arms together, from which hyperparameters are first learnt
 
 
 class Settings(NamedTuple):
@@ -104,10 +104,10 @@ def read_settings(
 
 
 def read_points(points: Any, recommender: Recommender) -> int | None:
-    """Return how many support points there may be; None for exact beliefs for ever."""
+    """Return how many inducing points there may be; None for exact beliefs for ever."""
     if points is not None:
         checks.whole("points", points, least=2)
-    # Support points keep no history, and a look-back needs every step.
+    # Inducing points keep no history, and a look-back needs every step.
     return None if isinstance(recommender, SmallestGapInHistory) else points
 
 

@@ -107,8 +107,8 @@ class Learner(Stateful):
         How standard deviations become confidence intervals. By default the half width is one
         standard deviation with a given kernel, as in the paper, and two with a learnt one.
     burn_in
-        Pulls of every arm, in turn, before the method takes over. If the kernel is learnt, it is
-        at least what the first tuning needs.
+        Pulls of every arm, one after the other, before the method takes over. If the kernel is
+        learnt, it is at least what the first tuning needs.
     prior_mean
         Mean reward where nothing was observed: a number, or ``"auto"`` for the average reward seen
         so far. With a given kernel, 0 by default.
@@ -122,8 +122,8 @@ class Learner(Stateful):
         How much arms have in common: the correlation between the expected rewards of two arms at
         the same context, from 0, nothing, to below 1. A reward of one arm then teaches something
         about all others, at the price of a step that takes time in the square of all observations.
-        If no kernel is given it is learnt with the other scales, and used where it is clearly
-        better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
+        If no kernel is given it is learnt with the other hyperparameters, and used where it is
+        clearly better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
     features
         What describes each arm, such as a dose or a material: a mapping from arms to rows, a
         DataFrame indexed by arm, or rows in the order of ``arms``. Text and truth values are
@@ -138,8 +138,8 @@ class Learner(Stateful):
         ``"minimize"`` if what is told are costs, times or errors, to be kept low: what is believed
         is then said of them too, with their own sign. ``"maximize"`` by default.
     points
-        Support points that take the place of observations when there are many: at most so many, for
-        all arms together. A step then takes the same time however many rewards were told, and
+        Inducing points that take the place of observations when there are many: at most so many,
+        for all arms together. A step then takes the same time however many rewards were told, and
         beliefs are close approximations, without a guarantee. It happens when an arm has twice as
         many observations as this, or earlier where few points explain all contexts. None keeps
         exact beliefs for ever, at the price of memory and time in the square of the number of
@@ -275,7 +275,7 @@ class Learner(Stateful):
     def information_gain(self) -> dict[Label, float]:
         """½ ln det(I + K/ridge) of each arm: how much has been learnt about it.
 
-        An upper bound on it where observations are represented by support points.
+        An upper bound on it where observations are represented by inducing points.
         """
         gains = self.state.model.information_gain(self.state.active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
@@ -414,8 +414,8 @@ class Learner(Stateful):
         """Take in logged data, in addition to what was told before.
 
         With a given kernel, the posterior is the same as after telling it row by row, but for
-        support points, which are chosen knowing all rows. Where scales are learnt, they are learnt
-        once, from all rows.
+        inducing points, which are chosen knowing all rows. Where hyperparameters are learnt, they
+        are learnt once, from all rows.
 
         Parameters
         ----------
@@ -451,7 +451,7 @@ class Learner(Stateful):
         Matérn kernel, with or without a linear trend, a linear model, or a constant for each arm if
         contexts seem to make no difference. ``tuning`` says what was chosen and why.
 
-        Tuning looks at the rewards, so bounds are no longer guaranteed: certificates are heuristic
+        Tuning reads the rewards, so bounds are no longer guaranteed: certificates are heuristic
         from then on.
 
         Parameters
@@ -700,7 +700,7 @@ class Learner(Stateful):
         tolerance
             The largest bound with which the recommended arm is answered; None for any.
         points
-            Where observations are represented by support points, the policy may have so many of
+            Where observations are represented by inducing points, the policy may have so many of
             them, such as 2048. All observations are then gone through once more, if that brings the
             policy closer to exact beliefs.
         """
@@ -719,8 +719,8 @@ class Learner(Stateful):
     def settled(self, rule: StoppingRule) -> float:
         """Return the share of a rule's reference contexts that is certified within its tolerance.
 
-        It may fall when scales are learnt anew: certificates that rested on the old ones are
-        replaced by others, which may be wider.
+        It may fall when hyperparameters are learnt anew: certificates that rested on the old ones
+        are replaced by others, which may be wider.
 
         Parameters
         ----------
@@ -747,9 +747,9 @@ class Learner(Stateful):
 
         Every arm that is eligible at a reference context must have had its burn-in, and the rule's
         share of reference contexts a certificate within its tolerance, or, if the rule says so,
-        their mean certificate must be within it. Where scales are learnt, 40
+        their mean certificate must be within it. Where hyperparameters are learnt, 40
         rewards are needed too: fewer may happen to be alike, and make certificates far too narrow.
-        The answer may change back when scales are learnt anew, as ``settled`` may fall.
+        The answer may change back when hyperparameters are learnt anew, as ``settled`` may fall.
 
         Parameters
         ----------

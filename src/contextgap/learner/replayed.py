@@ -114,13 +114,13 @@ class ReplayedLearner(Learner):
         self._forget(self._read(context).rows[0], self._place(arm))
 
 
-def _described(scales: Hyperparameters, tuning: Tuning) -> dict[str, Any]:
+def _described(found: Hyperparameters, tuning: Tuning) -> dict[str, Any]:
     """Return hyperparameters as plain values; the features of arms are the learner's."""
-    alike = None if scales.alike is None else {**asdict(scales.alike), "features": None}
+    alike = None if found.alike is None else {**asdict(found.alike), "features": None}
     return {
-        "kernel": scales.kernel.describe(),
-        "ridge": scales.ridge,
-        "prior_mean": scales.prior_mean,
+        "kernel": found.kernel.describe(),
+        "ridge": found.ridge,
+        "prior_mean": found.prior_mean,
         "alike": alike,
         "tuning": tuning.describe(),
     }

@@ -70,11 +70,11 @@ class Policy(Stateful):
     def probability(self) -> float | None:
         """The probability with which all certificates hold at once; None if they are heuristic.
 
-        Scales learnt from the rewards, and a prior mean that follows them (``"auto"``), void the
-        guarantee of any width. So does the approximation by support points, to which a learner goes
-        over when arms have many observations (``Learner(points=None)`` prevents it). With
-        ``NonadaptiveWidth`` there is none where picks depend on rewards, and it is about as many
-        contexts as the width was told of.
+        Hyperparameters learnt from the rewards, and a prior mean that follows them (``"auto"``),
+        void the guarantee of any width. So does the approximation by inducing points, to which a
+        learner goes over when arms have many observations (``Learner(points=None)`` prevents it).
+        With ``NonadaptiveWidth`` there is none where picks depend on rewards, and it is about as
+        many contexts as the width was told of.
         """
         if self.state.model.prior_mean == "auto" or self.state.model.approximate:
             return None
@@ -343,8 +343,8 @@ class Policy(Stateful):
 
         It is the expected reward of the best arm, whichever that turns out to be, minus that of the
         one answered. Both are expectations under the posterior, in which arms are taken as
-        independent but for what all of them share. As good as the model is, it is what
-        recommendations miss on average; ``certificate`` says what one may miss.
+        independent but for what all of them share. If the model is right, it is the
+        average regret of recommendations; ``certificate`` bounds the regret of each.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Learns from a log of any length: scales from a sample, everything else from sums over rows."""
+"""Learns from a log of any length: hyperparameters from a sample, the rest from sums over rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Learnt(NamedTuple):
     policy
         The rule to deploy, with its score card.
     tuning
-        How scales were learnt; None if they were given.
+        How hyperparameters were learnt; None if they were given.
     rows
         How many trials the log has.
     """
@@ -82,8 +82,8 @@ def learn_from(
     """Return a policy learnt from a log in files, or in a Dask DataFrame, however long.
 
     Rows are read twice and never kept: first for what columns hold and a sample of some hundred
-    thousand rows, from which scales and support points are learnt; then for sums over all rows. A
-    log that is no longer than the sample is learnt from as ``Learner.fit`` does.
+    thousand rows, from which hyperparameters and inducing points are learnt; then for sums over all
+    rows. A log that is no longer than the sample is learnt from as ``Learner.fit`` does.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def learn_from(
     Returns
     -------
     learnt
-        The policy, how scales were learnt, and the number of rows.
+        The policy, how hyperparameters were learnt, and the number of rows.
     """
     trials = Trials(
         arm=arm,
@@ -215,7 +215,7 @@ def learn_trials(
         learner = Learner(log.labels, method=method, **settings(log.table), **known)
         if not log.whole:
             learner = _reading(learner, summary.codings(_kinds(log.table, trials)))
-        learning = watch("learning scales")
+        learning = watch("learning hyperparameters")
         learning(0, len(log.sheet))
         learner.fit(log.table, log.arms, log.rewards, eligible=log.eligible)
         learning(len(log.sheet), len(log.sheet))

@@ -140,7 +140,7 @@ def _in_order(
 
 
 def _summed(results: Iterable[T | None]) -> T | None:
-    """Return the sum of results as they come, of which one for each level of sums is kept."""
+    """Return the sum of results in order, keeping one for each level of sums."""
     levels: list[T | None] = []
     for number, result in enumerate(results, start=1):
         level, total = 0, result

@@ -22,7 +22,7 @@ from contextgap.tables.schema import MOST_LEVELS, Coding
 from contextgap.tables.trials import Trials
 
 SAMPLE = 2**17
-"""Rows of a log that are looked at one by one; a log of no more is learnt from as a whole."""
+"""Rows of a log that are read one by one; a log of no more is learnt from as a whole."""
 
 # Rows that were simulated with the seed of a small number must not go with our random numbers.
 _UNLIKE = 0x5EED_0F_5A3B1E
@@ -133,7 +133,7 @@ class Summary:
         kind = replace(kind, missing=True) if missing else kind
         if not isinstance(kind, Category):
             return Coding(name, kind)
-        frequent = self.levels[name].most_common(MOST_LEVELS)  # as they come, where they tie
+        frequent = self.levels[name].most_common(MOST_LEVELS)  # by first occurrence, where they tie
         return Coding(name, kind, tuple(each for each, _ in frequent))
 
 
