@@ -12,7 +12,11 @@ import pytest
 
 import contextgap as cg
 from contextgap.team.campaign.database import Database
+from contextgap.team.service.page_counts import Standings
 from contextgap.team.service.tokens import create_token
+from tests.team.campaign.conftest import contexts, local, place, server
+
+__all__ = ["contexts", "local", "place", "server"]
 
 ARMS = ["hull", "panel", "boom"]
 PROGRAM = """
@@ -22,6 +26,7 @@ from contextgap.cli import main
 Campaign.{} = lambda *_, **how: time.sleep(600)
 main()
 """
+COLUMNS = {"temperature": "number", "hour": cg.Cyclic(24), "mode": cg.Category(gaps=True)}
 KERNEL = {"type": "Gaussian", "bandwidth": 0.5}
 
 
@@ -85,3 +90,40 @@ def closed(tmp_path_factory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("closed")
     with serving(folder / "bench.db", folder / "log", tokens=True) as running:
         yield running
+
+
+@pytest.fixture
+def standings():
+    """Returns how the campaigns of a database stand; closes all connections afterwards."""
+    opened = []
+
+    def of(where) -> Standings:
+        opened.append(Database(where))
+        return Standings(opened[-1])
+
+    yield of
+    for database in opened:
+        database.close()
+
+
+def draw(rng) -> dict:
+    """A context."""
+    mode = rng.choice(["eco", "boost", None])
+    return {
+        "temperature": float(rng.normal()),
+        "hour": float(rng.uniform(0, 24)),
+        "mode": None if mode is None else str(mode),
+    }
+
+
+def earned(context, arm) -> float:
+    """What a bench would measure."""
+    slope = {"hull": 1.0, "panel": 0.0, "boom": -1.0}.get(arm, 0.3)
+    return slope * context["temperature"] + 0.1 * (context["mode"] == "eco")
+
+
+def explore(campaign, rng, times: int) -> None:
+    for _ in range(times):
+        context = draw(rng)
+        trial = campaign.ask(context)
+        campaign.tell(trial, earned(context, trial.arm))

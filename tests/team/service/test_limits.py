@@ -14,12 +14,10 @@ import pytest
 import uvicorn
 
 import contextgap as cg
-from contextgap.team.service import Settings, create_app
+from contextgap.team.service import Settings, create_app, routes, routing
 from contextgap.team.service import serving as serving_module
-from contextgap.team.service import strict as reader
-from contextgap.team.service.limits import Rates
+from contextgap.team.service.access import Rates
 from contextgap.team.service.problems import RefusedError
-from contextgap.team.service.routes import trials
 
 from .conftest import serving
 
@@ -155,18 +153,18 @@ def test_who_sends_on_after_a_refusal_is_cut_off(strict):
 def test_names_that_come_twice_are_found_in_one_pass():
     names = ",".join(f'"k{number}":0' for number in range(300_000))
     with pytest.raises(RefusedError, match="the name 'k299999' is there twice"):
-        reader.strict_json(f'{{{names},"k299999":0}}'.encode())
+        routing.strict_json(f'{{{names},"k299999":0}}'.encode())
 
 
 @pytest.mark.parametrize(("size", "apart"), [(100, False), (100_000, True)])
 def test_large_bodies_are_read_beside_the_event_loop(tmp_path, monkeypatch, size, apart):
-    threads, decode = [], reader.strict_json
+    threads, decode = [], routing.strict_json
 
     def noting(body):
         threads.append(threading.current_thread())
         return decode(body)
 
-    monkeypatch.setattr(reader, "strict_json", noting)
+    monkeypatch.setattr(routing, "strict_json", noting)
     body = {"contexts": [0.0, 0.0], "key": "k" * size}
     (answer,) = in_process(tmp_path / "x.db", ("POST", "/v1/campaigns/none/ask", body))
     assert answer.status_code in (404, 422)
@@ -181,7 +179,7 @@ def in_process(database, *requests, **settings):
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
             found = [await http.request(how, path, json=body) for how, path, body in requests]
-        app.service.close()
+        app.state.service.close()
         return found
 
     return asyncio.run(send())
@@ -242,11 +240,11 @@ class Measured:
 @pytest.mark.parametrize("arms", [None, ["a", "b"], [["a"]] * 400])
 def test_what_would_take_longer_than_the_deadline_is_refused_beforehand(monkeypatch, given, arms):
     campaign = Measured()
-    monkeypatch.setattr(trials.time, "thread_time", lambda: campaign.now)
+    monkeypatch.setattr(routes.time, "thread_time", lambda: campaign.now)
     how = {"contexts": None, "pool": None, given: [[0.0]] * 400, "arms": arms}
-    trials.check_duration(campaign, 400, how, 42.0)
+    routes.check_duration(campaign, 400, how, 42.0)
     with pytest.raises(RefusedError) as refused:
-        trials.check_duration(campaign, 400, how, 40.0)
+        routes.check_duration(campaign, 400, how, 40.0)
     assert refused.value.status == 413
     assert refused.value.detail == (
         f"asking for 400 {given} at once would take about 41 s, and a request may take 40 s: "
@@ -256,14 +254,14 @@ def test_what_would_take_longer_than_the_deadline_is_refused_beforehand(monkeypa
 
 def test_a_long_ask_that_happened_is_answered_again(tmp_path, monkeypatch):
     cg.Campaign.create(tmp_path / "x.db", "sensors", 3, seed=0).close()
-    monkeypatch.setattr(trials, "_SURELY", 0.0)
+    monkeypatch.setattr(routes, "_SURELY", 0.0)
     tried = iter([None, RefusedError(413, "too long")])
 
     def check(*_):
         if (refused := next(tried)) is not None:
             raise refused
 
-    monkeypatch.setattr(trials, "check_duration", check)
+    monkeypatch.setattr(routes, "check_duration", check)
     first, other = (
         ("POST", "/v1/campaigns/sensors/ask", {"contexts": [[0.5]] * 65, "key": key})
         for key in "ab"
@@ -367,7 +365,7 @@ def test_a_header_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
         where.append(address)
         ready.set()
 
-    server = serving_module._Server(config, app.service, announce)
+    server = serving_module._Server(config, app.state.service, announce)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -412,7 +412,7 @@ def test_the_page_of_routes_loads_nothing_from_elsewhere(service):
 
 def test_every_route_is_documented(service):
     document = service.http.get("/openapi.json").json()
-    app = create_app("unused.db").inside
+    app = create_app("unused.db")
     assert set(document["paths"]) == {route.path for route in app.routes}
     for path, methods in document["paths"].items():
         for method, route in methods.items():
@@ -441,7 +441,7 @@ def test_the_documentation_lists_all_routes():
     rows = [
         f"| `{method} {route.path.removeprefix('/v1')}` | {route.summary} | "
         f"{route.scope_needed or 'none'} |"
-        for route in create_app("unused.db").inside.routes
+        for route in create_app("unused.db").routes
         for method in sorted(route.methods)
     ]
     assert "\n".join(rows) in page

@@ -10,12 +10,13 @@ import pytest
 import contextgap as cg
 from contextgap.insight.along import along
 from contextgap.team.campaign.database import Database
+from contextgap.team.service import page_beliefs as beliefs
 from contextgap.team.service.hosting import Hosting
-from contextgap.team.service.page import beliefs
-from contextgap.team.service.page.beliefs import Beliefs
-from contextgap.team.service.page.standing import Standings
+from contextgap.team.service.page_beliefs import Beliefs
+from contextgap.team.service.page_counts import Standings
 from contextgap.team.service.settings import Settings
-from tests.team.service.page.conftest import COLUMNS, draw, explore
+
+from .conftest import COLUMNS, draw, explore
 
 
 def looked_at(place, *, times=1, between=lambda: None):
@@ -25,10 +26,10 @@ def looked_at(place, *, times=1, between=lambda: None):
         hosting = Hosting(Database(place.database), Settings())
         try:
             known = Beliefs(hosting, Standings(hosting.database))
-            found = [await known.look(place.name)]
+            found = [await known.of(place.name)]
             for _ in range(times - 1):
                 await asyncio.to_thread(between)
-                found.append(await known.look(place.name))
+                found.append(await known.of(place.name))
             return found
         finally:
             hosting.close(10)
