@@ -100,7 +100,7 @@ def triangular_solves(problem: Problem) -> tuple[Callable[[], object], Callable[
 
 def check_same(policy: cg.Policy, regressors: list[GaussianProcessRegressor], at: np.ndarray):
     """Both compute the same, so that comparing times means something."""
-    ours = policy._evidence(at).belief
+    ours = policy.chooser.evidence(at).belief
     for arm, model in enumerate(regressors):
         mean, std = model.predict(at, return_std=True)
         np.testing.assert_allclose(ours.mean[:, arm], mean, atol=1e-8)
@@ -135,7 +135,7 @@ def time_problem(problem: Problem, rounds: int) -> None:
         one = {name: seconds / len(some) for name, seconds in few.items()}
         print(f"{problem.name}, {ARMS} arms x {POINTS} points, {type(rule).__name__}")
         _, left = shortcut.decided(
-            rule, policy._model, range(ARMS), policy.width, policy._chooser.bounds_of, batch
+            rule, policy.state.model, range(ARMS), policy.width, policy.chooser.bounds_of, batch
         )
         print(f"  undecided by bounds on widths: {len(left)}")
         report(f"  {BATCH} contexts", times, with_targets=True)

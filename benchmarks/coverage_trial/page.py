@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from contextgap.base.extras import study_import
 from contextgap.studies.report import style
-from contextgap.studies.report.end_labels import end_labels
 from contextgap.studies.report.page import Report, Section
+from contextgap.studies.report.style import end_labels
 from coverage_trial.trial import coverage_table
 
 if TYPE_CHECKING:

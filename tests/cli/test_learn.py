@@ -53,15 +53,15 @@ def test_exact_beliefs_keep_all_rows(few, tmp_path):
     learn(tmp_path, pattern, "--points", "0", "--bandwidth", "0.5", "--card-rows", "300")
     policy = cg.Policy.load(tmp_path / "policy.cgap")
     assert (policy.card.looked_at, policy.card.rewards) == (300, 1800)
-    assert policy._model.kind == "exact"
-    assert len(policy._model.observed) == 1800
+    assert policy.state.model.kind == "exact"
+    assert len(policy.state.model.observed) == 1800
 
 
 def test_many_arms_with_few_rows_each_stay_exact(few, tmp_path):
     table = make(2000)[["x", "reward"]].assign(arm=np.arange(2000) % 40)
     learn(tmp_path, write(table, tmp_path), "--bandwidth", "0.5")
     policy = cg.Policy.load(tmp_path / "policy.cgap")
-    assert policy._model.kind == "exact"
+    assert policy.state.model.kind == "exact"
     assert policy.arms == tuple(range(40))
 
 

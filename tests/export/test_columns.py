@@ -40,7 +40,7 @@ needs_c = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
 
 
 def schema(policy):
-    return policy._schema.table
+    return policy.state.schema.table
 
 
 def indices(policy, frame):
@@ -66,7 +66,9 @@ def test_kernels_see_what_the_schema_spreads():
     policy = learnt().freeze()
     frame = table(200, seed=5, unseen=0.2)
     rows = read_rows(schema(policy), frame)
-    np.testing.assert_array_equal(seen_by_kernels(schema(policy), rows), policy._read(frame)[0])
+    np.testing.assert_array_equal(
+        seen_by_kernels(schema(policy), rows), policy.state.read(frame)[0]
+    )
     assert len(spread_numbers(schema(policy))) == schema(policy).dimension == policy.dimension
     unseen = (frame[list(UNSEEN)] == pd.Series(UNSEEN)).any(axis=1)
     np.testing.assert_array_equal(has_unknown_level(schema(policy), rows), unseen)
@@ -129,7 +131,7 @@ def test_what_is_believed_is_what_the_policy_believes(kernel, tmp_path):
     policy = learnt("gap", kernel).freeze()
     frame = table(60, seed=4, unseen=0.2)
     rows = read_rows(schema(policy), frame)
-    belief = policy._evidence(policy._read(frame)[0]).belief
+    belief = policy.chooser.evidence(policy.state.read(frame)[0]).belief
     found = GraphPolicy(write_onnx(policy, tmp_path / "p.onnx", explain=True).path).explain(rows)
     for name in ("mean", "std", "gap"):
         np.testing.assert_allclose(found[name], getattr(belief, name), rtol=1e-7, atol=1e-8)
@@ -260,7 +262,7 @@ def test_rare_levels_are_one(tmp_path):
     learner.fit(frame[:20], [0] * 20, paid[:20])  # a first table of all would look like ids
     policy = learner.fit(frame[20:], [0] * (len(names) - 20), paid[20:]).freeze()
     asked = pd.DataFrame({"name": ["n0", "n310", "never"], "load": 0.1})
-    wanted = policy._evidence(policy._read(asked)[0]).belief.mean
+    wanted = policy.chooser.evidence(policy.state.read(asked)[0]).belief.mean
     assert wanted[1, 0] > 1 > 0 > wanted[0, 0]
     rows = read_rows(schema(policy), asked)
     rows[2, 0] = -1  # as the function that finds codes says

@@ -131,7 +131,7 @@ def test_texts_have_the_codes_that_python_gives(tmp_path):
     policy = learner.fit(frame, [0, 1] * 5, np.arange(10.0)).freeze()
     export = write_c(policy, tmp_path)
     library = CompiledPolicy(tmp_path, COMPILERS[0], flags=("-O1", *STRICT))
-    codings = {coding.name: coding for coding in policy._schema.table.codings}
+    codings = {coding.name: coding for coding in policy.state.schema.table.codings}
     for text in where:
         assert library.encode("where", text) == codings["where"].levels.index(text)
     assert library.encode("where", "elsewhere") == -1
@@ -168,6 +168,6 @@ def test_the_code_of_a_text_is_what_the_schema_reads(tmp_path):
     policy = learnt().freeze()
     library = CompiledPolicy(write_c(policy, tmp_path).source.parent)
     frame = table(50, seed=6, unseen=0.3)
-    codes = read_rows(policy._schema.table, frame)[:, 0]
+    codes = read_rows(policy.state.schema.table, frame)[:, 0]
     texts = [None if pd.isna(text) else text for text in frame["country"]]
     assert [library.encode("country", text) for text in texts] == codes.tolist()

@@ -194,7 +194,7 @@ def test_levels_asked_about_but_never_told_are_outside_what_was_seen(tmp_path):
         policy = each.freeze(fallback="a")
         assert policy.status(pandas.DataFrame(strange)).tolist() == [2, 0, 2]
         for level in ("asked", "told", "asked too"):
-            assert (level in policy._schema.table.codings[0].levels) == (level == "told")
+            assert (level in policy.state.schema.table.codings[0].levels) == (level == "told")
         each.tell(strange[0], arms[0], 1.0)
         each.tell(strange[2], arms[2], 1.0)
         assert each.pending == 0

@@ -139,10 +139,10 @@ def test_a_look_back_stays_exact_and_says_why_it_must():
     subject = learner(30, "contextual-gap-history").fit(*data(400))
     assert type(subject._model) is ExactModel
     policy = bounded().freeze()
-    rules = policy._rules
-    vars(policy)["_chooser"] = type(policy._chooser)(
-        policy._model,
-        policy._active,
+    rules = policy.state.rules
+    vars(policy)["chooser"] = type(policy.chooser)(
+        policy.state.model,
+        policy.state.active,
         (0, 1, 2),
         type(rules)(cg.METHODS["contextual-gap-history"], rules.width, 1),
         0,
@@ -254,7 +254,7 @@ def test_freezing_with_more_points_comes_closer_to_exact():
     errors = {}
     for points in (None, 20, 200):
         policy = subject.freeze(points=points)
-        mean = policy._model.posterior(NEW, range(3)).mean
+        mean = policy.state.model.posterior(NEW, range(3)).mean
         errors[points] = np.abs(mean - exact.mean).max()
     assert errors[20] == errors[None]
     assert errors[200] < 0.2 * errors[None]
@@ -296,7 +296,7 @@ def test_exports_decide_alike(rule, float32, tmp_path):
     arms, std, certificate = session.run(["arm", "std", "certificate"], given)
     tolerance = {"rtol": 1e-3, "atol": 2e-3} if float32 else {"rtol": 1e-7, "atol": 1e-9}
     assert (arms == expected).mean() >= (0.98 if float32 else 1.0)
-    posterior = policy._model.posterior(NEW, range(3))
+    posterior = policy.state.model.posterior(NEW, range(3))
     np.testing.assert_allclose(std, posterior.std, **tolerance)
     if not float32:
         np.testing.assert_allclose(certificate, policy.certificate(NEW).bound, atol=1e-8)

@@ -17,8 +17,6 @@ from contextgap.learner import learner as learner_room
 from contextgap.models import (
     Alike,
     BoundedModel,
-    DenseHistoryModel,
-    DenseModel,
     ExactModel,
     JointModel,
     KeepsHistory,
@@ -29,6 +27,7 @@ from contextgap.models import (
     restored_model,
 )
 from contextgap.models.bounded import Dictionary
+from tests.oracle_model import DenseHistoryModel, DenseModel
 
 KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3
 
@@ -402,7 +401,7 @@ class TestRooms:
     def test_the_look_back_works_or_refuses(self, kind):
         if issubclass(kind, KeepsHistory):
             policy = explored("contextual-gap-history").freeze()
-            belief = policy._model.history(NEW, range(3), 3)
+            belief = policy.state.model.history(NEW, range(3), 3)
             assert belief.steps.shape == (23, 3)
             assert np.isfinite(policy.certificate(NEW).bound).all()
         else:
@@ -485,7 +484,7 @@ class TestRooms:
     def test_exports_of_look_backs(self, kind, tmp_path):
         if not issubclass(kind, KeepsHistory) or kind.shares:
             policy = explored().freeze()
-            rules = policy._rules
+            rules = policy.state.rules
             method = cg.METHODS["contextual-gap-history"]
             vars(policy)["_rules"] = type(rules)(method, rules.width, rules.burn_in)
             with pytest.raises(ExportError, match="cannot be exported"):

@@ -102,8 +102,8 @@ def test_choices_by_hand_from_the_posterior():
 
 def test_a_draw_belongs_to_its_arm_whatever_else_is_eligible():
     policy, mask = policy_of(cg.PosteriorSample()), some(len(NEW), seed=5)
-    belief = policy._evidence(NEW).belief
-    draws = belief.mean + belief.half_width * context_normals(NEW, range(5), policy._seed)
+    belief = policy.chooser.evidence(NEW).belief
+    draws = belief.mean + belief.half_width * context_normals(NEW, range(5), policy.state.seed)
     arm = np.where(mask, draws, -np.inf).argmax(axis=1)
     assert policy.recommend(NEW, arms=mask).tolist() == [ARMS[i] for i in arm]
 

@@ -43,7 +43,9 @@ def check(policy, contexts):
     """Compare with the rule, bounds used however few the points."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shortcut, "_FEW", 0)
-        np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
+        np.testing.assert_array_equal(
+            policy.chooser.pick(contexts), policy.chooser.choose(contexts).arm
+        )
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -65,7 +67,7 @@ def test_the_same_arms_as_the_rule_itself(rule, width, kernel):
 def test_the_same_arms_for_any_sizes_and_ridges(rule, sizes, ridge, seed, prior_mean):
     policy = policy_of(rule, sizes, ridge=ridge, seed=seed, prior_mean=prior_mean)
     contexts = np.random.default_rng(seed).uniform(-1.2, 1.2, (60, 2))
-    check(policy, np.vstack([contexts, policy._model.observed.contexts[:20]]))
+    check(policy, np.vstack([contexts, policy.state.model.observed.contexts[:20]]))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -100,8 +102,8 @@ def test_bounds_hold(kernel, sizes, ridge, repeats, seed):
     contexts = distinct[rng.integers(len(distinct), size=len(arms))]
     policy = learner.fit(contexts, arms, rng.normal(size=len(arms))).freeze()
     contexts = np.vstack([rng.uniform(-1.5, 1.5, (30, 2)), contexts[:20], np.zeros((1, 2))])
-    exact = policy._model.posterior(contexts, policy._active)
-    bounds = policy._model.bounds(contexts, policy._active)
+    exact = policy.state.model.posterior(contexts, policy.state.active)
+    bounds = policy.state.model.bounds(contexts, policy.state.active)
     assert (np.abs(bounds.mean - exact.mean).max(axis=1) <= bounds.slack).all()
     assert (bounds.least <= exact.std).all()
     assert (bounds.most >= exact.std).all()
@@ -132,9 +134,9 @@ def test_what_smallest_gap_calls_certain_holds_for_all_widths(n_arms, seed, slac
 def test_bounds_decide_most_contexts():
     policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5))
     contexts = np.random.default_rng(1).uniform(-1, 1, (500, 2))
-    chooser, rule = policy._chooser, policy.method.recommender
+    chooser, rule = policy.chooser, policy.method.recommender
     arms = shortcut.decided(
-        rule, policy._model, policy._active, policy.width, chooser.bounds_of, contexts
+        rule, policy.state.model, policy.state.active, policy.width, chooser.bounds_of, contexts
     )
     assert len(arms[1]) < 0.5 * 500
 
@@ -146,7 +148,7 @@ def test_many_contexts_that_are_the_same():
     learner = cg.Learner(3, kernel=cg.Gaussian(0.7), ridge=0.1, width=cg.PosteriorWidth(2.0))
     learner.fit(contexts, rng.integers(3, size=1200), rng.normal(size=1200))
     policy, query = learner.freeze(), contexts[rng.integers(1200, size=5000)]
-    np.testing.assert_array_equal(policy.recommend(query), policy._choose(query).arm)
+    np.testing.assert_array_equal(policy.recommend(query), policy.chooser.choose(query).arm)
 
 
 def test_small_arms_and_rules_that_cannot_tell_go_the_long_way(monkeypatch):
@@ -155,7 +157,9 @@ def test_small_arms_and_rules_that_cannot_tell_go_the_long_way(monkeypatch):
     rules = (cg.SmallestGapInHistory(), cg.PosteriorSample(), cg.HighestUpper(), cg.SmallestGap())
     for rule in rules:
         policy = policy_of(rule, (30, 30))
-        np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
+        np.testing.assert_array_equal(
+            policy.chooser.pick(contexts), policy.chooser.choose(contexts).arm
+        )
 
 
 def test_contexts_where_squares_would_overflow():

@@ -132,11 +132,11 @@ def _answered(
     """Return the answers to the rows of a table, by column."""
     rows = encoded_in(sheet, rule)
     among = None if eligible is None else eligible_arms(sheet, eligible, rule.arms, unknown)
-    answered = rule._answered(rows, among, bounds)
+    answered = rule.answered(rows, among, bounds)
     plain = [arm if isinstance(arm, int | float) else str(arm) for arm in answered.arms.tolist()]
     columns: Answers = {"arm": plain}
     columns["status"] = [Status(each).name.lower() for each in answered.status.tolist()]
-    found = new_levels(rule._schema.table, rows.rows, sheet.cells_of)
+    found = new_levels(rule.state.schema.table, rows.rows, sheet.cells_of)
     new.update(found.values())
     if rule.fallback is None:  # it would have been answered
         for place in found:

@@ -16,8 +16,7 @@ from contextgap.cli.terminal import command_line, complaints, out, phases, print
 from contextgap.cli.workers import parts_of, workers
 from contextgap.studies.experiments import select_algorithms, summarise_selection
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.selection import SELECTION_METHODS
-from contextgap.studies.experiments.selection_summary import YARDSTICK
+from contextgap.studies.experiments.selection import SELECTION_METHODS, YARDSTICK
 from contextgap.studies.problems import AlgorithmSelection, Scenario
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ def encoded_in(sheet: Sheet, policy: Policy) -> Encoded:
     """Return a table's contexts as a policy's kernel takes them; errors name the file."""
     table = _table(sheet, policy)
     try:
-        return Encoded(policy._read(table)[0], policy._schema)
+        return Encoded(policy.state.read(table)[0], policy.state.schema)
     except (TypeError, ValueError) as error:
         raise ValueError(sheet.located(error)) from None
 
@@ -88,7 +88,7 @@ def new_levels(table: TableSchema | None, rows: FloatArray, cells_of: Any) -> di
 
 
 def _table(sheet: Sheet, policy: Policy) -> Any:
-    known = policy._schema.table
+    known = policy.state.schema.table
     if policy.columns is None:
         raise ValueError(
             f"{sheet.path}: columns have names, {', '.join(sheet.columns)}, but the policy was "

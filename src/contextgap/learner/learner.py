@@ -59,7 +59,7 @@ from contextgap.models import (
     new_model,
     refitted_model,
 )
-from contextgap.models.tuning import Scales, Tuning, learn
+from contextgap.models.tuning import Hyperparameters, Tuning, learn
 from contextgap.policy.state import Rules, read_costs
 from contextgap.tables.columns import Columns
 from contextgap.tables.columns.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
@@ -155,7 +155,7 @@ class Learner(Deploying):
     """
 
     # A log that is replayed has hyperparameters of its own: ``learner.recorded``.
-    _learn: Callable[..., tuple[Scales, Tuning]] = staticmethod(learn)
+    _learn: Callable[..., tuple[Hyperparameters, Tuning]] = staticmethod(learn)
 
     def __init__(
         self,

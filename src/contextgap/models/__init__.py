@@ -30,7 +30,6 @@ from contextgap.models.choice import (
     summed_model,
     weighted_model,
 )
-from contextgap.models.dense import DenseHistoryModel, DenseModel
 from contextgap.models.eligible_log import Eligible
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
@@ -44,8 +43,6 @@ __all__ = [
     "Alike",
     "BoundedModel",
     "Bounds",
-    "DenseHistoryModel",
-    "DenseModel",
     "Dictionary",
     "Eligible",
     "ExactModel",

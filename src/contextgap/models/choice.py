@@ -18,6 +18,9 @@ from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Observations
 
+# Kinds of earlier releases that kept observations alone; the exact model answers alike.
+_DENSE = ("dense", "dense with history")
+
 
 def new_model(
     kernel: Kernel,
@@ -143,6 +146,9 @@ def restored_model(
     """Return the model of a file; files of release 0.1 do not name theirs, which is exact."""
     settings: dict[str, Any] = dict(description or {"kind": "exact", "version": 1})
     name, version = settings.pop("kind"), settings.pop("version")
+    if name in _DENSE:
+        log = Observations.restored(arrays, n_arms)
+        return refitted_model(log, kernel, ridge, prior_mean)
     kind = Model.kinds.get(name)
     if kind is None or version > kind.version:
         raise ValueError(

@@ -25,14 +25,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import Label
 from contextgap.beliefs.belief import Belief
 from contextgap.methods.recommenders.history import Choice
 from contextgap.models import Model, Posterior
 from contextgap.models.answers import Bounds
 from contextgap.models.tuning.choose import errors_of_averages
-from contextgap.models.tuning.sample import evenly, repetitions
+from contextgap.models.tuning.criteria import repetitions
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.fallback import Fallback, answer

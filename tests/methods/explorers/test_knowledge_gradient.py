@@ -18,10 +18,10 @@ from contextgap.methods.explorers.knowledge_gradient import (
     highest_line,
     spread_over,
 )
-from contextgap.models.dense import DenseModel
 from contextgap.studies.experiments import run
 from contextgap.studies.problems import Sinusoids
 from tests.methods.explorers import dense
+from tests.oracle_model import DenseModel
 
 SETTINGS = {"kernel": cg.Gaussian(0.4), "ridge": 0.02, "prior_mean": 0.3, "seed": 11}
 EXPLORE, EXPLOIT = Sinusoids(n_arms=4, noise=0.1).sample(150, seed=3).split(130, 20)

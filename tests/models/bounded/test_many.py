@@ -61,10 +61,10 @@ def test_policies_answer_the_same_at_many_contexts_as_at_few(monkeypatch):
         "posterior_of",
         lambda self, arms: prepared.append(arms) or prepare(self, arms),
     )
-    many_rows = policy._answered(new, None, True), policy._answered(new, mask, True)
+    many_rows = policy.answered(new, None, True), policy.answered(new, mask, True)
     assert prepared
     monkeypatch.setattr(choosing, "_MANY", 10**9)
-    few_rows = policy._answered(new, None, True), policy._answered(new, mask, True)
+    few_rows = policy.answered(new, None, True), policy.answered(new, mask, True)
     for one, two in zip(many_rows, few_rows, strict=True):
         assert one.arms.tolist() == two.arms.tolist()
         np.testing.assert_allclose(one.certificate.bound, two.certificate.bound, atol=1e-10)

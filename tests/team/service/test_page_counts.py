@@ -89,7 +89,7 @@ def test_places_among_rewards_lead_to_trials(local, standings, rng, contexts):
     campaign = local.create(ARMS)
     for _ in range(40):
         change_at_random(campaign, rng, contexts)
-    log = campaign.learner().freeze()._model.observed
+    log = campaign.learner().freeze().state.model.observed
     counted = standings(local.database).of(local.name).trials()
     numbers = counted.told_order(range(len(log)))
     assert [campaign.trial(number).reward for number in numbers] == log.rewards.tolist()

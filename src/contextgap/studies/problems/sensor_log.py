@@ -12,8 +12,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, read_labels
-from contextgap.studies.problems.maker import FixedData, standardised
-from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.problem import FixedData, Problem, standardised
 from contextgap.tables.blocks import SUFFIXES, check_file, read_sheet
 from contextgap.tables.sheet import read_names, read_path
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, read_labels
-from contextgap.studies.problems.maker import FixedData, standardised
-from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.problem import FixedData, Problem, standardised
 from contextgap.tables.blocks import read_sheet
 from contextgap.tables.columns import Columns
 from contextgap.tables.contexts import read_columns

@@ -490,7 +490,7 @@ class Campaign:
 
     @in_turn
     def tune(self, criterion: str = "evidence", *, key: str | None = None) -> None:
-        """Learn the scales anew from all rewards, as ``Learner.tune`` does.
+        """Learn the hyperparameters again from all rewards, as ``Learner.tune`` does.
 
         Parameters
         ----------

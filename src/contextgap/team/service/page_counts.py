@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, or_, select
 
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import decode_label
 from contextgap.learner import StoppingRule
-from contextgap.models.tuning.sample import evenly
 from contextgap.team.campaign import NotFoundError
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.progress import decode_goal, recorded, summary

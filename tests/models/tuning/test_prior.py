@@ -4,37 +4,42 @@ from scipy.optimize import check_grad
 from scipy.stats import norm, t
 
 import contextgap as cg
-from contextgap.models.tuning.beliefs import LEVEL_SPREAD, LOOSE, TIGHT, bandwidth_beliefs
-from contextgap.models.tuning.search import Search
-from contextgap.models.tuning.tails import heavy_tails
-from contextgap.models.tuning.terms import Terms
+from contextgap.models.tuning.criteria import heavy_tails
+from contextgap.models.tuning.search import (
+    LEVEL_SPREAD,
+    LOOSE,
+    TIGHT,
+    Search,
+    Terms,
+    bandwidth_loss,
+)
 
 
-@pytest.mark.parametrize("apart", [LOOSE, TIGHT])
-def test_beliefs_are_the_density_they_claim_to_be(apart):
+@pytest.mark.parametrize("prior", [LOOSE, TIGHT])
+def test_priors_are_the_density_they_claim_to_be(prior):
     rng = np.random.default_rng(0)
 
     def density(bandwidths):
         level = bandwidths.mean()
-        single = t.logpdf(bandwidths - level, apart.tail, scale=apart.spread).sum()
+        single = t.logpdf(bandwidths - level, prior.tail, scale=prior.spread).sum()
         return single + norm.logpdf(level, scale=LEVEL_SPREAD)
 
     one, other = rng.normal(size=(2, 5))
-    loss = bandwidth_beliefs(one, apart)[0] - bandwidth_beliefs(other, apart)[0]
+    loss = bandwidth_loss(one, prior)[0] - bandwidth_loss(other, prior)[0]
     assert loss == pytest.approx(density(other) - density(one))
     error = check_grad(
-        lambda x: bandwidth_beliefs(x, apart)[0], lambda x: bandwidth_beliefs(x, apart)[1], one
+        lambda x: bandwidth_loss(x, prior)[0], lambda x: bandwidth_loss(x, prior)[1], one
     )
     assert error < 1e-5
 
 
-def test_rewards_of_two_values_or_with_far_ones_are_met_with_tight_beliefs():
+def test_rewards_of_two_values_or_with_far_ones_are_met_with_a_tight_prior():
     rng = np.random.default_rng(1)
     contexts, terms = [rng.normal(size=(300, 2))], Terms.of(cg.Gaussian((1.0, 1.0)))
 
     def met(rewards):
         limits = heavy_tails([rewards])
-        return Search(terms, contexts, [rewards], "evidence", None, limits).apart
+        return Search(terms, contexts, [rewards], "evidence", None, limits).bandwidth_prior
 
     assert met(rng.normal(size=300)) is LOOSE
     assert met((rng.uniform(size=300) < 0.3).astype(float)) is TIGHT

@@ -1,4 +1,4 @@
-"""The textbook model: slow and obviously right; tests compare other models with it.
+"""The textbook model: slow and obviously right; every other model is compared with it.
 
 All observations of all arms are one Gaussian process over pairs of a context and an arm, with
 covariance k(x, x')·alike(a, a'); arms that have nothing in common are ``alike`` only to themselves.
@@ -30,7 +30,7 @@ from contextgap.models.observations import Observations
 class DenseModel(Model):
     """Solves the full linear system every time; constructed as every ``Model``."""
 
-    kind = "dense"
+    kind = "test: dense"
 
     def alike(self, one: IntArray, two: IntArray) -> FloatArray:
         """Return how similar arms are, shape (one, two)."""
@@ -237,7 +237,7 @@ class DenseModel(Model):
 class DenseHistoryModel(DenseModel, KeepsHistory):
     """A dense model that refits every step for its history."""
 
-    kind = "dense with history"
+    kind = "test: dense with history"
 
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
         log, tables = self.observed, []

@@ -6,15 +6,14 @@ import pytest
 
 import contextgap as cg
 from contextgap.methods.method import read_method
-from contextgap.studies.experiments.tasks import Store, Task
-from contextgap.studies.experiments.untouched import (
-    compare_untouched,
-    conduct_untouched,
+from contextgap.studies.experiments.defaults import (
+    evaluate_defaults,
     explore_once,
     marked,
     same_rows,
-    summarise_untouched,
+    summarise_defaults,
 )
+from contextgap.studies.experiments.tasks import Store, Task
 
 SETTINGS = {"kernel": cg.Gaussian(0.5), "ridge": 0.1, "width": cg.PosteriorWidth(2.0)}
 
@@ -39,7 +38,7 @@ def own_loop(explore, exploit, steps, **how):
 
 @pytest.mark.parametrize("settings", [None, SETTINGS])
 def test_methods_are_explored_as_by_hand(rounds, settings):
-    results = conduct_untouched(
+    results = evaluate_defaults(
         rounds,
         methods=["contextual-gap", "uniform"],
         checkpoints=[12, 30],
@@ -62,9 +61,9 @@ def test_methods_are_explored_as_by_hand(rounds, settings):
 
 
 def test_full_information_takes_the_same_settings_at_its_own_checkpoints(rounds):
-    records = compare_untouched(
+    records = evaluate_defaults(
         rounds, methods=["uniform"], checkpoints=[30], full_checkpoints=[10, 30], settings=SETTINGS
-    )
+    ).records
     full = records[records["method"] == "full information"]
     assert sorted(full["checkpoint"].unique()) == [10, 30]
     for row in full.to_dict("records"):
@@ -77,13 +76,13 @@ def test_full_information_takes_the_same_settings_at_its_own_checkpoints(rounds)
 
 
 def test_the_best_single_arm_is_level(rounds):
-    records = compare_untouched(
+    records = evaluate_defaults(
         rounds,
         methods=["uniform"],
         checkpoints=[10, 30],
         yardsticks=["best single arm"],
         settings=SETTINGS,
-    )
+    ).records
     single = records[records["method"] == "best single arm"]
     for repetition, (_, exploit) in enumerate(rounds):
         own = single[single["repetition"] == repetition]["average_regret"]
@@ -92,7 +91,7 @@ def test_the_best_single_arm_is_level(rounds):
 
 def test_an_unknown_yardstick_is_named(rounds):
     with pytest.raises(ValueError, match=r"yardsticks must be among .* got 'luck'"):
-        compare_untouched(rounds, methods=["uniform"], checkpoints=[1], yardsticks=["luck"])
+        evaluate_defaults(rounds, methods=["uniform"], checkpoints=[1], yardsticks=["luck"])
 
 
 def test_a_store_tells_settings_apart(rounds):
@@ -106,8 +105,8 @@ def test_a_store_tells_settings_apart(rounds):
     assert len({task.key() for task in [*tasks, Task(explore_once, shared)]}) == 3
     store = Store()
     asked = {"methods": ["uniform"], "checkpoints": [30], "yardsticks": (), "store": store}
-    first = compare_untouched(rounds, settings=SETTINGS, **asked)
-    again = compare_untouched(rounds, settings=dict(SETTINGS), **asked)
+    first = evaluate_defaults(rounds, settings=SETTINGS, **asked).records
+    again = evaluate_defaults(rounds, settings=dict(SETTINGS), **asked).records
     pd.testing.assert_frame_equal(first, again)
 
 
@@ -121,16 +120,16 @@ def test_the_summary_has_means_standard_errors_and_ratios():
     ]
     columns = ["method", "repetition", "checkpoint", "average_regret", "worst_regret"]
     records = pd.DataFrame(rows, columns=columns)
-    first, second = summarise_untouched(records).to_dict("records")
+    first, second = summarise_defaults(records).to_dict("records")
     assert (first["method"], first["error"], first["ratio_to_uniform"]) == ("uniform", 0.0, 1.0)
     assert second["average_regret"] == 1.5
     assert second["error"] == pytest.approx(0.5)  # of 1 and 2: deviation √½ over √2
     assert second["worst_regret"] == 4.0
     assert second["ratio_to_uniform"] == 1.5
-    alone = summarise_untouched(records[(records["method"] == "mine") & (records.repetition == 0)])
+    alone = summarise_defaults(records[(records["method"] == "mine") & (records.repetition == 0)])
     assert alone[["error", "ratio_to_uniform"]].isna().all(axis=None)
     perfect = records.assign(average_regret=0.0)
-    assert summarise_untouched(perfect)["ratio_to_uniform"].isna().all()
+    assert summarise_defaults(perfect)["ratio_to_uniform"].isna().all()
 
 
 def test_the_default_is_marked_whatever_it_is():

@@ -1,8 +1,8 @@
-"""The learner as users get it: no setting, scales learnt from the rewards, beside two yardsticks.
+"""The learner with default settings, which learns its hyperparameters, beside two yardsticks.
 
 The paper's studies tune settings on held-out data. A user has none, so here nothing is given. The
-yardsticks are *full information*, the same learner told the rewards of all arms at every context,
-and the *best single arm*, known in hindsight.
+yardsticks are *full information*, the same learner with the rewards of all arms at every context,
+and the *best single arm*, chosen by the rewards it is evaluated on.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.extras import study_import
 from contextgap.learner import Learner
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.compare import Results, read_methods
-from contextgap.studies.experiments.study import Pair
+from contextgap.studies.experiments.compare import Pair, Results, read_methods
 from contextgap.studies.experiments.tasks import Result, Task, execute
 from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+
 FULL, SINGLE = "full information", "best single arm"
 YARDSTICKS = (FULL, SINGLE)
 _Entry: TypeAlias = tuple[str, Callable[..., Result], dict[str, Any]]
 
 
-def conduct_untouched(
+def evaluate_defaults(
     rounds: Sequence[Pair],
     *,
     methods: Iterable[Any] | Mapping[str, Any],
@@ -115,11 +115,6 @@ def _entries(
     return entries
 
 
-def compare_untouched(rounds: Sequence[Pair], **asked: Any) -> DataFrame:
-    """Return the records of ``conduct_untouched``, which says what may be asked for."""
-    return conduct_untouched(rounds, **asked).records
-
-
 def _tabulate(labelled: Sequence[tuple[dict[str, Any], Result]]) -> Results:
     pandas = study_import("pandas")
     explored = [(label, result) for label, result in labelled if "picks" in result]
@@ -142,13 +137,13 @@ def _tabulate(labelled: Sequence[tuple[dict[str, Any], Result]]) -> Results:
     )
 
 
-def summarise_untouched(records: DataFrame) -> DataFrame:
+def summarise_defaults(records: DataFrame) -> DataFrame:
     """Return the regret after the last step, best first.
 
     Parameters
     ----------
     records
-        From ``compare_untouched``.
+        From ``evaluate_defaults``.
 
     Returns
     -------

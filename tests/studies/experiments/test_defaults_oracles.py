@@ -8,9 +8,9 @@ import pytest
 
 import contextgap as cg
 from contextgap.methods.explorers import Explorer
-from contextgap.studies.experiments import untouched
+from contextgap.studies.experiments import defaults
+from contextgap.studies.experiments.defaults import FULL, SINGLE, evaluate_defaults
 from contextgap.studies.experiments.tasks import Store
-from contextgap.studies.experiments.untouched import FULL, SINGLE, compare_untouched
 from contextgap.studies.problems import Sinusoids
 
 CHECKPOINTS = (25, 40)
@@ -39,9 +39,9 @@ def rounds():
 
 @pytest.fixture(scope="module")
 def table(rounds):
-    return compare_untouched(
+    return evaluate_defaults(
         rounds, methods=["auto", "contextual-gap"], checkpoints=CHECKPOINTS, seeds=[3, 4]
-    )
+    ).records
 
 
 def test_there_is_a_row_per_entry_repetition_and_checkpoint(table):
@@ -87,31 +87,31 @@ def test_the_best_single_arm_is_the_best_of_all(table, rounds):
 
 
 def test_yardsticks_can_be_left_out(rounds):
-    found = compare_untouched(
+    found = evaluate_defaults(
         rounds[:1], methods=["uniform"], checkpoints=[30], yardsticks=[SINGLE]
-    )
+    ).records
     assert found["method"].tolist() == ["uniform", SINGLE]
 
 
 def test_seeds_count_from_nought(rounds):
     how = {"methods": ["kernel-ts"], "checkpoints": [40], "yardsticks": []}
-    found = compare_untouched(rounds, **how)
-    same = compare_untouched(rounds, **how, seeds=[0, 1])
-    other = compare_untouched(rounds, **how, seeds=[5, 6])
+    found = evaluate_defaults(rounds, **how).records
+    same = evaluate_defaults(rounds, **how, seeds=[0, 1]).records
+    other = evaluate_defaults(rounds, **how, seeds=[5, 6]).records
     pd.testing.assert_frame_equal(found.drop(columns="seconds"), same.drop(columns="seconds"))
     assert not found["average_regret"].equals(other["average_regret"])
 
 
 def test_what_is_stored_is_not_done_again(rounds, tmp_path, monkeypatch):
     how = {"checkpoints": [30], "yardsticks": [SINGLE], "store": Store(tmp_path)}
-    first = compare_untouched(rounds[:1], methods=["uniform"], **how)
+    first = evaluate_defaults(rounds[:1], methods=["uniform"], **how).records
     runs = []
-    original = untouched.Learner
-    monkeypatch.setattr(untouched, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
-    again = compare_untouched(rounds[:1], methods=["uniform"], **how)
+    original = defaults.Learner
+    monkeypatch.setattr(defaults, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
+    again = evaluate_defaults(rounds[:1], methods=["uniform"], **how).records
     pd.testing.assert_frame_equal(first, again)
     assert not runs
-    more = compare_untouched(rounds, methods=["uniform", "max-variance"], **how)
+    more = evaluate_defaults(rounds, methods=["uniform", "max-variance"], **how).records
     assert len(runs) == 3  # the second repetition, and both of the other method
     known = more[(more["method"] == "uniform") & (more["repetition"] == 0)]
     pd.testing.assert_frame_equal(known, first[:1])
@@ -130,8 +130,8 @@ class AlwaysTheLast(Explorer):
 def test_own_methods_by_name_and_by_label(rounds):
     name = f"{__name__}:AlwaysTheLast"
     how = {"checkpoints": [40], "yardsticks": []}
-    named = compare_untouched(rounds, methods=[name, "uniform"], **how)
-    labelled = compare_untouched(rounds, methods={"mine": AlwaysTheLast()}, **how)
+    named = evaluate_defaults(rounds, methods=[name, "uniform"], **how).records
+    labelled = evaluate_defaults(rounds, methods={"mine": AlwaysTheLast()}, **how).records
     assert list(named["method"].unique()) == [name, "uniform"]
     ours = named[named["method"] == name]["average_regret"].tolist()
     assert labelled["average_regret"].tolist() == ours
