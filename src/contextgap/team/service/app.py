@@ -91,10 +91,10 @@ def create_app(
         exception_handlers={HTTPException: _answer, RequestValidationError: _answer},
     )
     app.state.service = service
-    # Not by include_router, which would have every request look for its route twice. Those asked
-    # most come first.
-    for subject in (routes, monitoring, handbook, page_routes):
-        app.router.routes.extend(subject.router.routes)
+    # Not by include_router, which would have every request look for its route twice.
+    rest = [subject.router for subject in (routes, monitoring, handbook, page_routes)]
+    for router in (routes.most_used, *rest):
+        app.router.routes.extend(router.routes)
     return app
 
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
 
-from contextgap.team.service.routing import StrictRequest, documented, guarded_router, json_answer
+from contextgap.team.service.routing import StrictRequest, describe, guarded_router, json_answer
 
 router = guarded_router()
 _ABOUT = (
@@ -33,13 +33,13 @@ td,th{padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
 """
 
 
-@router.get("/openapi.json", **documented(None, "This document"))
+@router.get("/openapi.json", **describe(None, "This document"))
 async def openapi(request: StrictRequest) -> Response:
     """Return the OpenAPI document."""
     return json_answer(document(request.app))
 
 
-@router.get("/docs", **documented(None, "This document, for people"))
+@router.get("/docs", **describe(None, "This document, for people"))
 async def docs(request: StrictRequest) -> Response:
     """Return all routes as a page."""
     allowed = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"

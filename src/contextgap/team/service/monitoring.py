@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, TextIO
 
 from fastapi import Response
@@ -16,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from contextgap.team.campaign.schema import check_database
 from contextgap.team.service.problems import busy
-from contextgap.team.service.routing import StrictRequest, documented, guarded_router, json_answer
+from contextgap.team.service.routing import StrictRequest, describe, guarded_router, json_answer
 
 logger = logging.getLogger("contextgap.service")
 router = guarded_router()
@@ -84,14 +85,16 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         labels = ["method", "route", "status"]
         about = "Requests that were answered."
-        self._requests = Counter("contextgap_requests", about, labels, registry=registry)
-        self._seconds = Histogram(
+        requests = Counter("contextgap_requests", about, labels, registry=registry)
+        seconds = Histogram(
             "contextgap_request_seconds",
             "Seconds until the answer.",
             ["route"],
             buckets=_SECONDS,
             registry=registry,
         )
+        # Looked up once: that takes longer than counting.
+        self._counter, self._timer = cache(requests.labels), cache(seconds.labels)
         ProcessCollector(registry=registry)
         opened = Gauge("contextgap_campaigns_open", "Open campaigns.", registry=registry)
         opened.set_function(lambda: len(waiting()))
@@ -101,21 +104,21 @@ class Metrics:
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; methods that clients invent are counted as one."""
         method = method if method in _METHODS else "other"
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        self._counter(method, route, str(status)).inc()
+        self._timer(route).observe(seconds)
 
     def text(self) -> bytes:
         """Return all counts as Prometheus reads them."""
         return generate_latest(self._registry)
 
 
-@router.get("/livez", **documented(None, "Whether the service lives", {"ok": 1}))
+@router.get("/livez", **describe(None, "Whether the service lives", {"ok": 1}))
 async def livez() -> Response:
     """Answer at once, whatever else goes on."""
     return json_answer({"ok": True})
 
 
-@router.get("/readyz", **documented(None, "Whether the service can work", {"ok": True}))
+@router.get("/readyz", **describe(None, "Whether the service can work", {"ok": True}))
 async def readyz(request: StrictRequest) -> Response:
     """Answer whether the database can be read and written, and the service is not stopping."""
     service = request.service
@@ -131,7 +134,7 @@ async def readyz(request: StrictRequest) -> Response:
 
 
 @router.get(
-    "/metrics", **documented("read", "Counts for Prometheus", "contextgap_requests_total ...")
+    "/metrics", **describe("read", "Counts for Prometheus", "contextgap_requests_total ...")
 )
 async def metrics(request: StrictRequest) -> Response:
     """Return what the service counts."""

@@ -23,7 +23,7 @@ from contextgap.team.service.routing import (
     LARGEST,
     CampaignName,
     StrictRequest,
-    documented,
+    describe,
     guarded_router,
     json_answer,
 )
@@ -92,13 +92,13 @@ def _file(name: str) -> Response:
     return Response(content, headers={**_HEADERS, "Content-Type": kind})
 
 
-@router.get("/", **documented(None, "The live page"))
+@router.get("/", **describe(None, "The live page"))
 async def page() -> Response:
     """Return the page, which has no data in it."""
     return _file("index.html")
 
 
-@router.get("/page/assets/{name}", **documented(None, "A file of the live page"))
+@router.get("/page/assets/{name}", **describe(None, "A file of the live page"))
 async def asset(name: Annotated[str, Path(description="The file's name.")]) -> Response:
     """Return a script or a style of the page."""
     return _file(name)
@@ -106,7 +106,7 @@ async def asset(name: Annotated[str, Path(description="The file's name.")]) -> R
 
 @router.get(
     "/page/campaigns",
-    **documented("read", "How all campaigns stand, for the page", {"campaigns": []}),
+    **describe("read", "How all campaigns stand, for the page", {"campaigns": []}),
 )
 async def campaigns(request: StrictRequest) -> Response:
     """Return every campaign that the token may see, in a few words."""
@@ -124,7 +124,7 @@ async def _from_log(
 
 @router.get(
     "/page/campaigns/{campaign}/status",
-    **documented(
+    **describe(
         "read",
         "Counts and progress as last recorded, for the page",
         {"event": 26, "trials": {"open": 1, "told": 12}},
@@ -138,7 +138,7 @@ async def status(request: StrictRequest, campaign: CampaignName) -> Response:
 
 @router.get(
     "/page/campaigns/{campaign}/series",
-    **documented(
+    **describe(
         "read",
         "Picks, rewards and progress over time, for the page",
         {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]},
@@ -152,7 +152,7 @@ async def series(request: StrictRequest, campaign: CampaignName) -> Response:
 
 @router.get(
     "/page/campaigns/{campaign}/trials",
-    **documented(
+    **describe(
         "read", "Trials, the newest first, for the page", {"trials": [], "next": None}, 404, 422
     ),
 )
@@ -176,7 +176,7 @@ async def trials(
 
 @router.get(
     "/page/campaigns/{campaign}/score",
-    **documented(
+    **describe(
         "read",
         "The score card in words, for the page",
         {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]},
@@ -191,7 +191,7 @@ async def score(request: StrictRequest, campaign: CampaignName) -> Response:
 
 @router.get(
     "/page/campaigns/{campaign}/columns",
-    **documented(
+    **describe(
         "read",
         "What contexts look like, for the page",
         {"event": 26, "named": True, "columns": [], "typical": None},
@@ -206,7 +206,7 @@ async def columns(request: StrictRequest, campaign: CampaignName) -> Response:
 
 @router.post(
     "/page/campaigns/{campaign}/along",
-    **documented(
+    **describe(
         "read",
         "What is believed along a column, for the page",
         {"event": 26, "column": "temperature", "values": [0.0, 1.0]},
@@ -223,7 +223,7 @@ async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> 
 
 @router.post(
     "/page/campaigns/{campaign}/why",
-    **documented(
+    **describe(
         "read",
         "Why an arm is answered, for the page",
         {"event": 26, "ranking": [], "explanation": None},
@@ -252,7 +252,7 @@ async def why(request: StrictRequest, campaign: CampaignName, body: Why) -> Resp
 
 @router.get(
     "/page/campaigns/{campaign}/events",
-    **documented(
+    **describe(
         "read",
         "Server-sent events: the number of the last event, whenever it changes",
         'event: log\ndata: {"event": 26}',

@@ -33,16 +33,18 @@ from contextgap.team.service.problems import RefusedError
 from contextgap.team.service.routing import (
     LARGEST,
     CampaignName,
+    DirectRoute,
     PolicyName,
     StrictRequest,
     TrialNumber,
-    documented,
+    describe,
     guarded_router,
     json_answer,
 )
 
 T = TypeVar("T")
-router = guarded_router("/v1")
+router = guarded_router("/v1/campaigns")
+most_used = guarded_router("/v1/campaigns", DirectRoute)
 _FEW_RECOMMENDED = 16  # contexts, up to which a thread would take longer to begin than answering
 _FEW = 64  # contexts, up to which an ask or a tell is brief
 _SURELY = 0.2  # of the deadline, up to which the last ask says that the next one is in time
@@ -93,8 +95,8 @@ _STATUS = {
 
 
 @router.post(
-    "/campaigns/{campaign}/recommend",
-    **documented(
+    "/{campaign}/recommend",
+    **describe(
         "read", "The arm to deploy, given what is known now", {"arm": "hull"}, *(400, 404, 413, 422)
     ),
 )
@@ -116,8 +118,7 @@ async def recommend(
 
 
 @router.post(
-    "/campaigns/{campaign}/policies",
-    **documented("freeze", "Freeze a policy", _FROZEN, *_CHANGE, status=201),
+    "/{campaign}/policies", **describe("freeze", "Freeze a policy", _FROZEN, *_CHANGE, status=201)
 )
 async def freeze(request: StrictRequest, campaign: CampaignName, body: bodies.Freeze) -> Response:
     """Freeze the current decision rule, and keep it under a name."""
@@ -132,8 +133,7 @@ async def freeze(request: StrictRequest, campaign: CampaignName, body: bodies.Fr
 
 
 @router.get(
-    "/campaigns/{campaign}/policies",
-    **documented("read", "All frozen policies", {"policies": [_FROZEN]}, 404),
+    "/{campaign}/policies", **describe("read", "All frozen policies", {"policies": [_FROZEN]}, 404)
 )
 async def policies(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return what is known of all frozen policies, and which trials they rest on in error."""
@@ -142,8 +142,8 @@ async def policies(request: StrictRequest, campaign: CampaignName) -> Response:
 
 
 @router.get(
-    "/campaigns/{campaign}/policies/{policy}/card",
-    **documented("read", "How good a policy is", {"card": {"rewards": 12}}, 404),
+    "/{campaign}/policies/{policy}/card",
+    **describe("read", "How good a policy is", {"card": {"rewards": 12}}, 404),
 )
 async def card(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
     """Return a policy's score card."""
@@ -152,8 +152,8 @@ async def card(request: StrictRequest, campaign: CampaignName, policy: PolicyNam
 
 
 @router.get(
-    "/campaigns/{campaign}/policies/{policy}/cgap",
-    **documented("read", "A policy as a .cgap file", _BYTES, 404),
+    "/{campaign}/policies/{policy}/cgap",
+    **describe("read", "A policy as a .cgap file", _BYTES, 404),
 )
 async def cgap(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
     """Return a policy's file, for Policy.load."""
@@ -162,8 +162,8 @@ async def cgap(request: StrictRequest, campaign: CampaignName, policy: PolicyNam
 
 
 @router.get(
-    "/campaigns/{campaign}/policies/{policy}/onnx",
-    **documented("read", "A policy as an ONNX graph", _BYTES, 404, 422),
+    "/{campaign}/policies/{policy}/onnx",
+    **describe("read", "A policy as an ONNX graph", _BYTES, 404, 422),
 )
 async def onnx(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
     """Return a policy as an ONNX graph."""
@@ -172,8 +172,8 @@ async def onnx(request: StrictRequest, campaign: CampaignName, policy: PolicyNam
 
 
 @router.get(
-    "/campaigns/{campaign}/policies/{policy}/c",
-    **documented("read", "A policy as C99, in a zip file", _BYTES, 404, 422),
+    "/{campaign}/policies/{policy}/c",
+    **describe("read", "A policy as C99, in a zip file", _BYTES, 404, 422),
 )
 async def c_source(
     request: StrictRequest,
@@ -187,8 +187,8 @@ async def c_source(
 
 
 @router.get(
-    "/campaigns/{campaign}/policies/{policy}/rebuilt",
-    **documented("read", "A policy made again from the log, as a .cgap file", _BYTES, 404),
+    "/{campaign}/policies/{policy}/rebuilt",
+    **describe("read", "A policy made again from the log, as a .cgap file", _BYTES, 404),
 )
 async def rebuilt(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
     """Return a policy made again from the log alone; it takes as long as the log is."""
@@ -197,9 +197,9 @@ async def rebuilt(request: StrictRequest, campaign: CampaignName, policy: Policy
     return await _download(policy, "cgap", bytes, content)
 
 
-@router.post(
-    "/campaigns/{campaign}/policies/{policy}/recommend",
-    **documented(
+@most_used.post(
+    "/{campaign}/policies/{policy}/recommend",
+    **describe(
         "read", "The arm to deploy, by a frozen policy", {"arm": "hull"}, 400, 404, 413, 422
     ),
 )
@@ -250,9 +250,8 @@ def _as_c(policy: Policy, *, float32: bool) -> bytes:
     return file.getvalue()
 
 
-@router.post(
-    "/campaigns/{campaign}/ask",
-    **documented("explore", "Ask for an arm to try", {"trial": _TRIAL}, *_ENTRY),
+@most_used.post(
+    "/{campaign}/ask", **describe("explore", "Ask for an arm to try", {"trial": _TRIAL}, *_ENTRY)
 )
 async def ask(request: StrictRequest, campaign: CampaignName, body: bodies.Ask) -> Response:
     """Open a trial: {"trial": ...}, or {"trials": [...]} for several contexts."""
@@ -309,9 +308,9 @@ def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadli
         )
 
 
-@router.post(
-    "/campaigns/{campaign}/tell",
-    **documented(
+@most_used.post(
+    "/{campaign}/tell",
+    **describe(
         "explore", "Tell the reward of a trial, or of outside data", {"trial": _TOLD}, *_ENTRY
     ),
 )
@@ -341,8 +340,8 @@ def _trials_json(found: Any) -> dict[str, Any]:
 
 
 @router.get(
-    "/campaigns/{campaign}/trials",
-    **documented("read", "List trials", {"trials": [_TRIAL], "next": None}, 404, 422),
+    "/{campaign}/trials",
+    **describe("read", "List trials", {"trials": [_TRIAL], "next": None}, 404, 422),
 )
 async def trials(
     request: StrictRequest,
@@ -363,8 +362,7 @@ async def trials(
 
 
 @router.get(
-    "/campaigns/{campaign}/trials/{trial}",
-    **documented("read", "One trial", {"trial": _TRIAL}, 404, 422),
+    "/{campaign}/trials/{trial}", **describe("read", "One trial", {"trial": _TRIAL}, 404, 422)
 )
 async def trial(request: StrictRequest, campaign: CampaignName, trial: TrialNumber) -> Response:
     """Return one trial."""
@@ -373,8 +371,8 @@ async def trial(request: StrictRequest, campaign: CampaignName, trial: TrialNumb
 
 
 @router.post(
-    "/campaigns/{campaign}/trials/{trial}/cancel",
-    **documented(
+    "/{campaign}/trials/{trial}/cancel",
+    **describe(
         "explore", "Take back an open trial", {"trial": _TRIAL | {"state": "cancelled"}}, *_CHANGE
     ),
 )
@@ -391,8 +389,8 @@ async def cancel(
 
 
 @router.post(
-    "/campaigns/{campaign}/trials/{trial}/retract",
-    **documented("explore", "Take a reward back", _RECALL, *_CHANGE),
+    "/{campaign}/trials/{trial}/retract",
+    **describe("explore", "Take a reward back", _RECALL, *_CHANGE),
 )
 async def retract(
     request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Retract
@@ -407,8 +405,8 @@ async def retract(
 
 
 @router.post(
-    "/campaigns/{campaign}/trials/{trial}/correct",
-    **documented("explore", "Replace a reward", _RECALL, *_CHANGE),
+    "/{campaign}/trials/{trial}/correct",
+    **describe("explore", "Replace a reward", _RECALL, *_CHANGE),
 )
 async def correct(
     request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Correct
@@ -422,20 +420,14 @@ async def correct(
     return json_answer(await request.hosting.run(campaign, call))
 
 
-@router.get(
-    "/campaigns",
-    **documented("read", "The names of all campaigns", {"campaigns": ["sensors"]}),
-)
+@router.get("", **describe("read", "The names of all campaigns", {"campaigns": ["sensors"]}))
 async def names(request: StrictRequest) -> Response:
     """Return the names of all campaigns that the token may see."""
     found = await request.hosting.names()
     return json_answer({"campaigns": [*filter(request.caller.may_see, found)]})
 
 
-@router.post(
-    "/campaigns",
-    **documented("admin", "Begin a campaign", _ABOUT, 400, 409, 413, 422, status=201),
-)
+@router.post("", **describe("admin", "Begin a campaign", _ABOUT, 400, 409, 413, 422, status=201))
 async def create(request: StrictRequest, body: bodies.Create) -> Response:
     """Begin a campaign."""
     service = request.service
@@ -460,17 +452,13 @@ async def create(request: StrictRequest, body: bodies.Create) -> Response:
     return json_answer(await service.hosting.run(body.name, _about), 201)
 
 
-@router.get(
-    "/campaigns/{campaign}", **documented("read", "A campaign's name, arms and goal", _ABOUT, 404)
-)
+@router.get("/{campaign}", **describe("read", "A campaign's name, arms and goal", _ABOUT, 404))
 async def about(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return what a campaign is about."""
     return json_answer(await request.hosting.run(campaign, _about))
 
 
-@router.get(
-    "/campaigns/{campaign}/status", **documented("read", "How a campaign stands", _STATUS, 404)
-)
+@router.get("/{campaign}/status", **describe("read", "How a campaign stands", _STATUS, 404))
 async def status(
     request: StrictRequest,
     campaign: CampaignName,
@@ -487,8 +475,8 @@ async def status(
 
 
 @router.get(
-    "/campaigns/{campaign}/arms",
-    **documented("read", "The arms to choose from", {"arms": ["hull", "panel", "boom"]}, 404),
+    "/{campaign}/arms",
+    **describe("read", "The arms to choose from", {"arms": ["hull", "panel", "boom"]}, 404),
 )
 async def arms(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return the arms to choose from."""
@@ -496,8 +484,8 @@ async def arms(request: StrictRequest, campaign: CampaignName) -> Response:
 
 
 @router.post(
-    "/campaigns/{campaign}/arms/add",
-    **documented("admin", "Add an arm", {"arms": ["hull", "panel", "boom", "tail"]}, *_CHANGE),
+    "/{campaign}/arms/add",
+    **describe("admin", "Add an arm", {"arms": ["hull", "panel", "boom", "tail"]}, *_CHANGE),
 )
 async def add_arm(request: StrictRequest, campaign: CampaignName, body: bodies.AddArm) -> Response:
     """Add an arm."""
@@ -514,8 +502,8 @@ async def add_arm(request: StrictRequest, campaign: CampaignName, body: bodies.A
 
 
 @router.post(
-    "/campaigns/{campaign}/arms/remove",
-    **documented("admin", "Never choose an arm again", {"arms": ["hull", "panel"]}, *_CHANGE),
+    "/{campaign}/arms/remove",
+    **describe("admin", "Never choose an arm again", {"arms": ["hull", "panel"]}, *_CHANGE),
 )
 async def remove_arm(
     request: StrictRequest, campaign: CampaignName, body: bodies.RemoveArm
@@ -531,8 +519,8 @@ async def remove_arm(
 
 
 @router.post(
-    "/campaigns/{campaign}/tune",
-    **documented(
+    "/{campaign}/tune",
+    **describe(
         "admin", "Learn the hyperparameters again from all rewards", {"tuned": True}, *_CHANGE
     ),
 )
@@ -545,8 +533,7 @@ async def tune(request: StrictRequest, campaign: CampaignName, body: bodies.Tune
 
 
 @router.get(
-    "/campaigns/{campaign}/learner",
-    **documented("read", "A copy of the learner, as a .cgap file", _BYTES, 404),
+    "/{campaign}/learner", **describe("read", "A copy of the learner, as a .cgap file", _BYTES, 404)
 )
 async def learner(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return a copy of the learner."""

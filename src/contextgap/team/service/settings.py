@@ -8,10 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _TOKENS = ("required", "none")
-_POSITIVE = (
-    *("body", "rows", "columns", "arms", "connections", "deadline", "grace"),
-    *("rate", "burst", "row_rate", "campaign_rate", "waiting", "campaigns", "policies"),
-)
 
 
 @dataclass(frozen=True)
@@ -90,9 +86,9 @@ class Settings:
             raise ValueError(f"tokens must be one of {_TOKENS}, got {self.tokens!r}")
         if self.log not in ("json", "text"):
             raise ValueError(f"log must be json or text, got {self.log!r}")
-        for name in _POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
+        for name, value in vars(self).items():
+            if isinstance(value, int | float) and name != "port" and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value!r}")
 
     @property
     def local(self) -> bool:
