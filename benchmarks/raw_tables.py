@@ -19,7 +19,7 @@ import numpy as np
 import pandas
 
 import contextgap as cg
-from contextgap.kernels.columns import Spread
+from contextgap.kernels.categories import Spread
 
 LEVELS = {"country": 5, "device": 12, "city": 40}
 NUMBERS = ("age", "load", "price", "speed")

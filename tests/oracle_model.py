@@ -15,14 +15,16 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve, solve_triangular
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.answers import History, LeftOut, Posterior, SharedSupport, Support
 from contextgap.models.base import (
     NOTHING_PENDING,
-    Follower,
+    History,
     KeepsHistory,
+    LeftOut,
     Model,
     Pending,
-    PlainFollower,
+    Posterior,
+    SharedSupport,
+    Support,
 )
 from contextgap.models.observations import Observations
 
@@ -92,10 +94,6 @@ class DenseModel(Model):
         ]
         steps = np.stack(found, axis=-1) / np.sqrt(variance + self.ridge)[:, None]
         return steps if self.shares else steps[..., 0]
-
-    def follow(self, points: FloatArray | None = None) -> Follower:
-        """Return an object that computes the posterior at points anew every time."""
-        return PlainFollower(self, points)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         """Refit without each observation, and others like it."""

@@ -10,7 +10,7 @@ import contextgap as cg
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import learner as learner_room
 from contextgap.methods.explorers import KnowledgeGradient
-from contextgap.models import BoundedModel, ExactModel, Posterior
+from contextgap.models import BoundedModel, ExactModel, Follower, Posterior
 
 KERNEL, RIDGE = cg.Gaussian(0.4), 0.05
 NEW = np.random.default_rng(9).uniform(-1, 1, (200, 2))
@@ -241,10 +241,8 @@ def test_followed_references_stopping_and_pools():
 
 
 def _moment_without_a_follower(subject, context):
-    from contextgap.models.base import PlainFollower
-
     view = subject._view(subject._schema)
-    view.follower = lambda: PlainFollower(subject._model)
+    view.follower = lambda: Follower(subject._model)
     return view.moment(context)
 
 
@@ -276,9 +274,8 @@ def test_certificates_are_heuristic_and_use_the_upper_end_of_the_gain():
     assert (gains[0] <= gains[1]).all()
     posterior = subject._model.posterior(NEW, range(3))
     wider = width.half_width(posterior)
-    narrower = width.half_width(
-        Posterior(*posterior[:2], subject._model.least_information_gain(range(3)), RIDGE, 3)
-    )
+    least = np.array([subject._model.arm(arm).gain_bracket[0] for arm in range(3)])
+    narrower = width.half_width(Posterior(*posterior[:2], least, RIDGE, 3))
     assert (wider > narrower).all()
 
 

@@ -22,6 +22,7 @@ from contextgap.models import (
     KeepsHistory,
     TrackedModel,
     describe_model,
+    exact,
     new_model,
     refitted_model,
     restored_model,
@@ -51,7 +52,7 @@ class SharingHistoryModel(SharingModel, DenseHistoryModel):
 
 
 class GivenPointsModel(BoundedModel):
-    """The bounded model with support points wherever it is asked: it is exact there."""
+    """The bounded model with inducing points wherever it is asked: it is exact there."""
 
     kind = "test: bounded"
 
@@ -219,14 +220,19 @@ class TestModel:
             np.testing.assert_allclose(np.sqrt(variance), expected.std[:, column], rtol=1e-6)
             assert support.information_gain == pytest.approx(expected.information_gain[column])
 
-    def test_bounds_hold_where_there_are_some(self, kind):
+    def test_predictors_answer_as_the_model_does(self, kind, monkeypatch):
+        monkeypatch.setattr(exact, "_FEW", 0)
         model = filled(kind)
-        bounds, exact = model.bounds(NEW, range(ARMS)), model.posterior(NEW, range(ARMS))
-        if bounds is None:
-            return
-        assert (np.abs(bounds.mean - exact.mean).max(axis=1) <= bounds.slack).all()
-        assert (bounds.least <= exact.std).all()
-        assert (exact.std <= bounds.most).all()
+        predictor, posterior = model.predictor(range(ARMS)), model.posterior(NEW, range(ARMS))
+        same(predictor.posterior(NEW), posterior)
+        means, bounds = predictor.means(NEW), predictor.bounds(NEW)
+        assert (means is None) == (kind not in (ExactModel, GivenPointsModel))
+        if means is not None:
+            assert (np.abs(means[0] - posterior.mean).max(axis=1) <= means[1]).all()
+        assert (bounds is None) == (kind is not ExactModel)
+        if bounds is not None:
+            assert (bounds.least <= posterior.std).all()
+            assert (posterior.std <= bounds.most).all()
 
     def test_files_hold_it(self, kind):
         model = filled(kind)

@@ -56,8 +56,8 @@ def grown_model(
     """Return the model with more observations; another one if its kind does not suit so many.
 
     Exact posteriors take time and memory in the square of an arm's observations. With 2·``points``
-    of any arm, a bounded model of at most so many support points takes over; with ``points`` or
-    half as many it does if support points half as many as the observations explain all contexts.
+    of any arm, a bounded model of at most so many inducing points takes over; with ``points`` or
+    half as many it does if inducing points half as many as the observations explain all contexts.
     None for ``points`` keeps the exact model for ever. The model given is not changed if another
     one is returned.
     """
@@ -85,13 +85,13 @@ def grown_model(
 
 
 def larger_model(model: Model, points: int) -> Model:
-    """Return a copy of the model, with up to so many support points where more of them pay."""
+    """Return a copy of the model, with up to so many inducing points where more of them pay."""
     larger = model.with_points(points) if isinstance(model, BoundedModel) else None
     return model.snapshot() if larger is None else larger
 
 
 def dictionary_of(model: Model, points: int) -> Dictionary:
-    """Return support points that suit a model's observations."""
+    """Return inducing points that suit a model's observations."""
     if isinstance(model, BoundedModel):
         return model.dictionary
     contexts, tolerance = model.observed.contexts, TOLERANCE * model.ridge

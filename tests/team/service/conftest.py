@@ -26,7 +26,7 @@ from contextgap.cli import main
 Campaign.{} = lambda *_, **how: time.sleep(600)
 main()
 """
-COLUMNS = {"temperature": "number", "hour": cg.Cyclic(24), "mode": cg.Category(gaps=True)}
+COLUMNS = {"temperature": "number", "hour": cg.Cyclic(24), "mode": cg.Category(missing=True)}
 KERNEL = {"type": "Gaussian", "bandwidth": 0.5}
 
 

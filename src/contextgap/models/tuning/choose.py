@@ -11,7 +11,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
-from contextgap.kernels.columns import Spread, deviations
+from contextgap.kernels.categories import Spread, deviations
 from contextgap.models import Features
 from contextgap.models.tuning.criteria import (
     CRITERIA,
@@ -24,7 +24,7 @@ from contextgap.models.tuning.criteria import (
 from contextgap.models.tuning.report import Candidate, Tuning
 from contextgap.models.tuning.search import Hyperparameters, Search, Terms
 from contextgap.models.tuning.sharing import MOST_SHARED, shared
-from contextgap.tables.columns import Layout
+from contextgap.tables.schema import Layout
 
 # Starting points are tried on as many observations as cost this much; the best continues on all.
 _ROUGH = 3 * 100**3
@@ -61,21 +61,10 @@ def learn(
 ) -> tuple[Hyperparameters, Tuning]:
     """Return the hyperparameters that explain the observations best, and a report of the search.
 
-    Parameters
-    ----------
-    contexts, rewards
-        One array of each per arm; empty for arms without observations.
-    kernel
-        Only bandwidths and weights of its terms are learnt. If it is None, the kind of kernel is
-        chosen too.
-    criterion
-        "evidence" or "loo".
-    alone
-        Whether to take for granted that arms have nothing in common.
-    features
-        Of all arms.
-    layout
-        Which numbers of a context share a bandwidth, and how many are codes of categories.
+    Contexts and rewards are arrays by arm, empty for arms without observations. Of a given kernel,
+    bandwidths and weights of its terms are learnt; without one, its kind is chosen too. ``alone``
+    takes for granted that arms have nothing in common; ``features`` are those of all arms, and
+    ``layout`` says which numbers of a context share a bandwidth or are codes of categories.
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")

@@ -20,7 +20,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.kernels import Constant, Kernel, Linear
 from contextgap.kernels.base import Scaled, Sum
-from contextgap.kernels.columns import deviations
+from contextgap.kernels.categories import deviations
 from contextgap.kernels.stationary import Stationary
 from contextgap.models import Alike
 from contextgap.models.tuning.criteria import CRITERIA, Limits, Score
@@ -49,30 +49,18 @@ TRUST = 1.0  # observations that the first guess of the reward scale is worth
 class Hyperparameters:
     """Settings learnt from data.
 
-    Parameters
-    ----------
-    kernel
-        The kernel with the bandwidths found, multiplied by the reward scale.
-    ridge
-        Regularisation: the variance of the noise.
-    prior_mean
-        The mean reward.
-    loss
-        The criterion's value and the prior, in nats for all observations used, rewards within the
-        limits if there are any; only differences mean anything.
-    errors
-        Each reward minus its prediction from the other rewards of its arm, one array per arm; or
-        from all others, where arms share.
-    alike
-        The correlations of arms; None if they have nothing in common.
+    ``loss`` is the criterion's value and the prior's, in nats for all observations used, rewards
+    clipped to the limits if there are any; only differences mean anything. ``errors`` are each
+    reward minus its prediction from the other rewards of its arm, one array per arm; or from all
+    others, where arms share.
     """
 
-    kernel: Kernel
-    ridge: float
+    kernel: Kernel  # with the bandwidths found, multiplied by the reward scale
+    ridge: float  # the variance of the noise
     prior_mean: float
     loss: float
     errors: tuple[FloatArray, ...]
-    alike: Alike | None = None
+    alike: Alike | None = None  # the correlations of arms; None if they have nothing in common
 
 
 class BandwidthPrior(NamedTuple):

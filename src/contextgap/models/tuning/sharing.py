@@ -31,14 +31,8 @@ _BANDWIDTHS = (math.log(1e-2), math.log(1e2))  # in units of √p standard devia
 class Sharing:
     """The part of the search variable that says how alike arms are.
 
-    It holds the logit of the correlation and the logarithms of the features' bandwidths.
-
-    Parameters
-    ----------
-    counts
-        How many observations each of the arms has; observations come arm after arm.
-    features
-        Of those arms; None if they have none.
+    It holds the logit of the correlation and the logarithms of the features' bandwidths. Arms have
+    ``counts`` observations, which come arm after arm.
     """
 
     def __init__(self, counts: IntArray, features: Features | None = None) -> None:

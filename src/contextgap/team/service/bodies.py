@@ -13,7 +13,8 @@ from pydantic_core import PydanticCustomError
 from contextgap.base.components import UnknownComponentError, build
 from contextgap.base.names import is_path
 from contextgap.learner import Learner, StoppingRule
-from contextgap.team.campaign.wire import read_contexts, read_label
+from contextgap.tables.table import read_json
+from contextgap.team.campaign.wire import read_label
 from contextgap.team.service.problems import UNKNOWN_FIELD, RefusedError
 from contextgap.team.service.routing import StrictRequest
 
@@ -87,9 +88,10 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_fields(cls, content: Any) -> Any:
+        fields = cls.model_fields
         for name in content if isinstance(content, dict) else ():
-            if name not in cls.model_fields:
-                said = {"field": name, "fields": ", ".join(cls.model_fields)}
+            if name not in fields:
+                said = {"field": name, "fields": ", ".join(fields)}
                 raise PydanticCustomError(
                     UNKNOWN_FIELD, "is not a field of this request; its fields are {fields}", said
                 )
@@ -279,7 +281,7 @@ def read_goal(goal: Goal | None) -> StoppingRule | None:
     """Return when exploring may end."""
     if goal is None:
         return None
-    reference = read_contexts(goal.reference, "reference")
+    reference = read_json(goal.reference, "reference")
     return StoppingRule(goal.tolerance, share=goal.share, reference=reference)
 
 
@@ -302,9 +304,9 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         found["columns"] = {n: _built(n, k) if isinstance(k, Mapping) else k for n, k in kinds}
     features = found.get("features")
     if isinstance(features, Mapping) and "table" not in features:
-        found["features"] = {label: read_contexts(row) for label, row in features.items()}
+        found["features"] = {label: read_json(row) for label, row in features.items()}
     elif features is not None:
-        found["features"] = read_contexts(features, "features")
+        found["features"] = read_json(features, "features")
     return found
 
 

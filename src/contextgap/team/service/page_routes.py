@@ -13,8 +13,9 @@ from fastapi import Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from contextgap.tables.table import read_json
 from contextgap.team.campaign import NotFoundError
-from contextgap.team.campaign.wire import read_contexts, read_label
+from contextgap.team.campaign.wire import read_label
 from contextgap.team.service import bodies, page_beliefs
 from contextgap.team.service.monitoring import logger
 from contextgap.team.service.page_counts import Standing, Standings
@@ -217,7 +218,7 @@ async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> 
     """Return every arm's mean and interval along one column."""
     bodies.check_size(request, body.at)
     belief = await request.service.beliefs.of(campaign)
-    at = read_contexts(body.at, "at")
+    at = read_json(body.at, "at")
     return json_answer(await asyncio.to_thread(page_beliefs.course, belief, body.column, at))
 
 
@@ -234,7 +235,7 @@ async def why(request: StrictRequest, campaign: CampaignName, body: Why) -> Resp
     """Return the arms at a context, best first, and what makes the difference."""
     bodies.check_size(request, body.context)
     belief = await request.service.beliefs.of(campaign)
-    context = read_contexts(body.context, "context")
+    context = read_json(body.context, "context")
     against = None if body.against is None else read_label(body.against, "against")
 
     def find(standing: Standing) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from fastapi import Query, Response
 
 from contextgap.base.labels import encode_label
 from contextgap.policy.policy import Policy
+from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign
 from contextgap.team.campaign.progress import encode_goal
 from contextgap.team.campaign.replay import to_bytes
 from contextgap.team.campaign.wire import (
     frozen_json,
-    read_contexts,
     read_label,
     recall_json,
     status_json,
@@ -107,7 +107,7 @@ async def recommend(
 
     def read() -> tuple[Any, Any]:
         bodies.check_size(request, body.contexts)
-        return read_contexts(body.contexts), bodies.read_eligible_labels(body.arms)
+        return read_json(body.contexts), bodies.read_eligible_labels(body.arms)
 
     contexts, arms = await request.read(read)
 
@@ -210,7 +210,7 @@ async def recommend_by(
     found = await request.hosting.policy(campaign, policy)
 
     def recommend() -> Response:
-        contexts, arms = read_contexts(body.contexts), bodies.read_eligible_labels(body.arms)
+        contexts, arms = read_json(body.contexts), bodies.read_eligible_labels(body.arms)
         return json_answer(_labels_json(found.recommend(contexts, arms=arms)))
 
     if bodies.check_size(request, body.contexts) <= _FEW_RECOMMENDED:
@@ -259,8 +259,8 @@ async def ask(request: StrictRequest, campaign: CampaignName, body: bodies.Ask) 
 
     def read() -> tuple[int, dict[str, Any]]:
         return bodies.check_size(request, body.contexts, body.pool), {
-            "contexts": read_contexts(body.contexts),
-            "pool": read_contexts(body.pool, "pool"),
+            "contexts": read_json(body.contexts),
+            "pool": read_json(body.pool, "pool"),
             "arms": bodies.read_eligible_labels(body.arms),
             "once": body.once,
             "lease": bodies.read_lease(body.lease),
@@ -319,7 +319,7 @@ async def tell(request: StrictRequest, campaign: CampaignName, body: bodies.Tell
 
     def read() -> tuple[int, dict[str, Any]]:
         return bodies.check_size(request, body.contexts), {
-            "contexts": read_contexts(body.contexts),
+            "contexts": read_json(body.contexts),
             "arms": bodies.read_tried(body.arms),
             "eligible": bodies.read_eligible_labels(body.eligible, "eligible"),
             "key": bodies.read_key(request, body),
@@ -491,7 +491,7 @@ async def add_arm(request: StrictRequest, campaign: CampaignName, body: bodies.A
     """Add an arm."""
     key, label = bodies.read_key(request, body), read_label(body.arm)
     bodies.check_size(request, body.features)
-    features = read_contexts(body.features, "features")
+    features = read_json(body.features, "features")
 
     def call(found: Campaign) -> Any:
         bodies.check_arms(request, len(found.arms) + 1)

@@ -1,4 +1,4 @@
-"""What an explorer must do."""
+"""What an explorer and a recommender must do."""
 
 from __future__ import annotations
 
@@ -12,24 +12,30 @@ from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
 from contextgap.learner.pending import Pending
 from contextgap.learner.view import View
-from contextgap.methods.explorers import Explorer
+from contextgap.methods.explorers import Explorer, Uniform
 from contextgap.methods.method import Method
-from contextgap.methods.recommenders import HighestMean
-from contextgap.models import new_model
+from contextgap.methods.recommenders import HighestMean, Recommender
+from contextgap.methods.recommenders.history import Choice
+from contextgap.methods.recommenders.rules import ModelEvidence
+from contextgap.models import Model, new_model
 from contextgap.studies.experiments import run
 from contextgap.studies.problems import Problem
-from contextgap.testing.common import (
+from contextgap.testing.components import (
     check_description,
+    check_files,
     check_kind,
     doing,
     expect,
     payoff,
     points,
     scratch,
+    taught,
 )
 
 _ARMS = (1, 2, 5)
 _STATE = "draw from moment.rng only, and keep nothing between calls"
+_FUNCTION = "a recommendation must be a function of its context, the belief there and the seed"
+_SETTINGS: dict[str, Any] = {"kernel": Gaussian(1.0), "ridge": 0.1, "seed": 3}
 
 
 def check_explorer(explorer: Explorer, *, dimension: int = 2) -> None:
@@ -48,7 +54,7 @@ def check_explorer(explorer: Explorer, *, dimension: int = 2) -> None:
     dimension
         Numbers per context.
     """
-    name = check_kind(explorer, Explorer, "Uniform()")
+    name = check_kind(explorer, Explorer, "explorers", "Uniform()")
     check_description(explorer)
     for n_arms in _ARMS:
         _check_views(name, explorer, n_arms, dimension)
@@ -65,18 +71,13 @@ def check_explorer(explorer: Explorer, *, dimension: int = 2) -> None:
 
 def _learner(explorer: Explorer, n_arms: int, **settings: Any) -> Learner:
     method = Method(explorer=explorer, recommender=HighestMean())
-    settings = {"kernel": Gaussian(1.0), "ridge": 0.1, "seed": 3, **settings}
-    return Learner(n_arms, method=method, **settings)
+    return Learner(n_arms, method=method, **{**_SETTINGS, **settings})
 
 
 def _check_views(name: str, explorer: Explorer, n_arms: int, dimension: int) -> None:
     """Call the explorer itself: a learner would take a row of −1 for the last one."""
     contexts = points(3 * n_arms, dimension)
-    model = new_model(Gaussian(1.0), 0.1, n_arms, 0.0)
-    rewards = payoff(contexts, n_arms)
-    for step, context in enumerate(contexts):
-        model.observe(context, step % n_arms, float(rewards[step, step % n_arms]))
-    arms = tuple(range(n_arms))
+    model, arms = _observed(n_arms, contexts), tuple(range(n_arms))
     rng = np.random.default_rng(0)
     view = View(model, Pending(), arms, PosteriorWidth(), rng, model.follow)
     moment, pool = view.moment(contexts[0] + 0.1), view.pool(contexts)
@@ -172,12 +173,9 @@ def _check_files(name: str, explorer: Explorer, dimension: int) -> None:
 
 
 def _check_runs(name: str, explorer: Explorer, dimension: int) -> None:
-    contexts = points(40, dimension, seed=4)
-    problem = Problem(name="check", contexts=contexts, rewards=payoff(contexts, 3))
-    explore, exploit = problem.split(30, 10)
-    how: dict[str, Any] = {"kernel": Gaussian(1.0), "ridge": 0.1, "seed": 3}
+    explore, exploit = _problem(dimension)
     with doing(f"experiments.run with {name}"):
-        trace = run(explore, exploit, method=explorer, **how)
+        trace = run(explore, exploit, method=explorer, **_SETTINGS)
     picks = _explore(_learner(explorer, 3), explore.contexts, explore.rewards)
     expect(
         trace.arms.tolist() == picks,
@@ -186,9 +184,132 @@ def _check_runs(name: str, explorer: Explorer, dimension: int) -> None:
     )
 
 
+def _observed(n_arms: int, contexts: FloatArray) -> Model:
+    """Return a model of rewards of all arms, one after the other."""
+    model = new_model(Gaussian(1.0), 0.1, n_arms, 0.0)
+    for step, rewards in enumerate(payoff(contexts, n_arms)):
+        model.observe(contexts[step], step % n_arms, float(rewards[step % n_arms]))
+    return model
+
+
+def _problem(dimension: int) -> tuple[Problem, ...]:
+    """Return a problem to explore and one to evaluate on."""
+    contexts = points(40, dimension, seed=4)
+    return Problem(name="check", contexts=contexts, rewards=payoff(contexts, 3)).split(30, 10)
+
+
 def _explore(learner: Learner, contexts: FloatArray, rewards: FloatArray) -> list[Any]:
     picks = []
     for context, row in zip(contexts, rewards, strict=False):
         picks.append(learner.ask(context))
         learner.tell(context, picks[-1], float(row[picks[-1]]))
     return picks
+
+
+def check_recommender(recommender: Recommender, *, dimension: int = 2) -> None:
+    """Check that a recommender can be used wherever the library takes one.
+
+    It must choose one of 1, 2 and 5 arms at every context, with the gap of each; the same in any
+    order of the contexts, for a context alone, when asked twice, in a policy that was saved and
+    loaded, and in ``experiments.run``.
+
+    Parameters
+    ----------
+    recommender
+        The recommender.
+    dimension
+        Numbers per context.
+    """
+    name = check_kind(recommender, Recommender, "recommenders", "SmallestGap()")
+    check_description(recommender)
+    contexts = points(12, dimension, seed=5)
+    for n_arms in (1, 2, 5):
+        for rows in (0, 4 * n_arms):
+            _check_choices(name, recommender, n_arms, rows, contexts)
+        _check_policy(name, recommender, n_arms, dimension, contexts)
+    _check_deployment(name, recommender, dimension)
+
+
+def _check_choices(
+    name: str, recommender: Recommender, n_arms: int, rows: int, contexts: FloatArray
+) -> None:
+    """Call the recommender itself: a policy would take an arm of −1 for the last one."""
+    model = new_model(Gaussian(1.0), 0.1, n_arms, 0.0)
+    seen = points(rows, contexts.shape[1])
+    for step, reward in enumerate(payoff(seen, n_arms)):
+        model.observe(seen[step], step % n_arms, float(reward[step % n_arms]))
+
+    predictor = model.predictor(range(n_arms))
+
+    def choose(where: FloatArray) -> Choice:
+        return recommender.choose(
+            ModelEvidence(predictor, where, PosteriorWidth(), min(rows, n_arms), seed=0)
+        )
+
+    with doing(f"{name}.choose at {len(contexts)} contexts with {n_arms} arms"):
+        choice: Any = choose(contexts)
+    expect(
+        isinstance(choice, Choice),
+        f"{name}.choose must return a Choice(arm, gap), got {type(choice).__name__}",
+    )
+    arm, gap = np.asarray(choice.arm), np.asarray(choice.gap)
+    expect(
+        arm.shape == (len(contexts),) and arm.dtype.kind in "iu",
+        f"{name}.choose must return one whole number per context as arm, shape "
+        f"({len(contexts)},), got {arm.dtype} of shape {arm.shape}",
+    )
+    expect(
+        (arm >= 0).all() and (arm < n_arms).all(),
+        f"{name}.choose must return positions of arms, 0 to {n_arms - 1}, got {arm.tolist()}",
+    )
+    expect(
+        gap.shape == arm.shape and np.isfinite(gap).all(),
+        f"{name}.choose must return one finite gap per context, got {gap}",
+    )
+    order = np.random.default_rng(0).permutation(len(contexts))
+    expect(
+        np.array_equal(choose(contexts[order]).arm, arm[order]),
+        f"{name} chooses otherwise when contexts come in another order: {_FUNCTION}",
+    )
+    alone = [int(choose(context[None]).arm[0]) for context in contexts]
+    expect(
+        alone == arm.tolist(),
+        f"{name} chooses {alone} for contexts one by one and {arm.tolist()} for all at once: "
+        f"{_FUNCTION}",
+    )
+
+
+def _method(recommender: Recommender) -> Method:
+    return Method(explorer=Uniform(), recommender=recommender)
+
+
+def _check_policy(
+    name: str, recommender: Recommender, n_arms: int, dimension: int, contexts: FloatArray
+) -> None:
+    # Enough rewards of two arms that rules which can do so decide from bounds on the widths.
+    rows = 560 if n_arms == 2 else 4 * n_arms
+    learner = taught(n_arms, dimension, rows, method=_method(recommender))
+    policy = check_files(name, learner, contexts)
+    once, twice = policy.recommend(contexts), policy.recommend(contexts)
+    expect(np.array_equal(once, twice), f"{name} chooses otherwise when asked twice: {_FUNCTION}")
+    exact = [policy.decide(context).arm for context in contexts]
+    expect(
+        exact == once.tolist(),
+        f"Policy.recommend gives {once.tolist()} where {name}.choose gives {exact}: choose and "
+        "choose_arms must choose alike",
+    )
+
+
+def _check_deployment(name: str, recommender: Recommender, dimension: int) -> None:
+    explore, exploit = _problem(dimension)
+    method = _method(recommender)
+    with doing(f"experiments.run with {name}"):
+        trace = run(explore, exploit, method=method, checkpoints=[30], **_SETTINGS)
+    learner = Learner(3, method=method, **_SETTINGS)
+    _explore(learner, explore.contexts, explore.rewards)
+    expected = exploit.regret(learner.recommend(exploit.contexts).astype(int)).mean()
+    expect(
+        np.isclose(trace.average_regret[-1], expected),
+        f"{name} recommends otherwise in experiments.run than in a learner that was told the same: "
+        f"{_FUNCTION}",
+    )
