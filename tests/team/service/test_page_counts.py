@@ -56,9 +56,9 @@ def compare(counted: Counted, trials) -> None:
         assert math.isnan(reward) if trial.reward is None else reward == trial.reward
 
 
-@pytest.mark.parametrize("most", [20_000, 2])
-def test_the_tally_follows_the_log(place, standings, rng, contexts, monkeypatch, most):
-    monkeypatch.setattr(page_counts, "_BEHIND", most)
+def test_the_counts_follow_the_log(place, standings, rng, contexts, monkeypatch):
+    if place.database.startswith("sqlite"):  # where all is read again after two changes
+        monkeypatch.setattr(page_counts, "_BEHIND", 2)
     campaign = place.create(ARMS)
     standing = standings(place.database).of(place.name)
     earlier = standing.trials()
@@ -269,10 +269,10 @@ def test_unknown_states_are_refused(explored):
 
 
 @pytest.mark.parametrize("tolerance", [None, 0.5])
-def test_the_status_is_the_campaigns_own(place, standings, contexts, tolerance):
+def test_the_status_is_the_campaigns_own(local, standings, contexts, tolerance):
     goal = None if tolerance is None else cg.StoppingRule(tolerance, reference=contexts)
-    campaign = place.create(goal=goal)
-    standing = standings(place.database).of(place.name)
+    campaign = local.create(goal=goal)
+    standing = standings(local.database).of(local.name)
     assert standing.status()["settled"] is None
     for first in range(0, 18, 6):  # so few that progress is recorded after every reward
         tell_some(campaign, contexts[first : first + 6], keep_open=[5])
