@@ -10,12 +10,14 @@ import pytest
 import contextgap as cg
 from contextgap.insight.along import along
 from contextgap.team.campaign.database import Database
+from contextgap.team.service import page_beliefs as beliefs
 from contextgap.team.service.hosting import Hosting
-from contextgap.team.service.page import beliefs
-from contextgap.team.service.page.beliefs import Beliefs
-from contextgap.team.service.page.standing import Standings
+from contextgap.team.service.page_beliefs import Beliefs
+from contextgap.team.service.page_counts import Standings
 from contextgap.team.service.settings import Settings
-from tests.team.service.page.conftest import COLUMNS, draw, explore
+from tests.team.campaign.conftest import Place
+
+from .conftest import COLUMNS, draw, explore
 
 
 def looked_at(place, *, times=1, between=lambda: None):
@@ -25,10 +27,10 @@ def looked_at(place, *, times=1, between=lambda: None):
         hosting = Hosting(Database(place.database), Settings())
         try:
             known = Beliefs(hosting, Standings(hosting.database))
-            found = [await known.look(place.name)]
+            found = [await known.of(place.name)]
             for _ in range(times - 1):
                 await asyncio.to_thread(between)
-                found.append(await known.look(place.name))
+                found.append(await known.of(place.name))
             return found
         finally:
             hosting.close(10)
@@ -36,17 +38,20 @@ def looked_at(place, *, times=1, between=lambda: None):
     return asyncio.run(look())
 
 
-@pytest.fixture
-def explored(local, rng):
-    campaign = local.create(columns=COLUMNS, kernel=None)
-    explore(campaign, rng, 40)
-    yield campaign
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory):
+    """A campaign with rewards, for all tests of this file."""
+    place = Place(f"sqlite:///{tmp_path_factory.mktemp('explored') / 'bench.db'}", "sensors")
+    campaign = place.create(columns=COLUMNS, kernel=None)
+    explore(campaign, np.random.default_rng(0), 40)
+    yield place, campaign
     campaign.close()
 
 
-def test_courses_are_those_of_the_policy(local, explored, rng):
-    (look,) = looked_at(local)
-    policy, at = explored.learner().freeze(), draw(rng)
+def test_courses_are_those_of_the_policy(explored, rng):
+    place, campaign = explored
+    (look,) = looked_at(place)
+    policy, at = campaign.learner().freeze(), draw(rng)
     for column in COLUMNS:
         found, expected = beliefs.course(look, column, at), along(policy, column, at)
         np.testing.assert_allclose(found["mean"], expected.mean)
@@ -58,9 +63,10 @@ def test_courses_are_those_of_the_policy(local, explored, rng):
         beliefs.course(look, "height", None)
 
 
-def test_reasons_are_those_of_the_policy(local, explored, rng):
-    (look,) = looked_at(local)
-    policy, context = explored.learner().freeze(), draw(rng)
+def test_reasons_are_those_of_the_policy(explored, rng):
+    place, campaign = explored
+    (look,) = looked_at(place)
+    policy, context = campaign.learner().freeze(), draw(rng)
     found, ranking = beliefs.why(look, context, None), policy.rank(context)
     assert [each["arm"]["label"] for each in found["ranking"]] == [each.arm for each in ranking]
     assert [each["bound"] for each in found["ranking"]] == [each.bound for each in ranking]
@@ -74,15 +80,17 @@ def test_reasons_are_those_of_the_policy(local, explored, rng):
     json.dumps(found, allow_nan=False)
 
 
-def test_the_score_card_is_the_policys_in_words(local, explored):
-    (look,) = looked_at(local)
+def test_the_score_card_is_the_policys_in_words(explored):
+    place, campaign = explored
+    (look,) = looked_at(place)
     found = beliefs.score(look)
-    assert found["rows"] == explored.learner().freeze().card.rows()
-    assert found["rewards"] == 40
+    assert found["rows"] == campaign.learner().freeze().card.rows()
+    assert found["rewards"] == sum(campaign.learner().counts.values())
 
 
-def test_columns_say_what_contexts_look_like(local, explored):
-    (look,) = looked_at(local)
+def test_columns_say_what_contexts_look_like(explored):
+    place, campaign = explored
+    (look,) = looked_at(place)
     found = beliefs.columns(look)
     kinds = [(each["name"], each["kind"], each["gaps"]) for each in found["columns"]]
     assert kinds == [
@@ -91,7 +99,7 @@ def test_columns_say_what_contexts_look_like(local, explored):
         ("mode", "category", True),
     ]
     assert set(found["columns"][2]["levels"]) == {"eco", "boost"}
-    trials = explored.find_trials()
+    trials = campaign.find_trials()
     seen = [trial.context["temperature"] for trial in trials]
     assert found["columns"][0]["low"] == pytest.approx(min(seen))
     assert found["columns"][0]["high"] == pytest.approx(max(seen))
@@ -140,15 +148,17 @@ def test_before_the_first_reward_there_is_nothing_to_see(local):
         beliefs.course(look, "column 0", None)
 
 
-def test_a_look_is_used_again_until_the_log_grows(local, explored, rng):
-    first, second = looked_at(local, times=2)
+def test_a_look_is_used_again_until_the_log_grows(explored, rng):
+    place, campaign = explored
+    first, second = looked_at(place, times=2)
     assert second is first
-    last, newer = looked_at(local, times=2, between=lambda: explore(explored, rng, 3))
+    last, newer = looked_at(place, times=2, between=lambda: explore(campaign, rng, 3))
     assert newer.event > last.event
 
 
-def test_a_look_that_took_long_is_used_longer(local, explored, rng, monkeypatch):
+def test_a_look_that_took_long_is_used_longer(explored, rng, monkeypatch):
+    place, campaign = explored
     monkeypatch.setattr(beliefs, "_QUICK", 0.0)
     monkeypatch.setattr(beliefs, "_SHARE", 1e-9)
-    first, second = looked_at(local, times=2, between=lambda: explore(explored, rng, 1))
+    first, second = looked_at(place, times=2, between=lambda: explore(campaign, rng, 1))
     assert second is first

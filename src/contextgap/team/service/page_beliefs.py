@@ -1,4 +1,4 @@
-"""What a campaign's learner believes, looked at beside the campaign's own thread."""
+"""What a campaign's learner believes, for the live page; computed beside the campaign's thread."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from contextgap.tables.columns import Category, Number
 from contextgap.team.campaign import Campaign
 from contextgap.team.campaign.payloads import as_json
 from contextgap.team.service.hosting import Hosting
-from contextgap.team.service.page.standing import Standings
+from contextgap.team.service.page_counts import Standings
 
-_SHARE = 0.1  # of the time may be spent on looking at a campaign whose log grows
+_SHARE = 0.1  # of the time may be spent on freezing a campaign whose log grows
 _QUICK = 0.1  # seconds, up to which that does not matter
-_CAMPAIGNS = 32  # whose last look is kept
+_CAMPAIGNS = 32  # whose last belief is kept
 _TRIALS = 6  # named in an explanation
 
 
 @dataclass
-class Look:
+class Belief:
     """A learner's rule as of an event, and the seconds that were spent on it."""
 
     event: int
@@ -40,7 +40,7 @@ class Look:
 
     @property
     def good_until(self) -> float:
-        """When another look may be taken, if the log grew."""
+        """When it may be computed anew, if the log grew."""
         return self.at + (self.seconds / _SHARE if self.seconds > _QUICK else 0.0)
 
     @property
@@ -50,35 +50,30 @@ class Look:
 
 
 class Beliefs:
-    """The last look at each campaign's learner.
+    """The last belief of each campaign's learner.
 
-    A look at a large campaign takes a while, so it is used again for ten times as long as it took,
+    That of a large campaign takes a while, so it is used again for ten times as long as it took,
     even if the log grew meanwhile; answers say as of which event they are.
-
-    Parameters
-    ----------
-    hosting, standings
-        The campaigns.
     """
 
     def __init__(self, hosting: Hosting, standings: Standings) -> None:
         self._hosting, self._standings = hosting, standings
-        self._looks: OrderedDict[str, Look] = OrderedDict()
+        self._last: OrderedDict[str, Belief] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def look(self, campaign: str) -> Look:
+    async def of(self, campaign: str) -> Belief:
         """Return what is believed now, or was a moment ago."""
         standing = await asyncio.to_thread(self._standings.of, campaign)
         async with self._locks.setdefault(campaign, asyncio.Lock()):
-            event, known = await asyncio.to_thread(standing.last_event), self._looks.get(campaign)
+            event, known = await asyncio.to_thread(standing.last_event), self._last.get(campaign)
             if known is not None and (known.event == event or time.monotonic() < known.good_until):
                 return known
             policy, tuning, seconds = await self._hosting.run(campaign, _frozen)
-            self._looks[campaign] = Look(event, policy, tuning, time.monotonic(), seconds)
-            self._looks.move_to_end(campaign)
-            while len(self._looks) > _CAMPAIGNS:
-                self._looks.popitem(last=False)
-            return self._looks[campaign]
+            self._last[campaign] = Belief(event, policy, tuning, time.monotonic(), seconds)
+            self._last.move_to_end(campaign)
+            while len(self._last) > _CAMPAIGNS:
+                self._last.popitem(last=False)
+            return self._last[campaign]
 
 
 def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
@@ -89,30 +84,34 @@ def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
     return policy, learner.tuning, time.monotonic() - start
 
 
-def score(look: Look) -> dict[str, Any]:
+def score(belief: Belief) -> dict[str, Any]:
     """Return the score card in words, and the last tuning."""
     start = time.monotonic()
-    card = look.policy.score(rows=QUICK) if look.policy is not None and look.rewards > 1 else None
-    look.seconds += time.monotonic() - start
-    tuning = look.tuning
+    card = (
+        belief.policy.score(rows=QUICK)
+        if belief.policy is not None and belief.rewards > 1
+        else None
+    )
+    belief.seconds += time.monotonic() - start
+    tuning = belief.tuning
     return {
-        "event": look.event,
-        "rewards": look.rewards,
+        "event": belief.event,
+        "rewards": belief.rewards,
         "rows": [] if card is None else card.rows(),
         "warnings": [] if card is None else list(card.warnings),
         "tuning": None if tuning is None else f"{tuning.chosen}, after {tuning.rewards} rewards",
     }
 
 
-def columns(look: Look) -> dict[str, Any]:
+def columns(belief: Belief) -> dict[str, Any]:
     """Return what contexts look like: columns, their values, and the most typical context."""
-    policy = look.policy
+    policy = belief.policy
     if policy is None:
-        return {"event": look.event, "columns": [], "typical": None, "named": False}
+        return {"event": belief.event, "columns": [], "typical": None, "named": False}
     typical = policy.state.schema.decode(read_context(policy, None)[None])[0]
     return plain(
         {
-            "event": look.event,
+            "event": belief.event,
             "named": policy.columns is not None,
             "columns": [_column(policy, name) for name in policy.state.schema.parts()],
             "typical": typical,
@@ -138,31 +137,31 @@ def _column(policy: Policy, name: str) -> dict[str, Any]:
     return found | {"low": low, "high": high}
 
 
-def _policy(look: Look) -> Policy:
-    if look.policy is None:
+def _policy(belief: Belief) -> Policy:
+    if belief.policy is None:
         raise ValueError("there is nothing to explain before the first reward was told")
-    return look.policy
+    return belief.policy
 
 
-def course(look: Look, column: Any, at: Any) -> dict[str, Any]:
+def course(belief: Belief, column: Any, at: Any) -> dict[str, Any]:
     """Return what is believed along a column."""
-    found = along(_policy(look), column, at)
+    found = along(_policy(belief), column, at)
     return plain(
         {
             **found.describe(),
-            "event": look.event,
+            "event": belief.event,
             "arms": [_arm(arm) for arm in found.arms],
             "best": [_key(arm) for arm in found.best],
         }
     )
 
 
-def why(look: Look, context: Any, against: Any) -> dict[str, Any]:
+def why(belief: Belief, context: Any, against: Any) -> dict[str, Any]:
     """Return the arms at a context, best first, and why the first is thought better than another.
 
     Trials are named by their places among the rewards that count.
     """
-    policy = _policy(look)
+    policy = _policy(belief)
     ranking = policy.rank(context)
     explained = None
     if len(policy.arms) > 1:
@@ -176,7 +175,7 @@ def why(look: Look, context: Any, against: Any) -> dict[str, Any]:
         }
     return plain(
         {
-            "event": look.event,
+            "event": belief.event,
             "ranking": [{**vars(each), "arm": _arm(each.arm)} for each in ranking],
             "explanation": explained,
         }

@@ -12,8 +12,8 @@ import contextgap as cg
 from contextgap.team.campaign.database import Database
 from contextgap.team.service.tokens import create_token
 from tests.studies.report.test_browser import BROWSERS
-from tests.team.service.conftest import serving
-from tests.team.service.page.conftest import COLUMNS, draw, explore
+
+from .conftest import COLUMNS, draw, explore, serving
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

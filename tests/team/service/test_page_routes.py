@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 
 import httpx
 import pytest
@@ -9,8 +10,10 @@ import pytest
 import contextgap as cg
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import Settings, create_app
-from contextgap.team.service.page.assets import ALLOWED, assets
+from contextgap.team.service.page_routes import ALLOWED, assets
 from contextgap.team.service.tokens import create_token
+
+from .conftest import serving
 
 
 def ask(database, *requests, **settings):
@@ -26,7 +29,7 @@ def ask(database, *requests, **settings):
                     for method, path, headers, body in requests
                 ]
         finally:
-            app.service.close()
+            app.state.service.close()
 
     return asyncio.run(send())
 
@@ -156,3 +159,18 @@ def test_names_with_slashes_and_marks_are_reached(local):
     path = "a%2Fb%20%3Ci%3E%C3%BC%3C%2Fi%3E%20%252F%3F%23"
     (answer,) = got(local.database, f"/page/campaigns/{path}/status")
     assert answer.status_code == 200
+
+
+def test_a_service_with_listeners_stops_soon(local, tmp_path):
+    local.create().close()
+    with serving(local.database, tmp_path / "log") as service:
+        path = f"/page/campaigns/{local.name}/events"
+        with service.http.stream("GET", path) as stream:
+            lines = stream.iter_lines()
+            while next(lines) != 'data: {"event": 1}':
+                pass
+            start = time.monotonic()
+            service.process.terminate()
+            assert list(lines)[-1] == ""  # it was ended, not cut off
+        service.process.wait(timeout=60)
+        assert time.monotonic() - start < 10  # and not the 30 s of grace
