@@ -10,8 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.labels import Written
-from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Gaps, Json, list_option
-from contextgap.cli.problems import given_kinds
+from contextgap.cli.options import (
+    CategoryColumns,
+    CyclicColumns,
+    Exclude,
+    Gaps,
+    Json,
+    given_kinds,
+    list_option,
+)
 from contextgap.cli.tables import context_columns, described_table, new_levels
 from contextgap.cli.terminal import (
     complaints,

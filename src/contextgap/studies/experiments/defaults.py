@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.extras import study_import
 from contextgap.learner import Learner
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.compare import Pair, Results, read_methods
-from contextgap.studies.experiments.tasks import Result, Task, execute
+from contextgap.studies.experiments.compare import Pair, Results, read_methods, tabulate
+from contextgap.studies.experiments.tasks import Result, Task, execute_labelled
 from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
@@ -78,16 +77,16 @@ def evaluate_defaults(
         {} if settings is None else {"settings": dict(settings)},
     )
     numbers = list(range(len(rounds)) if seeds is None else seeds)
+    pairs = [
+        {"explore": explore, "exploit": exploit, "seed": seed}
+        for (explore, exploit), seed in zip(rounds, numbers, strict=True)
+    ]
     places = [
-        (label, repetition, Task(function, {
-            "explore": explore, "exploit": exploit, "seed": numbers[repetition], **own,
-        }))
+        ({"method": label, "repetition": repetition}, Task(function, {**pair, **own}))
         for label, function, own in entries
-        for repetition, (explore, exploit) in enumerate(rounds)
-    ]  # fmt: skip
-    results = execute([task for _, _, task in places], **how)
-    labels = [{"method": label, "repetition": repetition} for label, repetition, _ in places]
-    return _tabulate(list(zip(labels, results, strict=True)))
+        for repetition, pair in enumerate(pairs)
+    ]
+    return tabulate(execute_labelled(places, **how), "seconds")
 
 
 def _entries(
@@ -113,28 +112,6 @@ def _entries(
     if SINGLE in yardsticks:
         entries.append((SINGLE, best_single_arm, at))
     return entries
-
-
-def _tabulate(labelled: Sequence[tuple[dict[str, Any], Result]]) -> Results:
-    pandas = study_import("pandas")
-    explored = [(label, result) for label, result in labelled if "picks" in result]
-    return Results(
-        pandas.DataFrame(
-            [
-                {**label, **reached, "seconds": result["seconds"]}
-                for label, result in labelled
-                for reached in result["reached"]
-            ]
-        ),
-        pandas.DataFrame(
-            [
-                {**label, "rank": rank, "count": count}
-                for label, result in explored
-                for rank, count in enumerate(result["picks"], 1)
-            ]
-        ),
-        pandas.DataFrame([{**label, "seconds": result["seconds"]} for label, result in explored]),
-    )
 
 
 def summarise_defaults(records: DataFrame) -> DataFrame:
@@ -197,10 +174,10 @@ def explore_once(
 def explored(learner: Learner, contexts: Iterable[Any], observations: FloatArray) -> Iterator[int]:
     """Ask, observe and tell at one context after the other; yield the index of each arm tried."""
     arms = learner.arms
-    for context, heard in zip(contexts, observations, strict=True):
+    for context, rewards in zip(contexts, observations, strict=True):
         arm = learner.ask(context)
         place = arms.index(arm)
-        learner.tell(context, arm, heard[place])
+        learner.tell(context, arm, rewards[place])
         yield place
 
 

@@ -20,7 +20,7 @@ from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import Entry
-from contextgap.studies.experiments.tasks import Result, Task, execute
+from contextgap.studies.experiments.tasks import Result, Task, execute_labelled
 from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
@@ -161,24 +161,17 @@ def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -
     random arm.
     """
     pandas = study_import("pandas")
-    places = [(entry, seed) for entry in entries for seed in range(len(missions))]
-    tasks = [
-        Task(
-            fly_once,
-            {
-                "mission": missions[seed],
-                "method": entry.method,
-                "kernel": entry.kernel,
-                "ridge": entry.ridge,
-                "scale": entry.scale,
-                "seed": seed,
-            },
+    places = [
+        (
+            {"method": entry.label, "seed": seed},
+            Task(fly_once, {"mission": mission, **entry.settings, "seed": seed}),
         )
-        for entry, seed in places
+        for entry in entries
+        for seed, mission in enumerate(missions)
     ]
     tables = [
-        pandas.DataFrame({"method": entry.label, "seed": seed, **result}).drop(columns="seconds")
-        for (entry, seed), result in zip(places, execute(tasks, **how), strict=True)
+        pandas.DataFrame({**label, **result}).drop(columns="seconds")
+        for label, result in execute_labelled(places, **how)
     ]
     return pandas.concat(tables, ignore_index=True)
 

@@ -93,11 +93,12 @@ def pilot(
     ]
     results = execute(tasks, executor=executor, progress=progress)
     pandas = study_import("pandas")
-    tables = [
-        pandas.DataFrame({"seed": number, **result}).drop(columns="seconds")
+    rows = [
+        {"seed": number, **reached}
         for number, result in enumerate(results)
+        for reached in result["reached"]
     ]
-    return pandas.concat(tables, ignore_index=True)
+    return pandas.DataFrame(rows)
 
 
 def explore_once(
@@ -119,9 +120,9 @@ def explore_once(
     prior = float(reward_scale**2 / kernel.diagonal(contexts).mean()) * kernel
     values = _prior_draws(contexts, prior, n_arms, rng)
     tried = rng.integers(len(contexts), size=budget)
-    heard = values[tried] + noise * rng.standard_normal((budget, n_arms))
+    observed = values[tried] + noise * rng.standard_normal((budget, n_arms))
     explore = Problem(
-        name="pilot", contexts=contexts[tried], rewards=values[tried], observations=heard
+        name="pilot", contexts=contexts[tried], rewards=values[tried], observations=observed
     )
     exploit = Problem(name="pilot", contexts=contexts, rewards=values)
     trace = run(
@@ -134,11 +135,7 @@ def explore_once(
         checkpoints=max(1, budget // 40),
         seed=int(rng.integers(2**31)),
     )
-    return {
-        "checkpoint": trace.checkpoints.tolist(),
-        "average_regret": trace.average_regret.tolist(),
-        "worst_regret": trace.worst_regret.tolist(),
-    }
+    return {"reached": trace.rows()}
 
 
 _MOST = 1000  # contexts a pilot evaluates on

@@ -56,6 +56,13 @@ class Trace:
     arms: IntArray
     ranks: IntArray
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the curve as records of plain numbers, one per checkpoint."""
+        columns = (self.checkpoints, self.average_regret, self.worst_regret)
+        names = ("checkpoint", "average_regret", "worst_regret")
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in values]
+
 
 @dataclass(frozen=True)
 class Gram:

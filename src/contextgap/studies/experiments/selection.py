@@ -28,7 +28,7 @@ from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
 from contextgap.studies.problems import Scenario
 from contextgap.studies.problems.algorithm_selection import (
     closed_gap,
@@ -107,29 +107,28 @@ def select_algorithms(
     chosen = read_methods(methods)
     parts = list(folds(scenario))
     places = [
-        ({"method": label, "choose": choose, "seed": seed, "fold": number}, method, part)
+        (
+            {"method": label, "choose": choose, "seed": seed, "fold": number},
+            Task(
+                select_on_fold,
+                {
+                    "train": train,
+                    "test": test,
+                    "method": method,
+                    "budgets": budgets,
+                    "seed": seed,
+                    "choose": choose,
+                },
+            ),
+        )
         for label, method in chosen.items()
         for seed in seeds
-        for number, part in enumerate(parts, 1)
+        for number, (train, test) in enumerate(parts, 1)
     ]
-    tasks = [
-        Task(
-            select_on_fold,
-            {
-                "train": train,
-                "test": test,
-                "method": method,
-                "budgets": budgets,
-                "seed": labels["seed"],
-                "choose": choose,
-            },
-        )
-        for labels, method, (train, test) in places
-    ]
-    results = execute(tasks, executor=executor, store=store, progress=progress)
+    found = execute_labelled(places, executor=executor, store=store, progress=progress)
     rows = [
         {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}
-        for (labels, _, _), result in zip(places, results, strict=True)
+        for labels, result in found
         for reached in result["reached"]
     ]
     return study_import("pandas").DataFrame(rows)

@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from contextgap.studies.experiments import Tuning
+from contextgap.studies.experiments import GridSearch
 from contextgap.studies.experiments.tune import GIVEN
 from contextgap.studies.report import style
 from contextgap.studies.report.curves import check_columns, check_single
@@ -119,7 +119,7 @@ def _bars(ax: Axes, rows: DataFrame, colour: str) -> None:
 
 
 def tuning_heat_map(
-    tunings: Mapping[str, Tuning], chosen: Mapping[str, Tuning] | None = None
+    tunings: Mapping[str, GridSearch], chosen: Mapping[str, GridSearch] | None = None
 ) -> Figure:
     """Draw one panel per method: average regret by bandwidth and ridge, the best setting marked.
 
@@ -159,7 +159,7 @@ def tuning_heat_map(
 
 
 def _panel(
-    ax: Axes, label: str, tuning: Tuning, norm: LogNorm, chosen: tuple[int, int] | None
+    ax: Axes, label: str, tuning: GridSearch, norm: LogNorm, chosen: tuple[int, int] | None
 ) -> AxesImage:
     # viridis works for colour-blind readers and in grey; bright is good.
     image = ax.imshow(
@@ -194,7 +194,7 @@ def _panel(
     return image
 
 
-def _ticks(ax: Axes, tuning: Tuning) -> None:
+def _ticks(ax: Axes, tuning: GridSearch) -> None:
     style.dress(ax)
     ax.spines[:].set_visible(False)
     ax.set_xticks(*_some(tuning.grid.ridges), rotation=0)

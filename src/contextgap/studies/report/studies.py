@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from contextgap.base.extras import study_import
 from contextgap.insight import plot
 from contextgap.policy import Card, Policy
-from contextgap.studies.experiments import Results, Study, Tuning
+from contextgap.studies.experiments import GridSearch, Results, Study
 from contextgap.studies.experiments.compare import Pair
 from contextgap.studies.experiments.defaults import (
     FULL,
@@ -102,7 +102,7 @@ def single_arm(study: Study) -> dict[str, float]:
     }
 
 
-def compare_report(study: Study, tunings: Mapping[str, Tuning], results: Results) -> Report:
+def compare_report(study: Study, tunings: Mapping[str, GridSearch], results: Results) -> Report:
     """Return the report of a comparison."""
     best = ranking(results.records).iloc[0]
     return Report(
@@ -187,7 +187,7 @@ def comparison_sections(
     return sections
 
 
-def tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
+def tuning_section(title: str, tunings: Mapping[str, GridSearch]) -> Section:
     """Return the section on a grid search."""
     pandas = study_import("pandas")
     rows = [
