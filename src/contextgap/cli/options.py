@@ -49,10 +49,7 @@ def numbers_in(option: str, texts: Sequence[str], such_as: str) -> list[float]:
 
 
 def list_option(text: str, *flags: str) -> Any:
-    """Return an option with this help that takes a comma-separated list and may be repeated.
-
-    Its parameter is a ``list[str]`` of names, or None.
-    """
+    """Return an option that takes a comma-separated list of names and may be repeated."""
     return typer.Option(*flags, callback=names_in, metavar="A,B", help=text)
 
 

@@ -157,12 +157,7 @@ def _read(methods: Sequence[str]) -> dict[str, Method]:
 def _parts(
     samples: Sequence[Problem], sizes: ProblemOptions, *, held_out: bool
 ) -> tuple[Any, list[Pair]]:
-    """Return contexts held out of the first sample, if asked for, and the pairs of all samples.
-
-    Half of a sample is explored and the rest deployed on, at most 1000 rows each, unless sizes are
-    given. Deployed on are the rows right behind the explored ones. What is held out comes first,
-    and has as many rows as are deployed on.
-    """
+    """Return contexts held out of the first sample, if asked for, and the pairs of all samples."""
     rows = len(samples[0])
     explore = sizes.explore or min(_MOST, rows // 2)
     left = (rows - explore) // (2 if held_out else 1)

@@ -235,10 +235,7 @@ def ship(
     c: Path | None,
     json: bool,
 ) -> None:
-    """Learn a selector on the scenario at ``place``, or load the one there; export and ask it.
-
-    ``how`` are the settings to learn by.
-    """
+    """Learn a selector on the scenario at ``place``, or load the one there; export and ask it."""
     with phases() as watch:
         instances = None
         if (place / DESCRIPTION).is_file():

@@ -32,7 +32,7 @@ from contextgap.cli.workers import parts_of, workers
 from contextgap.kernels import Gaussian
 from contextgap.methods.method import RECOMMENDED
 from contextgap.studies.experiments import PAPER_METHODS, Grid, Study, tune_and_compare
-from contextgap.studies.experiments.compare import read_methods
+from contextgap.studies.experiments.compare import final_regret, read_methods
 from contextgap.studies.experiments.reproduce import (
     AUTHORS,
     PAPER,
@@ -44,7 +44,7 @@ from contextgap.studies.experiments.reproduce import (
 from contextgap.studies.experiments.tune import tune_all
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 _ALL = list(PAPER_METHODS)
 _SCALES = ["1"]
@@ -96,7 +96,7 @@ def compare_command(
         watch("drawing")
         report = compare_report(study, found.tunings, found.results)
         page = write(report, folder, command_line(), watch.seconds)
-    summary = _summary(found.results.records)
+    summary = final_regret(found.results.records).to_dict("records")
     if json:
         print_json({"results": summary, "report": str(page)})
         return
@@ -200,7 +200,7 @@ def reproduce_command(
                 watch("drawing")
                 page = write(reproduction_report(found), place, command_line(), watch.seconds)
             records = found.main.results.records
-            summary = _summary(records[records["scale"] == 1.0])
+            summary = final_regret(records[records["scale"] == 1.0]).to_dict("records")
             answers[name] = {"results": summary, "report": str(page)}
             if not json:
                 by = "the paper's text" if protocol == PAPER else "the authors' code"
@@ -233,15 +233,7 @@ def _paper_sizes(
     return {"hold_out": held_out, "evaluate": (explore or 3000, evaluate or 950)}
 
 
-def _summary(records: DataFrame) -> list[dict[str, Any]]:
-    """Return average and worst regret after the last step, best method first."""
-    last = records[records["checkpoint"] == records["checkpoint"].max()]
-    means = last.groupby(["method", "scale"], sort=False)[["average_regret", "worst_regret"]].mean()
-    ordered = means.sort_values("average_regret").reset_index()
-    return [{str(key): value for key, value in row.items()} for row in ordered.to_dict("records")]
-
-
-def _print_summary(title: str, summary: Sequence[dict[str, Any]], page: Path) -> None:
+def _print_summary(title: str, summary: Sequence[dict[Any, Any]], page: Path) -> None:
     rows = [list(row.values()) for row in summary]
     print_table(title, ["method", "scale", "average regret", "worst regret"], rows)
     out.print(f"report: {page}", soft_wrap=True)

@@ -64,10 +64,7 @@ def print_table(
     rows: Sequence[Sequence[Any]],
     unbroken: Sequence[str] = (),
 ) -> None:
-    """Print a table; numbers to three significant digits, flush right.
-
-    Where space is short, text is folded, last of all in the columns headed ``unbroken``.
-    """
+    """Print a table; numbers to three digits, text folded last in the columns ``unbroken``."""
     table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
         numeric = any(isinstance(row[place], int | float) for row in rows)
@@ -152,10 +149,7 @@ class Forecast:
 
 @contextmanager
 def complaints(resume: str | None = None) -> Iterator[None]:
-    """Turn errors a user can fix into one line and exit code 2, and Ctrl-C into exit code 130.
-
-    ``resume`` tells the user how to continue after an interruption.
-    """
+    """Turn errors a user can fix into one line and exit code 2, and Ctrl-C into exit code 130."""
     try:
         yield
     except KeyboardInterrupt:

@@ -393,3 +393,11 @@ def tabulate(labelled: Sequence[tuple[dict[str, Any], Result]], extra: str) -> R
     ]
     timings = [{**label, "seconds": result["seconds"]} for label, result in explored]
     return Results(frame(records), frame(picks), frame(timings))
+
+
+def final_regret(records: DataFrame) -> DataFrame:
+    """Return the mean regret of each method and scale after the last step, best first."""
+    last = records[records["checkpoint"] == records["checkpoint"].max()]
+    grouped = last.groupby(["method", "scale"], sort=False)
+    means: DataFrame = grouped[["average_regret", "worst_regret"]].mean().reset_index()
+    return means.sort_values("average_regret", ignore_index=True)

@@ -41,33 +41,8 @@ def evaluate_defaults(
 ) -> Results:
     """Explore and deploy with every method, without settings, on pairs of rows.
 
-    Parameters
-    ----------
-    rounds
-        Pairs of rows to explore and rows to deploy on, one per repetition.
-    methods
-        Names from ``METHODS``, methods, explorers, or "package.module:name" of your own; a mapping
-        gives them labels.
-    checkpoints
-        Numbers of steps after which to deploy.
-    yardsticks
-        Which of "full information" and "best single arm" to add.
-    full_checkpoints
-        Numbers of steps after which full information is deployed, if not ``checkpoints``: it is
-        fitted anew after each, to the rewards of all arms, which takes long.
-    seeds
-        One per pair; 0, 1, ... by default.
-    settings
-        What to give to every learner all the same, such as ``kernel``, ``ridge`` and ``width``.
-    how
-        For ``execute``: ``executor``, ``store``, ``progress``.
-
-    Returns
-    -------
-    results
-        ``records`` with one row per method or yardstick, repetition and checkpoint: ``method``,
-        ``repetition``, ``checkpoint``, ``average_regret``, ``worst_regret``, and the ``seconds`` of
-        the whole run; and the ``picks`` and ``timings`` of the methods.
+    Full information is fitted anew after each of ``full_checkpoints``, to the rewards of all arms,
+    which takes long. ``settings`` are given to every learner; ``how`` is for ``execute``.
     """
     entries = _entries(
         read_methods(methods),
@@ -115,20 +90,7 @@ def _entries(
 
 
 def summarise_defaults(records: DataFrame) -> DataFrame:
-    """Return the regret after the last step, best first.
-
-    Parameters
-    ----------
-    records
-        From ``evaluate_defaults``.
-
-    Returns
-    -------
-    table
-        Columns ``method``; ``average_regret``, the mean over repetitions; ``error``, its standard
-        error, not a number for a single repetition; ``worst_regret``; and ``ratio_to_uniform``,
-        the average regret over that of uniform exploration, not a number without it.
-    """
+    """Return each method's mean regret after the last step, with standard errors, best first."""
     last = records[records["checkpoint"] == records["checkpoint"].max()]
     by_method = last.groupby("method", sort=False)
     table: DataFrame = by_method[["average_regret", "worst_regret"]].mean()

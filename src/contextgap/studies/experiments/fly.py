@@ -96,7 +96,7 @@ def fly(
     seed
         Makes everything random repeatable.
     settings
-        For the ``Learner``, such as ``kernel`` and ``ridge``; without any it learns its scales.
+        For the ``Learner``, such as ``kernel`` and ``ridge``; it learns what is left out.
     """
     if not hasattr(problem, "known"):
         raise TypeError(
@@ -112,8 +112,8 @@ def fly(
             for row in range(first, end):
                 arm = learner.ask(problem.contexts[row])
                 arms[row] = place[arm]
-                heard = problem.observations[row, arms[row]]
-                learner.tell(problem.contexts[row], arm, float(heard))
+                observed = problem.observations[row, arms[row]]
+                learner.tell(problem.contexts[row], arm, float(observed))
         elif any(learner.counts.values()):  # nothing is learnt on the way: a window at once
             deployed = learner.recommend(problem.contexts[first:end])
             arms[first:end] = [place[arm] for arm in deployed]
@@ -154,12 +154,7 @@ def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any, policy: Policy
 
 
 def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
-    """Fly every mission with every entry; ``how`` is for ``execute``.
-
-    A mission's place in the list is its seed. The table has one row per method, seed and orbit:
-    average regret over the steps without feedback, beside that of the best single arm and of a
-    random arm.
-    """
+    """Fly every mission, its place the seed, with every entry; return regret by orbit."""
     pandas = study_import("pandas")
     places = [
         (

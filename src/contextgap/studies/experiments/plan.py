@@ -151,11 +151,7 @@ def _prior_draws(
 
 
 def budget_for(table: DataFrame, tolerance: float, probability: float) -> int | None:
-    """Return the fewest steps after which average regret is within the tolerance often enough.
-
-    ``table`` comes from ``pilot`` and ``probability`` is a share of its repetitions. None means
-    that the pilot's budget does not suffice.
-    """
+    """Return after how many steps regret stays within the tolerance often enough; None if never."""
     within = (table["average_regret"] <= tolerance).groupby(table["checkpoint"]).mean()
     # From that checkpoint on: one lucky checkpoint is not enough.
     lasting = within[::-1].cummin()[::-1]

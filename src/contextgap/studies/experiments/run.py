@@ -176,7 +176,7 @@ def run(
     width
         How standard deviations become intervals.
     burn_in
-        Pulls of every arm, in turn, before the method takes over.
+        Pulls of every arm before the method takes over.
     prior_mean
         A number, or ``"auto"``.
     checkpoints

@@ -66,7 +66,7 @@ def select_algorithms(
     """Select algorithms over a scenario's cross-validation folds.
 
     Nothing is tuned by hand and nothing is known of the rewards beforehand: every method is a
-    ``Learner`` without settings, which learns its scales from the runs it has paid for.
+    ``Learner`` without settings, which learns its hyperparameters from the runs it has paid for.
 
     Parameters
     ----------
@@ -187,10 +187,7 @@ def explore(
     choose: bool,
     progress: Progress | None = None,
 ) -> Iterator[tuple[Policy, int]]:
-    """Yield the policy after each budget, and how many different runs it took.
-
-    ``progress`` is called with the numbers of visits made and to make.
-    """
+    """Yield the policy after each budget, and how many different runs it took."""
     learner = Learner(train.arms, method=method, seed=seed, columns=train.columns)
     places = {arm: place for place, arm in enumerate(train.arms)}
     rng = np.random.default_rng(seed)
@@ -237,7 +234,7 @@ def summarise_selection(table: DataFrame) -> DataFrame:
     The closed gap is that of the mean performances. Averaging it over folds instead would let a
     fold in which single and virtual best solver are nearly equal decide. ``regret_change`` is the
     regret over that of uniform exploration, on the same folds with the same seeds, less one; not a
-    number where uniform exploration was not among the methods or missed nothing.
+    number where uniform exploration was not among the methods or had no regret.
 
     Both are ratios of means; their standard errors, ``..._error``, are those of a ratio of paired
     values, over folds and seeds. Folds share training instances and seeds share folds, so these
@@ -380,7 +377,7 @@ class Selector:
         ----------
         path
             A .csv or .parquet file with a column for each feature, named as in the scenario. A cell
-            that is empty or "?" is a gap. Where the scenario says how the steps of the feature
+            that is empty or "?" is missing. Where the scenario says how the steps of the feature
             computation ended, columns such as "probe failed" say it here, by 0 or 1. A column
             ``instance_id`` gives names; rows with the same name are repetitions, and averaged.
         """

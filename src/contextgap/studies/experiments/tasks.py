@@ -142,11 +142,7 @@ def execute(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Do all tasks that the store does not know, and return all results in order.
-
-    Without an executor, the work is done here. The store keeps results as they finish, and
-    ``progress`` is called with the numbers of finished and of all tasks.
-    """
+    """Do all tasks that the store lacks, here or by the executor; return all results in order."""
     store = Store() if store is None else store
     keys = [task.key() for task in tasks]
     open_ = {key: task for key, task in zip(keys, tasks, strict=True) if store.get(key) is None}

@@ -45,7 +45,7 @@ def pick_histogram(picks: DataFrame, ranks: int = 3) -> Figure:
     rows = math.ceil(len(methods) / columns)
     figure = Figure(figsize=(style.WIDTH, 0.9 + 2.1 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-    looks = style.looks(methods)
+    looks = style.line_styles(methods)
     for ax, method in zip(grid.flat, methods, strict=False):
         _bars(ax, shares[shares["method"] == method], looks[method].colour)
         title = style.short(method, 22)
@@ -68,7 +68,7 @@ def pick_shares(picks: DataFrame, ranks: int = 3) -> DataFrame:
     picks
         ``Results.picks`` of ``experiments.conduct``, of one scale.
     ranks
-        How many ranks to tell apart; the arms beyond are pooled, unless there is just one.
+        How many ranks to distinguish; the arms beyond are pooled, unless there is just one.
 
     Returns
     -------

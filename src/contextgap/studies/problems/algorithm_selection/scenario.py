@@ -220,9 +220,9 @@ class AlgorithmSelection(FixedData):
     Repetitions are averaged before. A run that is missing counts as one that failed.
 
     Features that are the same for all instances are left out; very skewed ones become
-    sign(x) · ln(1 + abs(x)); gaps get the median of the values present. A column "... failed" says
-    on which instances a step of the feature computation did not end well. The rewards play no part
-    in any of this, but the features of all instances do, those to be tested on included. What
+    sign(x) · ln(1 + abs(x)); missing values get the median of those present. A column "... failed"
+    says on which instances a step of the feature computation did not end well. The rewards play no
+    part in any of this, but the features of all instances do, those to be tested on included. What
     computing the features costs is kept beside the performance, not added to it.
 
     Parameters

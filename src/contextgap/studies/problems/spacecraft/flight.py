@@ -109,19 +109,14 @@ class Flight(Problem):
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A simulated flight, one entry per time step.
-
-    ``telemetry`` holds the digitised channels in the order of CHANNELS; ``errors`` is each sensor's
-    reading minus the Earth's field in body axes, nT, shape (n, sensors, 3), and ``expected`` the
-    length of such an error, averaged over white noise and the rotor's phase, shape (n, sensors).
-    """
+    """A simulated flight, one entry per time step."""
 
     orbit: Orbit
     motion: Motion
     onboard: Onboard
-    telemetry: FloatArray
-    errors: FloatArray
-    expected: FloatArray
+    telemetry: FloatArray  # digitised channels in the order of CHANNELS
+    errors: FloatArray  # readings minus the Earth's field, nT in body axes, (n, sensors, 3)
+    expected: FloatArray  # their mean length over noise and rotor phase, (n, sensors)
 
 
 def simulate(
@@ -131,11 +126,7 @@ def simulate(
     seed: Any = None,
     sources: Sources = Sources(),  # noqa: B008  # immutable
 ) -> Simulation:
-    """Return a flight of ``n`` time steps, ``step`` seconds apart.
-
-    ``tle`` is the two lines of orbital elements. A longer flight from the same seed begins with the
-    shorter one, and ``sources`` change nothing but the sensors' errors.
-    """
+    """Return a flight; ``sources`` change nothing but the sensors' errors."""
     children = np.random.default_rng(seed).spawn(5)
     for_schedule, for_attitude, for_rotor, for_sensors, for_field = children
     orbit = propagate(tle, n, step)
