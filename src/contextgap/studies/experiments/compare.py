@@ -287,8 +287,7 @@ def tune_and_compare(
     tuning_scale
         The scale to tune at.
     checkpoints
-        Steps from one evaluation to the next, not how many there are: 50 is after 50, 100, ...
-        steps, and 1 after every step, which is slow; or the step numbers themselves.
+        As of ``compare``; or the step numbers themselves.
     seed
         For the methods while they are tuned; when compared, they use the repetition's number.
     begin

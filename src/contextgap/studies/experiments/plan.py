@@ -227,12 +227,8 @@ def plan(
 
     Parameters
     ----------
-    contexts
-        A sample of the contexts to come, shape (n, d) or a DataFrame.
-    n_arms
-        Number of arms.
-    kernel
-        How fast rewards change with the context.
+    contexts, n_arms, kernel
+        As of ``pilot``.
     noise
         Standard deviation (sub-Gaussian scale) of the rewards' noise, positive.
     tolerance
@@ -246,19 +242,8 @@ def plan(
         Regularisation in the theorem; noise² / norm² by default.
     steps
         Ask about this exploration length.
-    budget
-        The longest exploration the pilot simulates.
-    method
-        The method that the pilot uses.
-    repetitions
-        How many explorations the pilot simulates.
-    seed
-        Seed of the pilot.
-    executor
-        Any ``concurrent.futures.Executor``; None does the work here.
-    progress
-        Called with the numbers of finished and of all repetitions, such as
-        ``cg.ProgressBar("planning")``.
+    budget, method, repetitions, seed, executor, progress
+        As of ``pilot``.
     """
     tolerance = checks.positive("tolerance", tolerance, "a simple regret")
     noise = checks.positive("noise", noise, "a standard deviation")

@@ -463,15 +463,8 @@ def learn_selector(
         Instances, algorithms and all their runs, as ``AlgorithmSelection(folder).load()`` gives it.
     method
         A name from ``METHODS``, or a method.
-    budget
-        Visits per instance, one run each; a fraction for a part of the instances.
-    seed
-        The order of the instances, and all that is random about the method.
-    choose
-        Whether the learner chooses which instance comes next.
-    progress
-        Called with the numbers of finished and of all visits, such as
-        ``cg.ProgressBar("learning")``.
+    budget, seed, choose, progress
+        As of ``select_algorithms``.
     """
     preparation = known_preparation(scenario)
     visits = checks.positive("budget", budget, BUDGET_HINT)

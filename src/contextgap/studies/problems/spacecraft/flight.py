@@ -51,23 +51,8 @@ class Flight(Problem):
 
     Parameters
     ----------
-    name
-        What results are labelled with.
-    contexts
-        One context per row, shape (n, d); a DataFrame's column names are kept.
-    rewards
-        Expected reward of each arm at each context, shape (n, A); regret is measured against it.
-    arms
-        A label per column of ``rewards``; 0..A-1 by default.
-    ordered
-        Whether the rows are in time order and must stay so.
-    columns
-        Names of a context's numbers.
-    observations
-        The reward that a learner observes when it tries an arm, shape (n, A); by default the
-        expected rewards.
-    schema
-        How the columns of ``contexts`` became numbers, if they were not.
+    name, contexts, rewards, arms, ordered, columns, observations, schema
+        As of ``Problem``.
     time
         s since the start, one entry per row.
     sunlit
@@ -75,7 +60,7 @@ class Flight(Problem):
     dipole_latitude
         Degrees from the geomagnetic equator.
     known
-        Whether the field is known well enough to tell how wrong a sensor is.
+        Whether the field is known well enough to say how wrong a sensor is.
     orbit_phase
         Fraction of the orbit since the ascending node, from 0 to below 1.
     orbit_number
