@@ -23,6 +23,7 @@ from contextgap.cli import (
     theory,
     verify,
 )
+from contextgap.cli.options import new_name
 
 app = typer.Typer(
     name="contextgap",
@@ -30,6 +31,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"token_normalize_func": new_name},
 )
 app.command("run")(run.run_command)
 app.command("compare")(studies.compare_command)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from contextgap.base import names
-from contextgap.cli.terminal import noting_warnings
+from contextgap.cli.terminal import noting_warnings, say_warning
 from contextgap.methods.method import METHODS
 from contextgap.studies.problems import (
     Classification,
@@ -26,10 +26,9 @@ from contextgap.studies.problems import (
     Spacecraft,
     Table,
 )
-from contextgap.tables.blocks import read_sheet
 from contextgap.tables.cells import to_number
-from contextgap.tables.columns import Category, Cyclic, Date, Kind
-from contextgap.tables.columns.kinds import CYCLES
+from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind
+from contextgap.tables.files import read_sheet
 
 
 def names_in(texts: Iterable[str] | None) -> list[str] | None:
@@ -51,6 +50,14 @@ def numbers_in(option: str, texts: Sequence[str], such_as: str) -> list[float]:
 def list_option(text: str, *flags: str) -> Any:
     """Return an option that takes a comma-separated list of names and may be repeated."""
     return typer.Option(*flags, callback=names_in, metavar="A,B", help=text)
+
+
+def new_name(option: str) -> str:
+    """Return the name of an option, which may be given by its old one."""
+    if option != "gaps":
+        return option
+    say_warning("--gaps is deprecated and now called --missing")
+    return "missing"
 
 
 ProblemName = Annotated[
@@ -96,11 +103,9 @@ CyclicColumns = Annotated[
         "Columns that come back to where they began: hour=24; dates: when=day+week.", "--cyclic"
     ),
 ]
-Gaps = Annotated[
+Missing = Annotated[
     list[str] | None,
-    list_option(
-        "Columns that may lack values later, though the file lacks none.", "--missing", "--gaps"
-    ),
+    list_option("Columns that may lack values later, though the file has them all."),
 ]
 Separator = Annotated[
     str | None,
@@ -133,7 +138,7 @@ class ProblemOptions:
     exclude: Exclude = None
     category: CategoryColumns = None
     cyclic: CyclicColumns = None
-    gaps: Gaps = None
+    missing: Missing = None
     separator: Separator = None
     skip_missing: SkipMissing = False
     ordered: Ordered = False
@@ -169,16 +174,16 @@ class ProblemOptions:
             rewards=rewards,
             exclude=self.exclude or (),
             kinds=given_kinds(self.category, self.cyclic),
-            gaps=self.gaps or (),
+            missing=self.missing or (),
             separator=self.separator,
             skip_missing=self.skip_missing,
             ordered=self.ordered,
         )
 
     def _sensor_log(self, path: Path) -> SensorLog:
-        for name in ("exclude", "category", "cyclic", "gaps", "separator", "skip_missing"):
+        for name in ("exclude", "category", "cyclic", "missing", "separator", "skip_missing"):
             if getattr(self, name):
-                option = {"gaps": "missing"}.get(name, name.replace("_", "-"))
+                option = name.replace("_", "-")
                 raise ValueError(f"--{option} is for tables; name every arm's reward by --rewards")
         if self.noise is None and path.suffix != ".mat":
             columns = read_sheet(path).columns

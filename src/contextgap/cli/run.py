@@ -128,7 +128,7 @@ def run_command(
         watch("learning the policy")
         policy = learn() if waiting is None else waiting.result()
         card = policy.score(rows=card_rows) if has_card(policy) else None
-        policy = policy._replaced(card=card)
+        policy = Policy(replace(policy.state, card=card))
         watch("drawing")
         folder.mkdir(parents=True, exist_ok=True)
         policy.save(folder / "policy.cgap")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgap.base.extras import study_import
-from contextgap.base.saving import whole_file
+from contextgap.base.files import whole_file
+from contextgap.base.names import study_import
 from contextgap.cli.options import CORES, Dask, Fresh, Jobs, Json, Methods, list_option, numbers_in
 from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.studies import resume
