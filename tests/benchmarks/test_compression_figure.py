@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from compression_figure import compression_curve, readable_bytes
 from contextgap.export.compression import CompressionReport, CurveRow
-from contextgap.studies.report.compression import compression_curve, readable_bytes
 
 CURVE = (
     CurveRow(4, 900, 0.55),
