@@ -14,9 +14,9 @@ from contextgap.base import checks
 from contextgap.base.extras import study_import
 from contextgap.base.files import FileFormatError
 from contextgap.base.labels import Label, decode_label
-from contextgap.export.columns import read_rows
 from contextgap.export.onnx.eligible import NAME
 from contextgap.export.onnx.writer import PREFIX
+from contextgap.export.typed_rows import read_rows
 from contextgap.tables.columns import TableSchema
 from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.eligible import Mask, read_eligible

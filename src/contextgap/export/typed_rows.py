@@ -16,15 +16,20 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from contextgap.base.arrays import FloatArray
+from contextgap.export.rule import DecisionRule
+from contextgap.policy.fallback import Fallback
 from contextgap.tables.columns import Category, Cyclic, Date, TableSchema
 from contextgap.tables.columns.coding import MOST_LEVELS, Coding
 from contextgap.tables.columns.kinds import CYCLES
 from contextgap.tables.columns.raw import raw_cells
 from contextgap.tables.contexts import ContextSchema
 
-_GAPS = 0.15  # share of cells of random rows that are missing, where some may be
+# Sines and cosines of two libraries differ by less than so many roundings of 1.
+_ROUNDINGS = 16
+_MISSING = 0.15  # share of cells of random rows that are missing, where some may be
 
 
 class How(Enum):
@@ -33,7 +38,7 @@ class How(Enum):
     VALUE = 0
     COSINE = 1
     SINE = 2
-    IS_GAP = 3
+    IS_MISSING = 3
     CODE = 4
 
 
@@ -85,7 +90,7 @@ def _numbers(place: int, coding: Coding) -> Iterator[SpreadNumber]:
         for how in (How.COSINE, How.SINE):
             yield SpreadNumber(how, place, 0.0 if kind.gaps else math.nan, period)
     if kind.gaps:
-        yield SpreadNumber(How.IS_GAP, place)
+        yield SpreadNumber(How.IS_MISSING, place)
 
 
 def _code(place: int, coding: Coding) -> SpreadNumber:
@@ -146,7 +151,7 @@ def rows_of(table: TableSchema, seen: FloatArray) -> FloatArray:
         elif each.how is How.SINE and whole[each.source]:
             turns = np.arctan2(values, circle) / (2 * np.pi)
             rows[:, each.source] = each.by * (turns % 1.0)
-        elif each.how is How.IS_GAP:
+        elif each.how is How.IS_MISSING:
             rows[values > 0, each.source] = np.nan
     return rows
 
@@ -170,5 +175,23 @@ def random_rows(
             beyond = around * (high - low if high > low else 1.0)
             rows[:, place] = rng.uniform(low - beyond, high + beyond)
         if coding.kind.gaps:
-            rows[rng.random(count) < _GAPS, place] = np.nan
+            rows[rng.random(count) < _MISSING, place] = np.nan
     return rows
+
+
+def seen_ranges(
+    fallback: Fallback, rule: DecisionRule, dtype: DTypeLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest of each number that kernels see and that counts as seen.
+
+    A column of a cycle that never changed has a range of no length, which the target's own sine may
+    miss by a rounding. So ranges of sines and cosines are longer by as much as that.
+    """
+    if not fallback.low:  # every number is below 1 or above 0, and so outside
+        return np.ones(rule.dimension), np.zeros(rule.dimension)
+    low, high = np.array(fallback.low), np.array(fallback.high)
+    if rule.table is not None:
+        circles = [each.how in (How.COSINE, How.SINE) for each in spread_numbers(rule.table)]
+        slack = _ROUNDINGS * float(np.finfo(dtype).eps) * np.array(circles)
+        low, high = low - slack, high + slack
+    return low, high
