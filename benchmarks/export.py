@@ -101,12 +101,12 @@ def exported(policy: cg.Policy) -> Iterator[tuple[str, CompiledPolicy | GraphPol
 
 def on_boundary(policy: cg.Policy, contexts: np.ndarray) -> np.ndarray:
     """Contexts between two decisions, as close to both as bisection gets."""
-    arms = policy._pick(contexts)
+    arms = policy.chooser.pick(contexts)
     pairs = np.flatnonzero(arms[:-1] != arms[1:])[:ON_BOUNDARY]
     one, two, arm = contexts[pairs], contexts[pairs + 1], arms[pairs]
     for _ in range(60):
         middle = (one + two) / 2
-        same = (policy._pick(middle) == arm)[:, None]
+        same = (policy.chooser.pick(middle) == arm)[:, None]
         one, two = np.where(same, middle, one), np.where(same, two, middle)
     return one
 
@@ -132,7 +132,8 @@ def compare(policy: cg.Policy, count: int, seed: int) -> Outcome:
         random[name], edge[name] = (parity(policy, export.recommend(x), x) for x in sets)
     near = tuple(int((each.margin <= NEAR).sum()) for each in answers)
     shortcut = sum(
-        int((policy._pick(x) != each.arm).sum()) for x, each in zip(sets, answers, strict=True)
+        int((policy.chooser.pick(x) != each.arm).sum())
+        for x, each in zip(sets, answers, strict=True)
     )
     return Outcome(random, edge, near, shortcut)
 

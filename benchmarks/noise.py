@@ -25,8 +25,7 @@ from scipy.optimize import minimize_scalar
 from timing import row
 
 import contextgap as cg
-from contextgap.models.tuning.criteria import evidence
-from contextgap.models.tuning.sample import looked_at
+from contextgap.models.tuning.criteria import evidence, places_used
 
 
 def untouched(log: Log) -> tuple[float, str]:
@@ -38,7 +37,7 @@ def only_ridge_learnt(log: Log) -> float:
     kernel = cg.Gaussian.from_contexts(log.contexts)
     contexts = [log.contexts[log.arms == arm] for arm in range(log.n_arms)]
     rewards = [log.rewards[log.arms == arm] for arm in range(log.n_arms)]
-    places = looked_at(contexts, rewards)
+    places = places_used(contexts, rewards)
     grams = [kernel(x[own], x[own]) for x, own in zip(contexts, places, strict=True)]
     heard = [y[own] for y, own in zip(rewards, places, strict=True)]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.studies.experiments.untouched import explore_once
+from contextgap.studies.experiments.defaults import explore_once
 from leaderboard.places import places, settings_of
 
 STEPS = {"doses": [300], "sinusoids-0": [2000]}

@@ -20,7 +20,6 @@ from threadpoolctl import threadpool_limits
 from timing import medians, row
 
 import contextgap as cg
-from contextgap.policy import shortcut
 from learner import BANDWIDTH, RIDGE, logged
 
 ARMS, POINTS, BATCH = 3, 1000, 1000
@@ -100,7 +99,7 @@ def triangular_solves(problem: Problem) -> tuple[Callable[[], object], Callable[
 
 def check_same(policy: cg.Policy, regressors: list[GaussianProcessRegressor], at: np.ndarray):
     """Both compute the same, so that comparing times means something."""
-    ours = policy._evidence(at).belief
+    ours = policy.chooser.evidence(at).belief
     for arm, model in enumerate(regressors):
         mean, std = model.predict(at, return_std=True)
         np.testing.assert_allclose(ours.mean[:, arm], mean, atol=1e-8)
@@ -134,10 +133,8 @@ def time_problem(problem: Problem, rounds: int) -> None:
         )
         one = {name: seconds / len(some) for name, seconds in few.items()}
         print(f"{problem.name}, {ARMS} arms x {POINTS} points, {type(rule).__name__}")
-        _, left = shortcut.decided(
-            rule, policy._model, range(ARMS), policy.width, policy._chooser.bounds_of, batch
-        )
-        print(f"  undecided by bounds on widths: {len(left)}")
+        _, certain = rule.clear(policy.chooser.evidence(batch))
+        print(f"  undecided by bounds on widths: {(~certain).sum()}")
         report(f"  {BATCH} contexts", times, with_targets=True)
         report(f"  1 context, {len(some)} times", one, with_targets=False)
 

@@ -30,9 +30,9 @@ from contextgap.export.typed_rows import read_rows
 
 ARMS, LEARNT = 3, 240
 COLUMNS = cg.Columns(
-    country=cg.Category(gaps=True),
+    country=cg.Category(missing=True),
     hour=cg.Cyclic(24),
-    pressure=cg.Number(gaps=True),
+    pressure=cg.Number(missing=True),
     day=cg.Date(("week",)),
     charging="category",
 )
@@ -91,7 +91,7 @@ def with_safe_arm(policy: cg.Policy, frame: pd.DataFrame) -> cg.Policy:
 
 def rows_for_c(policy: cg.Policy, code: CompiledPolicy, frame: pd.DataFrame) -> np.ndarray:
     """Rows of numbers whose codes are those that the C functions find."""
-    rows = read_rows(policy._schema.table, frame)
+    rows = read_rows(policy.state.schema.table, frame)
     texts = {name: None if name is None else code.encode("country", name) for name in COUNTRIES}
     rows[:, 0] = [np.nan if pd.isna(name) else texts[name] for name in frame["country"]]
     truth = {True: code.encode("charging", "true"), False: code.encode("charging", "false")}
@@ -101,7 +101,7 @@ def rows_for_c(policy: cg.Policy, code: CompiledPolicy, frame: pd.DataFrame) -> 
 
 def compare(name: str, policy: cg.Policy, frame: pd.DataFrame) -> bool:
     """Print how exports of one policy decide; return whether doubles decide as Python does."""
-    rows = read_rows(policy._schema.table, frame)
+    rows = read_rows(policy.state.schema.table, frame)
     python = np.array([policy.arms.index(arm) for arm in policy.recommend(frame)])
     exact = parity(policy, python, rows).different == 0
     shares = ", ".join(f"{share:.0%}" for share in np.bincount(python, minlength=ARMS) / len(rows))

@@ -19,7 +19,7 @@ import numpy as np
 import pandas
 
 import contextgap as cg
-from contextgap.kernels.columns import Spread
+from contextgap.kernels.categories import Spread
 
 LEVELS = {"country": 5, "device": 12, "city": 40}
 NUMBERS = ("age", "load", "price", "speed")
@@ -134,18 +134,18 @@ def costs() -> None:
     typed = cg.Learner(ARMS).fit(table[:TRIALS], arms, rewards).freeze()
     known, many = table[:TRIALS], table[TRIALS : TRIALS + 100_000]
     # The same model of numbers: one column per level, with the bandwidths learnt.
-    spread = Spread.of([typed._read(known)[0]], typed._schema.layout)
+    spread = Spread.of([typed.state.read(known)[0]], typed.state.schema.layout)
     same = {"kernel": spread.of_columns(typed.kernel), "ridge": typed.ridge}
     plain = cg.Learner(ARMS, prior_mean=typed.prior_mean, width=typed.width, **same)
-    plain.fit(spread.columns(typed._read(known)[0]), arms, rewards)
-    rows = spread.columns(typed._read(many)[0])
+    plain.fit(spread.columns(typed.state.read(known)[0]), arms, rewards)
+    rows = spread.columns(typed.state.read(many)[0])
     seconds = []
     for rule, contexts in ((typed, many), (plain.freeze(), rows)):
         start = time.perf_counter()
         rule.recommend(contexts)
         seconds.append(time.perf_counter() - start)
     start = time.perf_counter()
-    typed._read(many)
+    typed.state.read(many)
     print(f"reading 100,000 rows takes {time.perf_counter() - start:.2f} s")
     print(f"100,000 rows: {seconds[0]:.2f} s as they are, {seconds[1]:.2f} s as numbers, ", end="")
     print(f"ratio {seconds[0] / seconds[1]:.2f}")

@@ -83,7 +83,7 @@ class Flight:
     kernel, ridge = cg.Gaussian(6.0), 0.01
 
     def __init__(self, seed: int) -> None:
-        from contextgap.studies.problems.maker import standardised
+        from contextgap.studies.problems.problem import standardised
         from contextgap.studies.problems.spacecraft import Spacecraft
 
         flight = Spacecraft().sample(seed=seed)

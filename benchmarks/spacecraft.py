@@ -15,7 +15,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
-from contextgap.studies.problems.maker import standardised
+from contextgap.studies.problems.problem import standardised
 from contextgap.studies.problems.spacecraft import Flight, Spacecraft
 
 BANDWIDTH, RIDGE = 6.0, 0.01  # in standard deviations of a channel; rewards have unit spread

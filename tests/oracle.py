@@ -6,8 +6,8 @@ import numpy as np
 
 from contextgap.beliefs.belief import Belief
 from contextgap.methods.explorers import Moment, least_pulled
-from contextgap.models import DenseModel
 from tests.methods.explorers import dense
+from tests.oracle_model import DenseModel
 
 
 class DenseLearner:

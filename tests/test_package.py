@@ -38,19 +38,36 @@ def documented():
                         yield f"{module.__name__}.{name}.{inner}", method
 
 
-DOCUMENTED = dict(documented())
+def test_documented_parameters_are_the_real_ones():
+    wrong = {}
+    for name, thing in documented():
+        parse = ClassDoc if inspect.isclass(thing) else FunctionDoc
+        if parameters := parse(thing)["Parameters"]:
+            entries = ",".join(entry.name for entry in parameters)
+            said = [part.strip().lstrip("*") for part in entries.split(",")]
+            real = [p for p in inspect.signature(thing).parameters if p not in ("self", "cls", "_")]
+            if said != real:
+                wrong[name] = said, real
+    assert not wrong
 
 
-@pytest.mark.parametrize("name", DOCUMENTED)
-def test_documented_parameters_are_the_real_ones(name):
-    thing = DOCUMENTED[name]
-    parse = ClassDoc if inspect.isclass(thing) else FunctionDoc
-    parameters = parse(thing)["Parameters"]
-    if not parameters:
-        return
-    said = [part.strip().lstrip("*") for entry in parameters for part in entry.name.split(",")]
-    real = [p for p in inspect.signature(thing).parameters if p not in ("self", "cls", "_")]
-    assert said == real
+def test_public_packages_have_short_paths():
+    """They name the very modules of the tree, submodules included, whichever is imported first."""
+    code = """
+import contextgap.experiments.tune as short
+import contextgap.studies.experiments.tune as long
+import contextgap.problems, contextgap.campaign, contextgap.widths, contextgap.plot
+import contextgap, contextgap.studies.problems
+assert short is long and contextgap.problems is contextgap.studies.problems
+assert contextgap.studies.problems.__spec__.name == "contextgap.studies.problems"
+assert contextgap.widths.Width is contextgap.PosteriorWidth.__mro__[1]
+try:
+    import contextgap.nonsense
+except ModuleNotFoundError:
+    print("no such module")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "no such module\n"
 
 
 def test_everything_exported_exists():

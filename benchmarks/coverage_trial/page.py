@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.report import style
-from contextgap.studies.report.end_labels import end_labels
 from contextgap.studies.report.page import Report, Section
+from contextgap.studies.report.style import end_labels
 from coverage_trial.trial import coverage_table
 
 if TYPE_CHECKING:

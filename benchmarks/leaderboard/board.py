@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import contextgap
 from contextgap.base import checks
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.untouched import YARDSTICKS, compare_untouched
+from contextgap.studies.experiments.defaults import YARDSTICKS, evaluate_defaults
 from leaderboard.places import Place, settings_of
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def compare_at(place: Place, contest: Contest, **how: Any) -> DataFrame:
             "out of --problems"
         )
     told = settings_of(rounds[0][0])
-    found = compare_untouched(
+    found = evaluate_defaults(
         rounds,
         methods=contest.entered("features" in told),
         checkpoints=reachable,
@@ -106,7 +106,7 @@ def compare_at(place: Place, contest: Contest, **how: Any) -> DataFrame:
         seeds=contest.numbers,
         **({"settings": told} if told else {}),
         **how,
-    )
+    ).records
     found = found.rename(columns={"checkpoint": "budget"})
     found["seed"] = [contest.numbers[place] for place in found.pop("repetition")]
     found.insert(0, "problem", place.name)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextgap.methods.method import METHODS, RECOMMENDED, WITH_FEATURES
-from contextgap.studies.experiments.untouched import FULL, SINGLE, YARDSTICKS
-from contextgap.studies.report.tables import three_digits
+from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
+from contextgap.studies.report.page import three_digits
 from leaderboard.board import Contest
 from leaderboard.places import DEPLOYED, SCENARIOS, VISITS, places
 from leaderboard.ranking import chance_alarms

@@ -15,7 +15,7 @@ import numpy as np
 from dose_arms import doses
 from noisy_logs import MEAN_PAYMENT, click_chance, one_hot, payments
 
-from contextgap.studies.experiments.study import Pair
+from contextgap.studies.experiments.compare import Pair
 from contextgap.studies.problems import (
     AlgorithmSelection,
     Classification,

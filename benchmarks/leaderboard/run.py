@@ -15,7 +15,7 @@ from contextgap.cli.options import CORES, Jobs, names_in
 from contextgap.cli.terminal import complaints, err, out, phases, print_table
 from contextgap.cli.workers import workers
 from contextgap.studies.experiments.tasks import Store
-from contextgap.studies.report.files import save
+from contextgap.studies.report.page import save
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from leaderboard.board import USUAL, Contest, code_digest, compare_at, seconds_of_runs, sizes

@@ -88,3 +88,25 @@ def test_the_files_cover_what_is_new(tmp_path):
     assert wanted <= {path.name for path in RELEASES[-1].iterdir()}
     headers = [header_of(path) for path in sorted(RELEASES[-1].glob("*.cgap"))]
     assert {header["model"]["kind"] for header in headers} == {"bounded", "exact", "joint"}
+
+
+DENSE = DATA.parent / "dense"
+
+
+@pytest.mark.parametrize("name", ["policy_dense", "policy_dense_history", "learner_dense"])
+def test_files_with_a_dense_model_load_with_the_exact_one(name, tmp_path):
+    expected = json.loads((DENSE / "answers.json").read_text())[name]
+    kind = cg.Policy if name.startswith("policy") else cg.Learner
+    kind.load(DENSE / f"{name}.cgap").save(tmp_path / "again.cgap")
+    for path in (DENSE / f"{name}.cgap", tmp_path / "again.cgap"):
+        found = kind.load(path)
+        policy = found if kind is cg.Policy else found.freeze()
+        assert policy.recommend(expected["contexts"]).tolist() == expected["arms"]
+        certificate = policy.certificate(expected["contexts"])
+        np.testing.assert_allclose(certificate.bound, expected["bound"], rtol=1e-9)
+        assert certificate.probability == expected["probability"]
+        assert {str(arm): count for arm, count in policy.counts.items()} == expected["counts"]
+        decision = policy.decide(expected["contexts"][0])
+        np.testing.assert_allclose(decision.mean, expected["mean"], rtol=1e-9)
+        np.testing.assert_allclose(decision.std, expected["std"], rtol=1e-9)
+    assert header_of(tmp_path / "again.cgap")["model"]["kind"] == "exact"

@@ -52,8 +52,8 @@ def test_files_hold_levels_as_text(place, tmp_path):
         read = read_contexts(policy, place / name)
         got = GraphPolicy(path).recommend(read)
         assert got.tolist() == GraphPolicy(path).recommend(frame).tolist()
-        codes = read_rows(policy._schema.table, read)[:, 2]
-        assert codes.tolist() == read_rows(policy._schema.table, frame)[:, 2].tolist()
+        codes = read_rows(policy.state.schema.table, read)[:, 2]
+        assert codes.tolist() == read_rows(policy.state.schema.table, frame)[:, 2].tolist()
 
 
 def test_cells_that_are_wrong_are_named(place, tmp_path):
@@ -94,7 +94,9 @@ def test_an_export_with_other_levels_is_refused(place, tmp_path):
     policy = cg.Policy.load(place / "policy.cgap")
     path = policy.to_onnx(tmp_path / "x.onnx").path
     other = learnt("gap", steps=89).freeze()
-    assert json.dumps(other._schema.table.describe()) != json.dumps(policy._schema.table.describe())
+    assert json.dumps(other._schema.table.describe()) != json.dumps(
+        policy.state.schema.table.describe()
+    )
     other.save(tmp_path / "other.cgap")
     result = call("verify", tmp_path / "other.cgap", path, code=2)
     assert "is not of this policy: its kinds and levels" in " ".join(result.stderr.split())

@@ -53,15 +53,15 @@ def test_exact_beliefs_keep_all_rows(few, tmp_path):
     learn(tmp_path, pattern, "--points", "0", "--bandwidth", "0.5", "--card-rows", "300")
     policy = cg.Policy.load(tmp_path / "policy.cgap")
     assert (policy.card.looked_at, policy.card.rewards) == (300, 1800)
-    assert policy._model.kind == "exact"
-    assert len(policy._model.observed) == 1800
+    assert policy.state.model.kind == "exact"
+    assert len(policy.state.model.observed) == 1800
 
 
 def test_many_arms_with_few_rows_each_stay_exact(few, tmp_path):
     table = make(2000)[["x", "reward"]].assign(arm=np.arange(2000) % 40)
     learn(tmp_path, write(table, tmp_path), "--bandwidth", "0.5")
     policy = cg.Policy.load(tmp_path / "policy.cgap")
-    assert policy._model.kind == "exact"
+    assert policy.state.model.kind == "exact"
     assert policy.arms == tuple(range(40))
 
 
@@ -78,9 +78,9 @@ def test_given_scales_and_costs(few, tmp_path):
 
 def test_gaps_that_may_come_later(few, tmp_path):
     table = make()[["x", "kind", "arm", "reward"]]
-    learn(tmp_path, write(table, tmp_path), "--gaps", "x", "--points", "64")
+    learn(tmp_path, write(table, tmp_path), "--missing", "x", "--points", "64")
     policy = cg.Policy.load(tmp_path / "policy.cgap")
-    assert policy.kinds["x"].gaps
+    assert policy.kinds["x"].missing
     assert policy.recommend({"x": None, "kind": "a"}) in policy.arms
 
 

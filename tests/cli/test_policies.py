@@ -64,7 +64,7 @@ def test_trials_may_be_represented_by_support_points(trials, tmp_path, points, k
     outcome = ("--arm", "solver", "--reward", "score", "--bandwidth", "9", "--ridge", "0.1")
     call("learn", trials, *outcome, "--points", points, "-o", path)
     policy = cg.Policy.load(path)
-    assert policy._model.kind == kind
+    assert policy.state.model.kind == kind
     assert sum(policy.counts.values()) == 60
 
 

@@ -23,8 +23,7 @@ from contextgap.export.typed_rows import (
     seen_by_kernels,
     spread_numbers,
 )
-from contextgap.tables.columns import TableSchema
-from contextgap.tables.columns.coding import MOST_LEVELS
+from contextgap.tables.schema import MOST_LEVELS, TableSchema
 from tests.export.compilers import (
     COMPILERS,
     STRICT,
@@ -39,7 +38,7 @@ needs_c = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
 
 
 def schema(policy):
-    return policy._schema.table
+    return policy.state.schema.table
 
 
 def indices(policy, frame):
@@ -65,7 +64,9 @@ def test_kernels_see_what_the_schema_spreads():
     policy = learnt().freeze()
     frame = table(200, seed=5, unseen=0.2)
     rows = read_rows(schema(policy), frame)
-    np.testing.assert_array_equal(seen_by_kernels(schema(policy), rows), policy._read(frame)[0])
+    np.testing.assert_array_equal(
+        seen_by_kernels(schema(policy), rows), policy.state.read(frame)[0]
+    )
     assert len(spread_numbers(schema(policy))) == schema(policy).dimension == policy.dimension
     unseen = (frame[list(UNSEEN)] == pd.Series(UNSEEN)).any(axis=1)
     np.testing.assert_array_equal(has_unknown_level(schema(policy), rows), unseen)
@@ -83,7 +84,7 @@ def test_comparison_rows_are_rows_that_may_be_met():
     rows = comparison_contexts(policy, decision_rule(policy), 2000, None)
     for place, coding in enumerate(schema(policy).codings):
         gap = np.isnan(rows[:, place])
-        assert gap.any() == coding.kind.gaps
+        assert gap.any() == coding.kind.missing
         if coding.levels:
             assert set(rows[~gap, place]) == set(range(-1, len(coding.levels)))
 
@@ -128,7 +129,7 @@ def test_what_is_believed_is_what_the_policy_believes(kernel, tmp_path):
     policy = learnt("gap", kernel).freeze()
     frame = table(60, seed=4, unseen=0.2)
     rows = read_rows(schema(policy), frame)
-    belief = policy._evidence(policy._read(frame)[0]).belief
+    belief = policy.chooser.evidence(policy.state.read(frame)[0]).belief
     found = GraphPolicy(write_onnx(policy, tmp_path / "p.onnx", explain=True).path).explain(rows)
     for name in ("mean", "std", "gap"):
         np.testing.assert_allclose(found[name], getattr(belief, name), rtol=1e-7, atol=1e-8)
@@ -154,7 +155,7 @@ def test_arms_that_share(rule, float32, tmp_path):
 
 @pytest.mark.parametrize("kernel", [cg.Gaussian(0.7, categories=2), cg.Linear(categories=2)])
 def test_codes_and_nothing_else(kernel, tmp_path):
-    columns = cg.Columns(country=cg.Category(gaps=True), crew="category")
+    columns = cg.Columns(country=cg.Category(missing=True), crew="category")
     policy = learnt("gap", kernel, columns=columns).freeze()
     frame = table(300, seed=2, unseen=0.2)[list(columns)]
     rows, wanted = read_rows(schema(policy), frame), indices(policy, frame)
@@ -187,11 +188,11 @@ def test_numbers_with_gaps_and_nothing_else(tmp_path):
 @settings(max_examples=15, deadline=None)
 def test_any_kinds_in_any_order(data, tmp_path_factory):
     kinds = {
-        "country": [cg.Category(gaps=True)],
+        "country": [cg.Category(missing=True)],
         "crew": [cg.Category()],
-        "hour": [cg.Cyclic(24, gaps=True), cg.Number(gaps=True)],
-        "tilt": [cg.Cyclic(360), cg.Cyclic(360, gaps=True), cg.Number()],
-        "when": [cg.Date(("day",), gaps=True), cg.Date(gaps=True)],
+        "hour": [cg.Cyclic(24, missing=True), cg.Number(missing=True)],
+        "tilt": [cg.Cyclic(360), cg.Cyclic(360, missing=True), cg.Number()],
+        "when": [cg.Date(("day",), missing=True), cg.Date(missing=True)],
     }
     names = data.draw(st.permutations(list(kinds)).map(lambda p: p[: 1 + len(p) // 2]))
     columns = cg.Columns({name: data.draw(st.sampled_from(kinds[name])) for name in names})
@@ -207,7 +208,7 @@ def test_any_kinds_in_any_order(data, tmp_path_factory):
 def test_what_has_no_answer(tmp_path):
     policy = learnt().freeze()
     good = read_rows(schema(policy), table(1, gaps=0.0))[0]
-    gaps = [coding.kind.gaps for coding in schema(policy).codings]
+    gaps = [coding.kind.missing for coding in schema(policy).codings]
     rows, bad = [], []
     for place, may_be_gap in enumerate(gaps):
         for value in (np.nan, np.inf, -np.inf):
@@ -259,7 +260,7 @@ def test_rare_levels_are_one(tmp_path):
     learner.fit(frame[:20], [0] * 20, paid[:20])  # a first table of all would look like ids
     policy = learner.fit(frame[20:], [0] * (len(names) - 20), paid[20:]).freeze()
     asked = pd.DataFrame({"name": ["n0", "n310", "never"], "load": 0.1})
-    wanted = policy._evidence(policy._read(asked)[0]).belief.mean
+    wanted = policy.chooser.evidence(policy.state.read(asked)[0]).belief.mean
     assert wanted[1, 0] > 1 > 0 > wanted[0, 0]
     rows = read_rows(schema(policy), asked)
     rows[2, 0] = -1  # as the function that finds codes says

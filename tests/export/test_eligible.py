@@ -74,7 +74,7 @@ def test_c_chooses_as_python_does(rule, tmp_path):
     for policy, rows in policies(rule):
         mask = masks(len(rows), len(policy.arms))
         export = exported(policy, tmp_path / "c", rule, eligible=True)
-        library, table = compiled(export), policy._schema.table
+        library, table = compiled(export), policy.state.schema.table
         numbers = rows if table is None else read_rows(table, rows)
         found, status = library.decide(numbers, eligible=mask), policy.status(rows, arms=mask)
         np.testing.assert_array_equal(found.arm, arms_of(policy, rows, mask))

@@ -95,7 +95,7 @@ def test_plain_contexts(rule, share, tmp_path):
 def test_tables(rule, share, tmp_path):
     rows = table(1000, seed=9, unseen=0.1)
     policy = safe(learnt(rule).freeze(), rows, share)
-    numbers = read_rows(policy._schema.table, rows)
+    numbers = read_rows(policy.state.schema.table, rows)
     assert_exports_answer_as_python_does(policy, rows, rule, tmp_path, numbers)
 
 
@@ -151,7 +151,7 @@ def test_a_cycle_that_never_changed_is_seen(tmp_path):
         assert policy.status(later).tolist() == [0] * 10 + [2] * 10
         assert_onnx_answers_as_python_does(policy, later, tmp_path)
         if COMPILERS:
-            numbers = read_rows(policy._schema.table, later)
+            numbers = read_rows(policy.state.schema.table, later)
             assert_c_answers_as_python_does(policy, later, write_c(policy, tmp_path), numbers)
 
 

@@ -60,18 +60,20 @@ def contexts_for(policy, count, seed=9):
     rng = np.random.default_rng(seed)
     d = policy.dimension
     far = rng.uniform(-30, 30, (20, d))
-    return np.vstack([rng.uniform(-1.5, 1.5, (count, d)), far, policy._model.observed.contexts])
+    return np.vstack(
+        [rng.uniform(-1.5, 1.5, (count, d)), far, policy.state.model.observed.contexts]
+    )
 
 
 def scores(policy, rows):
     """What the recommender compares, made so that higher is better; contexts by arms."""
-    belief = policy._evidence(rows).belief
+    belief = policy.chooser.evidence(rows).belief
     kind = type(policy.method.recommender)
     return {cg.HighestMean: belief.mean, cg.HighestUpper: belief.upper}.get(kind, -belief.gap)
 
 
 def indices(policy, rows):
-    return policy._choose(rows).arm
+    return policy.chooser.choose(rows).arm
 
 
 def written(policy, tmp_path, **options):
@@ -138,7 +140,7 @@ def test_arms_of_several_panels(recommender, count, tmp_path):
     graph = written(policy, tmp_path, explain=True)
     contexts = contexts_for(policy, 300)
     assert_same(policy, graph, contexts)
-    found, belief = graph.explain(contexts), policy._evidence(contexts).belief
+    found, belief = graph.explain(contexts), policy.chooser.evidence(contexts).belief
     for name in ("mean", "std", "gap"):
         np.testing.assert_allclose(found[name], getattr(belief, name), rtol=0, atol=1e-8)
 
@@ -153,7 +155,7 @@ def test_distances_do_not_cancel_far_from_the_origin(smoothness, tmp_path):
     learner.fit(rows, np.arange(60) % 2, np.sin(3 * rows[:, 0]))
     policy = learner.freeze()
     found = written(policy, tmp_path, explain=True).explain(rows)
-    belief = policy._evidence(rows).belief
+    belief = policy.chooser.evidence(rows).belief
     np.testing.assert_allclose(found["mean"], belief.mean, rtol=0, atol=1e-10)
     np.testing.assert_allclose(found["std"], belief.std, rtol=0, atol=1e-10)
 
@@ -221,7 +223,9 @@ def test_a_single_arm_and_one_dimension(recommender, explain, tmp_path):
         found = graph.explain(rows)
         assert not found["gap"].any()
         assert not found["certificate"].any()
-        np.testing.assert_allclose(found["std"], policy._evidence(rows).belief.std, atol=1e-8)
+        np.testing.assert_allclose(
+            found["std"], policy.chooser.evidence(rows).belief.std, atol=1e-8
+        )
 
 
 @pytest.mark.parametrize("recommender", RECOMMENDERS)
@@ -465,7 +469,7 @@ def test_tiny_bandwidths_mean_that_nothing_is_near(tmp_path):
     policy = explored(cg.HighestMean(), cg.Gaussian(1e-25)).freeze()
     rows = contexts_for(policy, 10)
     found = written(policy, tmp_path, explain=True).explain(rows)
-    np.testing.assert_allclose(found["mean"], policy._evidence(rows).belief.mean, atol=1e-12)
+    np.testing.assert_allclose(found["mean"], policy.chooser.evidence(rows).belief.mean, atol=1e-12)
 
 
 def test_a_file_too_large_for_the_format_is_refused(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """What was learnt as plain numbers, against what the policy says when asked directly."""
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -137,10 +138,10 @@ def test_progress_is_that_of_learners_told_less(plain):
     assert (found.picks.sum(axis=1) == found.rewards).all()
     assert found.value[-1] == pytest.approx(plain.score().value.value)
     log = plain._model.observed
-    short = plain._policy(plain._model)._replaced(card=None)
+    short = plain._policy(plain._model)
     model = type(plain._model)(short.kernel, short.ridge, 3, 0.0)
     model.observe_many(log.contexts[:37], log.arms[:37], log.rewards[:37])
-    bounds = short._replaced(model=model).certificate(log.contexts).bound
+    bounds = cg.Policy(replace(short.state, model=model)).certificate(log.contexts).bound
     assert found.settled[1] == pytest.approx((bounds <= 0.2).mean())
     some = cg.insight.progress(plain, tolerance=0.2, points=5, contexts=log.contexts[:7])
     assert some.settled[1] == pytest.approx((bounds[:7] <= 0.2).mean())

@@ -9,8 +9,8 @@ import pytest
 import contextgap as cg
 from contextgap.base.components import build
 from contextgap.kernels import Gaussian, Linear, Matern
-from contextgap.kernels.columns import deviations
-from contextgap.tables.columns.far import far_beyond
+from contextgap.kernels.categories import deviations
+from contextgap.tables.doubts import far_beyond
 
 RNG = np.random.default_rng(7)
 LEVELS = (3, 5)

@@ -345,7 +345,7 @@ def test_a_policy_stays_as_it_was():
         with pytest.raises(AttributeError):
             setattr(policy, name, None)
     with pytest.raises(AttributeError):
-        del policy._model
+        del policy.state.model
 
 
 def test_a_policy_recommends_as_its_learner():
@@ -466,9 +466,9 @@ def test_what_would_overflow_is_refused_and_changes_nothing(context, reward, mes
 def test_masked_entries_are_refused():
     learner = cg.Learner(2)
     hidden = np.ma.array([1.0, 2.0], mask=[0, 1])
-    with pytest.raises(ValueError, match="contexts must have no gaps"):
+    with pytest.raises(ValueError, match="contexts must have no missing values"):
         learner.ask(hidden)
-    with pytest.raises(ValueError, match="rewards must have no gaps"):
+    with pytest.raises(ValueError, match="rewards must have no missing values"):
         learner.tell(np.zeros((2, 1)), [0, 1], hidden)
 
 
@@ -526,22 +526,22 @@ def test_an_interrupted_step_happened_wholly_or_not_at_all(method, bulk):
     rows = ([[0.5], [2.5]], [0, 1], [0.3, -0.2]) if bulk else ([0.5], 0, 0.3)
     query = np.linspace(-1, 4, 7)[:, None]
     twin = learner()
-    untold = twin._policy(twin._model)._evidence(query).belief.mean
+    untold = twin._policy(twin._model).chooser.evidence(query).belief.mean
     twin.tell(*rows)
-    told = twin._policy(twin._model)._evidence(query).belief.mean
+    told = twin._policy(twin._model).chooser.evidence(query).belief.mean
     count, lines = 0, True
     while lines:
         count += 1
         once = learner()
         lines = interrupted(count, once.tell, *rows)
-        found = once._policy(once._model)._evidence(query).belief.mean
+        found = once._policy(once._model).chooser.evidence(query).belief.mean
         wholly = len(once._model) == len(twin._model)
         np.testing.assert_allclose(found, told if wholly else untold, rtol=0, atol=1e-12)
         if not wholly:
             interrupted(count // 2 + 1, once.ask, [0.7])
             once.drop_pending()
             once.tell(*rows)
-            again = once._policy(once._model)._evidence(query).belief.mean
+            again = once._policy(once._model).chooser.evidence(query).belief.mean
             np.testing.assert_allclose(again, told, rtol=0, atol=1e-12)
     assert count > 30
 

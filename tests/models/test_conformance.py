@@ -17,18 +17,18 @@ from contextgap.learner import learner as learner_room
 from contextgap.models import (
     Alike,
     BoundedModel,
-    DenseHistoryModel,
-    DenseModel,
     ExactModel,
     JointModel,
     KeepsHistory,
     TrackedModel,
     describe_model,
+    exact,
     new_model,
     refitted_model,
     restored_model,
 )
 from contextgap.models.bounded import Dictionary
+from tests.oracle_model import DenseHistoryModel, DenseModel
 
 KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3
 
@@ -52,7 +52,7 @@ class SharingHistoryModel(SharingModel, DenseHistoryModel):
 
 
 class GivenPointsModel(BoundedModel):
-    """The bounded model with support points wherever it is asked: it is exact there."""
+    """The bounded model with inducing points wherever it is asked: it is exact there."""
 
     kind = "test: bounded"
 
@@ -220,14 +220,19 @@ class TestModel:
             np.testing.assert_allclose(np.sqrt(variance), expected.std[:, column], rtol=1e-6)
             assert support.information_gain == pytest.approx(expected.information_gain[column])
 
-    def test_bounds_hold_where_there_are_some(self, kind):
+    def test_predictors_answer_as_the_model_does(self, kind, monkeypatch):
+        monkeypatch.setattr(exact, "_FEW", 0)
         model = filled(kind)
-        bounds, exact = model.bounds(NEW, range(ARMS)), model.posterior(NEW, range(ARMS))
-        if bounds is None:
-            return
-        assert (np.abs(bounds.mean - exact.mean).max(axis=1) <= bounds.slack).all()
-        assert (bounds.least <= exact.std).all()
-        assert (exact.std <= bounds.most).all()
+        predictor, posterior = model.predictor(range(ARMS)), model.posterior(NEW, range(ARMS))
+        same(predictor.posterior(NEW), posterior)
+        means, bounds = predictor.means(NEW), predictor.bounds(NEW)
+        assert (means is None) == (kind not in (ExactModel, GivenPointsModel))
+        if means is not None:
+            assert (np.abs(means[0] - posterior.mean).max(axis=1) <= means[1]).all()
+        assert (bounds is None) == (kind is not ExactModel)
+        if bounds is not None:
+            assert (bounds.least <= posterior.std).all()
+            assert (posterior.std <= bounds.most).all()
 
     def test_files_hold_it(self, kind):
         model = filled(kind)
@@ -402,7 +407,7 @@ class TestRooms:
     def test_the_look_back_works_or_refuses(self, kind):
         if issubclass(kind, KeepsHistory):
             policy = explored("contextual-gap-history").freeze()
-            belief = policy._model.history(NEW, range(3), 3)
+            belief = policy.state.model.history(NEW, range(3), 3)
             assert belief.steps.shape == (23, 3)
             assert np.isfinite(policy.certificate(NEW).bound).all()
         else:
@@ -485,7 +490,7 @@ class TestRooms:
     def test_exports_of_look_backs(self, kind, tmp_path):
         if not issubclass(kind, KeepsHistory) or kind.shares:
             policy = explored().freeze()
-            rules = policy._rules
+            rules = policy.state.rules
             method = cg.METHODS["contextual-gap-history"]
             vars(policy)["_rules"] = type(rules)(method, rules.width, rules.burn_in)
             with pytest.raises(ExportError, match="cannot be exported"):

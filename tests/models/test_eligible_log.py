@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contextgap.models import Observations
-from contextgap.models.eligible_log import EligibleLog
+from contextgap.models.observations import EligibleLog
 
 
 def observed(count=6, n_arms=3):

@@ -8,7 +8,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 import contextgap as cg
-from contextgap.models import DenseModel, ExactModel
+from contextgap.models import ExactModel
+from tests.oracle_model import DenseModel
 
 KERNELS = [
     cg.Gaussian(0.8),

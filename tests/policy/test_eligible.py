@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.methods.recommenders.rules import context_normals
-from contextgap.policy import shortcut
+from contextgap.models import exact
 
 KERNEL = cg.Gaussian(0.7)
 ARMS = ("a", "b", "c", "d", "e")
@@ -54,7 +54,7 @@ def named(row):
 @pytest.mark.parametrize("recommender", RECOMMENDERS, ids=str)
 @pytest.mark.parametrize("few", [0, 256])
 def test_rows_grouped_by_mask_are_rows_one_by_one(recommender, sharing, few, monkeypatch):
-    monkeypatch.setattr(shortcut, "_FEW", few)  # with 0, bounds are used wherever they can be
+    monkeypatch.setattr(exact, "_FEW", few)  # with 0, bounds are used wherever they can be
     policy, mask = policy_of(recommender, sharing=sharing), some(len(NEW))
     picks, bound = policy.recommend(NEW, arms=mask), policy.certificate(NEW, arms=mask).bound
     regret = policy.expected_regret(NEW, arms=mask)
@@ -102,8 +102,8 @@ def test_choices_by_hand_from_the_posterior():
 
 def test_a_draw_belongs_to_its_arm_whatever_else_is_eligible():
     policy, mask = policy_of(cg.PosteriorSample()), some(len(NEW), seed=5)
-    belief = policy._evidence(NEW).belief
-    draws = belief.mean + belief.half_width * context_normals(NEW, range(5), policy._seed)
+    belief = policy.chooser.evidence(NEW).belief
+    draws = belief.mean + belief.half_width * context_normals(NEW, range(5), policy.state.seed)
     arm = np.where(mask, draws, -np.inf).argmax(axis=1)
     assert policy.recommend(NEW, arms=mask).tolist() == [ARMS[i] for i in arm]
 

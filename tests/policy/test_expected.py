@@ -81,7 +81,7 @@ def test_what_all_arms_share_does_not_count():
     learner = cg.Learner(2, kernel=cg.Gaussian(1.0), ridge=0.1, sharing=0.9)
     policy = learner.fit([[0.0], [0.1], [0.2]], [0, 1, 0], [1.0, 0.9, 1.1]).freeze()
     context = np.array([0.7])
-    posterior = policy._model.posterior(context, [0, 1])
+    posterior = policy.state.model.posterior(context, [0, 1])
     spread = np.sqrt(np.array([1, -1]) @ posterior.covariance @ [1, -1])
     lead = abs(posterior.mean[0] - posterior.mean[1])
     expected = spread * norm.pdf(lead / spread) - lead * norm.cdf(-lead / spread)

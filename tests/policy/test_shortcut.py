@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import contextgap as cg
 from contextgap.beliefs.belief import Belief
 from contextgap.kernels import Constant
-from contextgap.models import Posterior
-from contextgap.policy import shortcut
+from contextgap.models import Posterior, exact
 
 # Sizes drawn at random may leave all rows to one arm.
 pytestmark = pytest.mark.filterwarnings("ignore:all .* rows tried the arm")
@@ -42,8 +41,10 @@ def policy_of(rule, sizes, kernel=KERNELS[0], ridge=0.01, width=WIDTHS[0], seed=
 def check(policy, contexts):
     """Compare with the rule, bounds used however few the points."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shortcut, "_FEW", 0)
-        np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
+        patch.setattr(exact, "_FEW", 0)
+        np.testing.assert_array_equal(
+            policy.chooser.pick(contexts), policy.chooser.choose(contexts).arm
+        )
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -65,7 +66,7 @@ def test_the_same_arms_as_the_rule_itself(rule, width, kernel):
 def test_the_same_arms_for_any_sizes_and_ridges(rule, sizes, ridge, seed, prior_mean):
     policy = policy_of(rule, sizes, ridge=ridge, seed=seed, prior_mean=prior_mean)
     contexts = np.random.default_rng(seed).uniform(-1.2, 1.2, (60, 2))
-    check(policy, np.vstack([contexts, policy._model.observed.contexts[:20]]))
+    check(policy, np.vstack([contexts, policy.state.model.observed.contexts[:20]]))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -94,17 +95,21 @@ def test_ties_go_to_the_lowest_index_as_ever(rule):
 )
 def test_bounds_hold(kernel, sizes, ridge, repeats, seed):
     rng = np.random.default_rng(seed)
-    learner = cg.Learner(len(sizes), kernel=kernel, ridge=ridge, method="uniform")
+    learner = cg.Learner(len(sizes), kernel=kernel, ridge=ridge, method="uniform", points=None)
     arms = np.repeat(np.arange(len(sizes)), sizes)
     distinct = rng.uniform(-1, 1, (-(-len(arms) // repeats), 2))
     contexts = distinct[rng.integers(len(distinct), size=len(arms))]
     policy = learner.fit(contexts, arms, rng.normal(size=len(arms))).freeze()
     contexts = np.vstack([rng.uniform(-1.5, 1.5, (30, 2)), contexts[:20], np.zeros((1, 2))])
-    exact = policy._model.posterior(contexts, policy._active)
-    bounds = policy._model.bounds(contexts, policy._active)
-    assert (np.abs(bounds.mean - exact.mean).max(axis=1) <= bounds.slack).all()
-    assert (bounds.least <= exact.std).all()
-    assert (bounds.most >= exact.std).all()
+    posterior = policy.state.model.posterior(contexts, policy.state.active)
+    predictor = policy.state.model.predictor(policy.state.active)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "_FEW", 0)
+        bounds = predictor.bounds(contexts)
+    for mean, slack in (predictor.means(contexts), (bounds.mean, bounds.slack)):
+        assert (np.abs(mean - posterior.mean).max(axis=1) <= slack).all()
+    assert (bounds.least <= posterior.std).all()
+    assert (bounds.most >= posterior.std).all()
 
 
 @settings(max_examples=200, deadline=None)
@@ -118,25 +123,23 @@ def test_what_smallest_gap_calls_certain_holds_for_all_widths(n_arms, seed, slac
     def belief(mean, std):
         return Belief(Posterior(mean, std, np.zeros(n_arms), 1.0, n_arms), cg.PosteriorWidth(1.0))
 
-    settled = cg.SmallestGap().decided(belief(mean, low), belief(mean, high), np.full(40, slack))
+    slacks = np.full(40, slack)
+    arm, certain = cg.SmallestGap().decided(belief(mean, low), belief(mean, high), slacks)
     for trial in range(60):
         # Corners are where it is hardest to be right.
         share = rng.integers(0, 2, low.shape) if trial % 2 else rng.uniform(size=low.shape)
         wrong = slack * rng.integers(-1, 2, low.shape)
         leader = belief(mean + wrong, low + share * (high - low)).leader
-        assert (leader == settled.arm)[settled.certain].all()
+        assert (leader == arm)[certain].all()
     if n_arms == 2 and not slack:
-        assert settled.certain.all()  # widths cancel out
+        assert certain.all()  # widths cancel out
 
 
 def test_bounds_decide_most_contexts():
     policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5))
     contexts = np.random.default_rng(1).uniform(-1, 1, (500, 2))
-    chooser, rule = policy._chooser, policy.method.recommender
-    arms = shortcut.decided(
-        rule, policy._model, policy._active, policy.width, chooser.bounds_of, contexts
-    )
-    assert len(arms[1]) < 0.5 * 500
+    _, certain = RULES[0].decided(*policy.chooser.evidence(contexts).bounds)
+    assert certain.mean() > 0.5
 
 
 def test_many_contexts_that_are_the_same():
@@ -146,16 +149,18 @@ def test_many_contexts_that_are_the_same():
     learner = cg.Learner(3, kernel=cg.Gaussian(0.7), ridge=0.1, width=cg.PosteriorWidth(2.0))
     learner.fit(contexts, rng.integers(3, size=1200), rng.normal(size=1200))
     policy, query = learner.freeze(), contexts[rng.integers(1200, size=5000)]
-    np.testing.assert_array_equal(policy.recommend(query), policy._choose(query).arm)
+    np.testing.assert_array_equal(policy.recommend(query), policy.chooser.choose(query).arm)
 
 
-def test_small_arms_and_rules_that_cannot_tell_go_the_long_way(monkeypatch):
-    monkeypatch.setattr(shortcut, "decided", None)
+def test_small_arms_and_rules_without_shortcuts_go_the_long_way(monkeypatch):
+    monkeypatch.setattr(cg.SmallestGap, "decided", None)
     contexts = np.random.default_rng(1).uniform(-1, 1, (20, 2))
     rules = (cg.SmallestGapInHistory(), cg.PosteriorSample(), cg.HighestUpper(), cg.SmallestGap())
     for rule in rules:
         policy = policy_of(rule, (30, 30))
-        np.testing.assert_array_equal(policy._pick(contexts), policy._choose(contexts).arm)
+        np.testing.assert_array_equal(
+            policy.chooser.pick(contexts), policy.chooser.choose(contexts).arm
+        )
 
 
 def test_contexts_where_squares_would_overflow():

@@ -15,7 +15,6 @@ from contextgap.kernels import Kernel
 from contextgap.methods.explorers import Explorer, least_pulled
 from contextgap.methods.recommenders import Recommender
 from contextgap.methods.recommenders.history import Choice
-from contextgap.methods.recommenders.rules import ClearChoice
 from contextgap.studies.problems import FixedData, Maker, Problem, Sinusoids
 from contextgap.testing import (
     check_explorer,
@@ -390,9 +389,9 @@ class Fickle(Best):
 
 @dataclass(frozen=True)
 class WrongShortcut(cg.HighestMean):
-    def decided(self, least, most, slack):
-        rows = len(least.mean)
-        return ClearChoice(np.zeros(rows, dtype=np.intp), np.ones(rows, dtype=bool))
+    def clear(self, evidence):
+        rows = len(evidence.contexts)
+        return np.zeros(rows, dtype=np.intp), np.ones(rows, dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -411,7 +410,7 @@ class LooksBack(Best):
         (Alternates(), "in another order"),
         (Average(), "one by one"),
         (Fickle(), "must be a function of its context"),
-        (WrongShortcut(), "the shortcut `decided`"),
+        (WrongShortcut(), "choose and choose_arms must choose alike"),
         (LooksBack(), "no look-back was kept.*SmallestGapInHistory and its subclasses"),
     ],
     ids=lambda value: getattr(type(value), "__name__", ""),

@@ -1,4 +1,4 @@
-"""Array types, and an append-only array."""
+"""Array types, an append-only array, and evenly spread samples."""
 
 from __future__ import annotations
 
@@ -65,3 +65,10 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def evenly(places: IntArray, most: int) -> IntArray:
+    """Return at most this many of the places, evenly spread."""
+    if len(places) <= most:
+        return places
+    return np.asarray(places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)])

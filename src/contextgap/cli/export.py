@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from contextgap.base.saving import check_output
+from contextgap.base.files import check_output
 from contextgap.cli.options import Json
 from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
@@ -250,8 +250,9 @@ def _print_code(policy: Policy, code: CExport, float32: bool) -> None:
 
 
 def _rule_rows(policy: Policy, numbers: str) -> list[list[Any]]:
+    sizes = policy.state.model.support_sizes(policy.state.active)
     return [
         ["deploys by", type(policy.method.recommender).__name__],
-        ["points per arm", ", ".join(map(str, policy._model.support_sizes(policy._active)))],
+        ["points per arm", ", ".join(map(str, sizes))],
         ["numbers", numbers],
     ]

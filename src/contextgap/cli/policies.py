@@ -79,7 +79,7 @@ def described(policy: Policy) -> dict[str, Any]:
 
 def _described_fallback(policy: Policy) -> dict[str, Any]:
     """Return a fallback for machines, with what was seen in the words of the table."""
-    fallback, table = cast(Fallback, policy.fallback), policy._schema.table
+    fallback, table = cast(Fallback, policy.fallback), policy.state.schema.table
     described = fallback.describe()
     if table is None or not fallback.low:
         return described
@@ -102,7 +102,7 @@ def print_settings(title: str, policy: Policy) -> None:
     """Print what a policy holds, but for its score card."""
     scales = bandwidths_by_column(policy)
     rows: list[list[Any]] = [
-        ["deploys by", policy._rules.deployment],
+        ["deploys by", policy.state.rules.deployment],
         ["method", policy.method.name],
         ["kernel", _short(policy.kernel)],
         *([] if scales is None else [["bandwidths", _in_words(scales)]]),
@@ -123,7 +123,7 @@ def print_settings(title: str, policy: Policy) -> None:
 
 
 def _in_words(bandwidths: dict[str, list[float]]) -> str:
-    """Return bandwidths by column; where there may be gaps, the last is that of gaps."""
+    """Return bandwidths by column; the last is that of missing values, where there may be any."""
     listed = ((name, ", ".join(f"{x:.4g}" for x in own)) for name, own in bandwidths.items())
     return "; ".join(f"{name} {numbers}" for name, numbers in listed)
 
@@ -131,7 +131,7 @@ def _in_words(bandwidths: dict[str, list[float]]) -> str:
 def _columns_in_words(policy: Policy) -> str:
     if policy.kinds is None:
         return f"{policy.dimension} numbers"
-    if policy._schema.table is None:
+    if policy.state.schema.table is None:
         return ", ".join(policy.kinds)
     return ", ".join(f"{name}: {_kind_in_words(kind)}" for name, kind in policy.kinds.items())
 
@@ -140,7 +140,7 @@ def _kind_in_words(kind: Kind) -> str:
     name = type(kind).__name__.lower()
     if isinstance(kind, Cyclic):
         name = f"{name} {kind.period:g}"
-    return f"{name} with gaps" if kind.gaps else name
+    return f"{name} with missing values" if kind.missing else name
 
 
 def has_card(policy: Policy) -> bool:

@@ -19,11 +19,11 @@ from contextgap.cli.options import (
     Evaluate,
     Exclude,
     Explore,
-    Gaps,
     Jobs,
     Json,
     KernelName,
     Methods,
+    Missing,
     Noise,
     Ordered,
     ProblemName,
@@ -49,15 +49,14 @@ from contextgap.kernels import Gaussian, read_kernel
 from contextgap.learner import Learner, StoppingRule
 from contextgap.methods.method import Method, read_method
 from contextgap.policy import Policy
-from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.study import Pair
-from contextgap.studies.experiments.tasks import one_thread
-from contextgap.studies.experiments.untouched import (
-    conduct_untouched,
+from contextgap.studies.experiments.compare import Pair, read_methods
+from contextgap.studies.experiments.defaults import (
+    evaluate_defaults,
     explored,
     same_rows,
-    summarise_untouched,
+    summarise_defaults,
 )
+from contextgap.studies.experiments.tasks import one_thread
 from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def run_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
-    gaps: Gaps = None,
+    missing: Missing = None,
     separator: Separator = None,
     skip_missing: SkipMissing = False,
     ordered: Ordered = False,
@@ -120,8 +119,7 @@ def run_command(
     the rows are explored and the rest deployed on, at most 1000 each, unless you say otherwise. The
     policy is the first method's, of the first repetition.
     """
-    from contextgap.studies.report.run import ranked, run_report
-    from contextgap.studies.report.studies import write
+    from contextgap.studies.report.studies import ranked, run_report, write
 
     if grid is not None:
         say_warning(
@@ -134,7 +132,7 @@ def run_command(
             "exclude": exclude,
             "category": category,
             "cyclic": cyclic,
-            "gaps": gaps,
+            "missing": missing,
         }
         table |= {"separator": separator, "skip_missing": skip_missing}
         samples = [
@@ -149,7 +147,7 @@ def run_command(
         rule = None if until is None else StoppingRule(until, share, reference)
         learn = partial(_policy, rounds[0][0], first, seed, settings, rule)
         waiting = None if executor is None else executor.submit(learn)  # while others explore
-        results = conduct_untouched(
+        results = evaluate_defaults(
             rounds,
             methods=contestants,
             checkpoints=_evenly(steps, _CHECKPOINTS),
@@ -162,7 +160,7 @@ def run_command(
         watch("learning the policy")
         policy = learn() if waiting is None else waiting.result()
         card = policy.score(rows=card_rows) if has_card(policy) else None
-        policy = policy._replaced(card=card)
+        policy = Policy(replace(policy.state, card=card))
         watch("drawing")
         folder.mkdir(parents=True, exist_ok=True)
         policy.save(folder / "policy.cgap")
@@ -172,7 +170,7 @@ def run_command(
     saving = None if until is None else _saving(policy, rounds[0], until)
     if json:
         paths = {"report": str(page), "policy": str(folder / "policy.cgap")}
-        summary = summarise_untouched(results.records).to_dict("records")
+        summary = summarise_defaults(results.records).to_dict("records")
         print_json({"results": summary, **paths, "stopping": saving})
         return
     _print_summary(rounds, ranked(results.records))

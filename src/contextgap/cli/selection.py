@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods, list_option
 from contextgap.cli.selector import ship
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
 from contextgap.studies.experiments import select_algorithms, summarise_selection
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.selection import SELECTION_METHODS
-from contextgap.studies.experiments.selection_summary import YARDSTICK
+from contextgap.studies.experiments.selection import SELECTION_METHODS, YARDSTICK
 from contextgap.studies.problems import AlgorithmSelection, Scenario
 
 if TYPE_CHECKING:

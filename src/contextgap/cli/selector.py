@@ -9,20 +9,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from contextgap.base.saving import whole_file
+from contextgap.base.files import whole_file
 from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.terminal import out, phases, print_json, print_table
-from contextgap.studies.experiments.selection import SELECTION_METHODS
-from contextgap.studies.experiments.selector import (
+from contextgap.studies.experiments.selection import (
     DESCRIPTION,
     POLICY,
+    SELECTION_METHODS,
     Selection,
     Selector,
     known_preparation,
     learn_selector,
 )
 from contextgap.studies.problems import AlgorithmSelection
-from contextgap.studies.problems.algorithm_selection.instances import Instances, read_instances
+from contextgap.studies.problems.algorithm_selection.features import Instances, read_instances
 
 USUAL = {"method": SELECTION_METHODS[0], "budget": 1.0, "choose": False}
 

@@ -25,9 +25,9 @@ from contextgap.cli.workers import workers
 from contextgap.kernels import Gaussian
 from contextgap.methods.method import METHODS
 from contextgap.studies.experiments.plan import Plan, plan
-from contextgap.tables.blocks import read_sheet
 from contextgap.tables.columns import Columns
 from contextgap.tables.contexts import Encoded, read_columns
+from contextgap.tables.files import read_sheet
 
 
 def plan_command(
@@ -62,8 +62,8 @@ def plan_command(
     json: Json = False,
 ) -> None:
     """Say how long to explore: by the theorem's formula, and by a pilot simulation."""
-    from contextgap.studies.report.files import save
-    from contextgap.studies.report.pilot import pilot_curve
+    from contextgap.studies.report.curves import pilot_curve
+    from contextgap.studies.report.page import save
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         sheet = read_sheet(contexts)

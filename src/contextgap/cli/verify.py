@@ -243,7 +243,7 @@ class _Comparison:
         self.single = export.dtype == np.float32
         self.exported_seconds, arms = _timed(lambda: _arms(export, contexts, eligible))
         details = _details(export, rule, contexts, eligible)
-        seen = Encoded(seen_by_kernels(rule.table, contexts), policy._schema)
+        seen = Encoded(seen_by_kernels(rule.table, contexts), policy.state.schema)
         self.python_seconds, _ = _timed(lambda: policy.recommend(seen, arms=eligible))
         self.parity: Parity = parity(policy, arms, contexts, eligible=eligible, **details)
 

@@ -61,7 +61,7 @@ def answers_of(
     """
     seen, everywhere = seen_by_kernels(rule.table, contexts), np.arange(len(contexts))
     blocks, order = [], []
-    for places, chooser in policy._chooser.groups(eligible):
+    for places, chooser in policy.chooser.groups(eligible):
         for block, choice, evidence in chooser.decisions(seen[places]):
             order.append(everywhere[places][block])
             found = _block(policy, rule, choice, evidence)
@@ -128,8 +128,8 @@ def _scores(policy: Policy, rule: DecisionRule, contexts: FloatArray, belief: Be
 def _smallest_gaps(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> FloatArray:
     """Each arm's smallest gap over the steps that the look-back compares."""
     lower, upper = [], []
-    model = cast(KeepsHistory, policy._model)  # else the rule could not be deployed
-    states, steps, _ = model.history(contexts, policy._active, rule.first_step)
+    model = cast(KeepsHistory, policy.state.model)  # else the rule could not be deployed
+    states, steps, _ = model.history(contexts, policy.state.active, rule.first_step)
     for path in states:
         half = policy.width.half_width(path)
         lower.append(path.mean - half)
@@ -151,7 +151,7 @@ def comparison_contexts(
     them.
     """
     if given is not None:
-        return policy._read(given)[0] if rule.table is None else read_rows(rule.table, given)
+        return policy.state.read(given)[0] if rule.table is None else read_rows(rule.table, given)
     rng = np.random.default_rng(seed)
     observed = observed_contexts(rule)
     if rule.table is not None:

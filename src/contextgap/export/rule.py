@@ -30,7 +30,7 @@ from contextgap.methods.recommenders import (
 from contextgap.models import Posterior, Support
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
-from contextgap.tables.columns import TableSchema
+from contextgap.tables.schema import TableSchema
 
 _EXPORTABLE = (HighestMean, HighestUpper, SmallestGap, SmallestGapInHistory)
 
@@ -187,7 +187,7 @@ def decision_rule(policy: Policy) -> DecisionRule:
     if policy.dimension is None:
         raise ExportError("a policy that never saw a context cannot be exported: tell it something")
     check_written(policy.arms)
-    model, active = policy._model, policy._active
+    model, active = policy.state.model, policy.state.active
     shared = _shared_table(policy)
     tables = () if shared else tuple(_table(policy, each) for each in model.supports(active))
     index = np.full(model.n_arms, -1, dtype=np.intp)
@@ -196,7 +196,7 @@ def decision_rule(policy: Policy) -> DecisionRule:
         kernel=policy.kernel,
         dimension=policy.dimension,
         columns=policy.columns,
-        table=policy._schema.table,
+        table=policy.state.schema.table,
         prior=model.prior(),
         labels=policy.arms,
         arms=tables,
@@ -206,9 +206,9 @@ def decision_rule(policy: Policy) -> DecisionRule:
         # An export answers at any number of contexts, which not every guarantee covers.
         probability=policy.probability if policy.width.adaptive else None,
         pulls=index[model.observed.arms],
-        first_step=_first_step(recommender, policy._rules.burn_in * len(active), len(model)),
+        first_step=_first_step(recommender, policy.state.rules.burn_in * len(active), len(model)),
         fallback=policy.fallback,
-        costs=policy._rules.sign < 0,
+        costs=policy.state.rules.sign < 0,
     )
 
 
@@ -222,7 +222,7 @@ def check_masks(rule: DecisionRule) -> None:
 
 
 def _shared_table(policy: Policy) -> SharedTable | None:
-    model, active = policy._model, policy._active
+    model, active = policy.state.model, policy.state.active
     support = model.shared_support(active)
     if support is None:
         return None
@@ -245,7 +245,7 @@ def _shared_table(policy: Policy) -> SharedTable | None:
 
 
 def _table(policy: Policy, support: Support) -> ArmTable:
-    model, recommender = policy._model, policy.method.recommender
+    model, recommender = policy.state.model, policy.method.recommender
     looks_back = isinstance(recommender, SmallestGapInHistory)
     signs, factors = zip(*support.factors, strict=True)
     if signs not in ((1,), (1, -1)) or (looks_back and support.innovations is None):

@@ -88,14 +88,15 @@ def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
     name, context = read_column(policy, column), read_context(policy, at)
     values = values_of(policy, name, checks.whole("points", points, least=2))
     contexts = varied(policy, context, {name: values}, len(values))
-    sign = policy._rules.sign
-    believed = [evidence.belief.told(sign) for _, _, evidence in policy._decisions(contexts.rows)]
+    sign = policy.state.rules.sign
+    decisions = policy.chooser.decisions(contexts.rows)
+    believed = [evidence.belief.told(sign) for _, _, evidence in decisions]
     mean, _, lower, upper = (np.concatenate(parts) for parts in zip(*believed, strict=True))
     return Course(
         column=name,
         values=tuple(values),
         ordered=is_ordered(policy, name),
-        context=policy._schema.decode(context[None])[0],
+        context=policy.state.schema.decode(context[None])[0],
         arms=policy.arms,
         mean=mean,
         lower=lower,

@@ -83,7 +83,7 @@ def area(source: Any, x: Any, y: Any, at: Any = None, points: int = 61) -> Area:
         xs=tuple(xs),
         ys=tuple(ys),
         ordered=(is_ordered(policy, across), is_ordered(policy, up)),
-        context=policy._schema.decode(context[None])[0],
+        context=policy.state.schema.decode(context[None])[0],
         arms=policy.arms,
         best=np.array([policy.arms.index(arm) for arm in picked]).reshape(shape),
         bound=policy.certificate(contexts).bound.reshape(shape),

@@ -28,7 +28,7 @@ def bandwidths(policy: Policy) -> tuple[float, ...] | None:
 
 def bandwidths_by_column(policy: Policy) -> dict[str, list[float]] | None:
     """Return the same by column, for columns that are not all numbers; else None."""
-    table, found = policy._schema.table, bandwidths(policy)
+    table, found = policy.state.schema.table, bandwidths(policy)
     return None if table is None or found is None else table.by_column(found)
 
 
@@ -38,9 +38,9 @@ def spread_by_column(policy: Policy, contexts: FloatArray) -> dict[str, float] |
     if found is None:
         return None
     spread = contexts.std(axis=0)
-    layout = policy._schema.layout
+    layout = policy.state.schema.layout
     if layout is not None and layout.categories:
         spread[-layout.categories :] = 1.0  # two levels are 1 apart, whatever their codes
     in_bandwidths = spread / np.asarray(found)
-    parts = policy._schema.parts()
+    parts = policy.state.schema.parts()
     return {name: float(in_bandwidths[numbers].max()) for name, numbers in parts.items()}

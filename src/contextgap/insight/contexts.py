@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray
-from contextgap.models.tuning.sample import evenly
+from contextgap.base.arrays import FloatArray, evenly
 from contextgap.policy import Policy
+from contextgap.tables.cells import date_of
 from contextgap.tables.columns import Category, Cyclic, Date, Kind, Number
-from contextgap.tables.columns.cells import date_of
 from contextgap.tables.contexts import Encoded
 
 _SEEN = 256  # contexts among which the most typical one is looked for
@@ -30,7 +29,7 @@ def read_policy(source: Any) -> Policy:
 
 def read_column(policy: Policy, column: Any) -> str:
     """Return the name of a column, given by its name or its number."""
-    names = list(policy._schema.parts())
+    names = list(policy.state.schema.parts())
     if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
         return names[column]
     if column not in names:
@@ -40,7 +39,7 @@ def read_column(policy: Policy, column: Any) -> str:
 
 def seen(policy: Policy, most: int) -> FloatArray:
     """Return contexts whose rewards were told, at most so many, evenly spread over time."""
-    contexts = policy._model.observed.contexts
+    contexts = policy.state.model.observed.contexts
     return np.asarray(contexts[evenly(np.arange(len(contexts)), most)])
 
 
@@ -52,7 +51,7 @@ def read_context(policy: Policy, at: Any) -> FloatArray:
         kernel = policy.kernel
         distance = kernel.diagonal(contexts) - 2 * kernel(contexts, contexts).mean(axis=0)
         return np.asarray(contexts[distance.argmin()])
-    intake = policy._schema.read(at, called="at")
+    intake = policy.state.schema.read(at, called="at")
     if not intake.single:
         raise ValueError("at must be one context; pass a 1-D context or one row")
     return np.asarray(intake.rows[0])
@@ -69,14 +68,14 @@ def _kind_of(policy: Policy, column: str) -> Kind:
 
 def values_of(policy: Policy, column: str, points: int) -> list[Any]:
     """Return values of a column to look at: levels, or what lies between the lowest and highest."""
-    kind, table = _kind_of(policy, column), policy._schema.table
-    numbers = policy._model.observed.contexts[:, policy._schema.parts()[column]]
+    kind, table = _kind_of(policy, column), policy.state.schema.table
+    numbers = policy.state.model.observed.contexts[:, policy.state.schema.parts()[column]]
     if isinstance(kind, Category) and table is not None:
         levels = table.codings[table.columns.index(column)].levels
         return list(levels[:_MOST_LEVELS])
     if isinstance(kind, Cyclic):
         return list(np.linspace(0.0, kind.period, points).tolist())
-    known = numbers[:, 0][numbers[:, -1] == 0.0] if kind.gaps else numbers[:, 0]
+    known = numbers[:, 0][numbers[:, -1] == 0.0] if kind.missing else numbers[:, 0]
     if not len(known):
         raise ValueError(f"the column {column!r} has nothing but gaps")
     values = np.linspace(known.min(), known.max(), points).tolist()
@@ -89,12 +88,12 @@ def varied(
     """Return copies of a context in which some columns have other values, ``count`` each."""
     rows = np.repeat(context[None], count, axis=0)
     for column, values in changes.items():
-        rows[:, policy._schema.parts()[column]] = _encoded(policy, column, values)
-    return Encoded(rows, policy._schema)
+        rows[:, policy.state.schema.parts()[column]] = _encoded(policy, column, values)
+    return Encoded(rows, policy.state.schema)
 
 
 def _encoded(policy: Policy, column: str, values: Sequence[Any]) -> FloatArray:
-    table = policy._schema.table
+    table = policy.state.schema.table
     if table is None:
         return np.asarray(values, dtype=np.float64)[:, None]
     coding = table.codings[table.columns.index(column)]

@@ -59,7 +59,7 @@ def importance(source: Any, seed: int = 0) -> Importance:
     """
     policy = read_policy(source)
     rng = np.random.default_rng(checks.whole("seed", seed, least=0))
-    rows, schema = seen(policy, _CONTEXTS), policy._schema
+    rows, schema = seen(policy, _CONTEXTS), policy.state.schema
     usual, changed = policy.recommend(Encoded(rows, schema)), {}
     for name, numbers in schema.parts().items():
         shares = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ def progress(
     """
     policy = read_policy(source)
     tolerance = checks.real("tolerance", tolerance)
-    log = policy._model.observed
+    log = policy.state.model.observed
     if log.forgotten:
         raise ValueError(
             "progress needs all trials, and this policy was saved with a sample of them; ask its "
@@ -75,24 +75,24 @@ def progress(
     count = checks.whole("points", points, least=1)
     times = np.unique(np.linspace(1, len(log), count + 1).round().astype(np.intp)[1:])
     if contexts is None:
-        contexts = Encoded(seen(policy, _CONTEXTS), policy._schema)
+        contexts = Encoded(seen(policy, _CONTEXTS), policy.state.schema)
     settled, value, error = np.empty((3, len(times)))
     for place, earlier in enumerate(_earlier(policy, times)):
         settled[place] = (earlier.certificate(contexts).bound <= tolerance).mean()
-        known = len(earlier._model) > 1
+        known = len(earlier.state.model) > 1
         found = earlier.score(rows=QUICK).value if known else Estimate(np.nan, np.nan)
         value[place], error[place] = found.value, found.error
-    own = log.arms[:, None] == np.asarray(policy._active)
+    own = log.arms[:, None] == np.asarray(policy.state.active)
     return Progress(policy.arms, times, own.cumsum(axis=0)[times - 1], settled, value, error)
 
 
 def _earlier(policy: Policy, times: IntArray) -> Iterator[Policy]:
     """Yield the policies after fewer rewards."""
-    now, log = policy._model, policy._model.observed
+    now, log = policy.state.model, policy.state.model.observed
     model = type(now)(now.kernel, now.ridge, now.n_arms, now.prior_mean, **now.settings())
     for first, last in zip([0, *times[:-1]], times, strict=True):
         model.observe_many(log.contexts[first:last], log.arms[first:last], log.rewards[first:last])
         known = log.snapshot()
         known.truncate(int(last))
         model.observed.take_notes_from(known)
-        yield policy._replaced(model=model.snapshot(), card=None)
+        yield Policy(replace(policy.state, model=model.snapshot(), card=None))

@@ -8,14 +8,18 @@ of one number per category.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray
-from contextgap.kernels.base import Kernel
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.kernels.base import Kernel, Scaled, _Pair
+from contextgap.tables.doubts import far_beyond
+from contextgap.tables.schema import Layout
 
 _MANY = 2**14  # number of pairs from which a matrix product is faster
 
@@ -83,3 +87,119 @@ def unlike(left: FloatArray, right: FloatArray, weight: FloatArray) -> FloatArra
         np.not_equal(left[:, column, None], right[None, :, column], out=differ)
         np.add(total, each, out=total, where=differ)
     return total
+
+
+K = TypeVar("K", bound=Kernel)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How numbers and codes of contexts are spread out into columns.
+
+    ``tied`` says which bandwidth each column has; None if each has its own. ``source`` says which
+    number or code it comes from, and ``levels`` holds the codes of every category that were met.
+    """
+
+    tied: tuple[int, ...] | None = None
+    source: tuple[int, ...] = ()
+    levels: tuple[FloatArray, ...] = ()
+
+    @classmethod
+    def of(cls, contexts: Sequence[FloatArray], layout: Layout | None) -> Spread:
+        """Return how to spread out contexts, given by arm; without a layout, not at all."""
+        if layout is None:
+            return cls()
+        numbers = len(layout.tied) - layout.categories
+        codes = np.vstack(contexts)[:, numbers:]
+        levels = tuple(np.unique(column) for column in codes.T)
+        widths = [1] * numbers + [len(each) for each in levels]
+        source = np.repeat(np.arange(len(layout.tied)), widths)
+        tied = np.asarray(layout.tied)[source]
+        return cls(tuple(tied.tolist()), tuple(source.tolist()), levels)
+
+    def columns(self, contexts: FloatArray) -> FloatArray:
+        """Return contexts spread out into columns."""
+        if not self.levels:
+            return contexts
+        numbers = contexts.shape[1] - len(self.levels)
+        corners = [
+            math.sqrt(0.5) * (contexts[:, [numbers + place]] == own)
+            for place, own in enumerate(self.levels)
+        ]
+        return np.hstack([contexts[:, :numbers], *corners])
+
+    def centre(self, columns: FloatArray) -> FloatArray:
+        """Return the mean of every column; 0 for those of levels, which inner products need."""
+        mean = np.asarray(columns.mean(axis=0))
+        if self.levels:
+            mean[-sum(map(len, self.levels)) :] = 0.0
+        return mean
+
+    def of_codes(self, kernel: K) -> K:
+        """Return the kernel of codes that has the values of a kernel of columns."""
+        first = np.unique(self.source, return_index=True)[1]
+        return cast(K, self._changed(kernel, first, len(self.levels)))
+
+    def of_columns(self, kernel: K) -> K:
+        """Return the kernel of columns that has the values of a kernel of codes."""
+        return cast(K, self._changed(kernel, np.asarray(self.source), 0))
+
+    def _changed(self, kernel: Any, places: IntArray, categories: int) -> Any:
+        if not self.levels:
+            return kernel
+        if isinstance(kernel, _Pair):
+            sides = (
+                self._changed(each, places, categories) for each in (kernel.left, kernel.right)
+            )
+            return type(kernel)(*sides)
+        if isinstance(kernel, Scaled):
+            return kernel.factor * self._changed(kernel.kernel, places, categories)
+        if not isinstance(kernel, Categorical):
+            return kernel
+        names = [name for name in ("bandwidth", "unit", "centre") if hasattr(kernel, name)]
+        changed = {name: _picked(getattr(kernel, name), places) for name in names}
+        return replace(kernel, **changed, categories=categories)
+
+
+def _picked(value: Any, places: IntArray) -> Any:
+    return value if isinstance(value, float) else tuple(np.asarray(value)[places].tolist())
+
+
+def deviations(
+    columns: FloatArray, tied: tuple[int, ...] | None, *, far: bool = False
+) -> FloatArray:
+    """Return, for every bandwidth, √(number of bandwidths) standard deviations of its columns.
+
+    Constant columns count as having standard deviation 1. Placeholders such as -9999, which are far
+    beyond all other values, count only if ``far`` is true. In tables, two levels are as far apart
+    however rare they are, so that the deviation of a category, and of what says where gaps are, is
+    what it would be if two contexts always differed: √½ of the distance. (By its own deviation, a
+    gap in every tenth row would be more than three deviations away from all that is no gap.)
+    """
+    largest, deviation = np.abs(columns).max(axis=0), columns.std(axis=0)
+    limits = None if far else far_beyond(columns)
+    if limits is not None:
+        usual = (columns >= limits[0]) & (columns <= limits[1])
+        deviation = columns.std(axis=0, where=usual)
+    if tied is not None:
+        deviation = np.sqrt(np.bincount(tied, deviation**2))
+        by_column, largest = largest, np.zeros(len(deviation))
+        np.maximum.at(largest, np.asarray(tied), by_column)
+        deviation[(deviation > 0) & _are_levels(columns, np.asarray(tied))] = math.sqrt(0.5)
+    # Rounding leaves a constant column with a deviation of some ulps of its value.
+    deviation[deviation <= 1e-12 * largest] = 1.0
+    return np.asarray(math.sqrt(len(deviation)) * deviation)
+
+
+def _are_levels(columns: FloatArray, tied: IntArray) -> Any:
+    """Say which bandwidths belong to levels that are at distance 1 from each other.
+
+    Those of a category, whose columns are the corners of a simplex, and those of a column that is 0
+    or 1, as the one that says where gaps are.
+    """
+    found = np.zeros(tied.max() + 1, dtype=bool)
+    for bandwidth in range(len(found)):
+        own = columns[:, tied == bandwidth]
+        corner = math.sqrt(0.5) if own.shape[1] > 1 else 1.0
+        found[bandwidth] = np.isin(own, (0.0, corner)).all() and (own > 0).sum(axis=1).max() == 1
+    return found

@@ -14,8 +14,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels.base import Kernel, check_count, per_dimension
-from contextgap.kernels.categories import Categorical, unlike, weights
-from contextgap.kernels.columns import Spread, deviations
+from contextgap.kernels.categories import Categorical, Spread, deviations, unlike, weights
 from contextgap.tables.contexts import ContextSchema
 
 _HINT = "about the distance over which rewards change"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,7 +21,8 @@ from contextgap.policy.card import Card
 from contextgap.policy.known import Known
 from contextgap.policy.policy import Policy
 from contextgap.policy.ranking import Ranked
-from contextgap.tables.columns.doubts import level_of_user
+from contextgap.policy.state import PolicyState
+from contextgap.tables.doubts import level_of_user
 
 _NOTHING = "no reward was told yet, so nothing is known about any arm"
 _FEWEST = 40  # rewards before exploring may stop, where scales are learnt from them
@@ -200,7 +202,7 @@ class Deploying(Known):
         fallback: Label | None = None,
         tolerance: float | None = None,
     ) -> Policy:
-        policy = Policy(
+        state = PolicyState(
             model=model,
             labels=self._labels,
             active=self._active,
@@ -209,8 +211,10 @@ class Deploying(Known):
             seed=seed_after(self._policy_seed, len(self._model)),
             card=card,
         )
+        policy = Policy(state)
         if fallback is not None:
-            return policy.with_fallback(fallback, tolerance=tolerance)._replaced(card=card)
+            safe = policy.with_fallback(fallback, tolerance=tolerance)
+            return Policy(replace(safe.state, card=card))
         if tolerance is not None:
             raise TypeError(f"tolerance needs a fallback to answer, got tolerance={tolerance!r}")
         return policy

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, evenly
 from contextgap.base.components import build
 from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.learner.stopping import StoppingRule
 from contextgap.models import Alike
-from contextgap.models.tuning import Scales, Tuning
-from contextgap.models.tuning.sample import evenly
+from contextgap.models.tuning import Hyperparameters, Tuning
 from contextgap.tables.contexts import Encoded
 
 
@@ -69,7 +68,7 @@ def noting_learnt(learner: Learner, check: Callable[[], None]) -> Iterator[list[
     found: list[dict[str, Any]] = []
     learn = learner._learn
 
-    def noted(*args: Any, **kwargs: Any) -> tuple[Scales, Tuning]:
+    def noted(*args: Any, **kwargs: Any) -> tuple[Hyperparameters, Tuning]:
         check()
         scales, tuning = learn(*args, **kwargs)
         found.append(_describe(scales, tuning))
@@ -83,7 +82,7 @@ def noting_learnt(learner: Learner, check: Callable[[], None]) -> Iterator[list[
 def with_learnt(learner: Learner, learnt: Mapping[str, Any] | None) -> Iterator[None]:
     """Have a learner use noted hyperparameters in the block instead of learning; None for none."""
 
-    def recorded(*_: Any, **__: Any) -> tuple[Scales, Tuning]:
+    def recorded(*_: Any, **__: Any) -> tuple[Hyperparameters, Tuning]:
         if learnt is None:
             raise RuntimeError("no hyperparameters were learnt here when the log was written")
         return _restored(learner, learnt)
@@ -102,7 +101,7 @@ def _instead(learner: Learner, **methods: Any) -> Iterator[None]:
             del vars(learner)[name]
 
 
-def _describe(scales: Scales, tuning: Tuning) -> dict[str, Any]:
+def _describe(scales: Hyperparameters, tuning: Tuning) -> dict[str, Any]:
     """Return hyperparameters as plain values; the features of arms are the learner's."""
     alike = None if scales.alike is None else {**asdict(scales.alike), "features": None}
     return {
@@ -114,7 +113,7 @@ def _describe(scales: Scales, tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def _restored(learner: Learner, learnt: Mapping[str, Any]) -> tuple[Scales, Tuning]:
+def _restored(learner: Learner, learnt: Mapping[str, Any]) -> tuple[Hyperparameters, Tuning]:
     """Reverse ``_describe``."""
     kernel, alike = build(learnt["kernel"]), learnt["alike"]
     if not isinstance(kernel, Kernel):
@@ -125,7 +124,7 @@ def _restored(learner: Learner, learnt: Mapping[str, Any]) -> tuple[Scales, Tuni
         alike = Alike(**{**alike, "features": features})
     ridge = checks.positive("ridge", learnt["ridge"], "as a learner's")
     mean = checks.real("prior_mean", learnt["prior_mean"])
-    return Scales(kernel, ridge, mean, 0.0, (), alike), Tuning.restored(learnt["tuning"])
+    return Hyperparameters(kernel, ridge, mean, 0.0, (), alike), Tuning.restored(learnt["tuning"])
 
 
 def random_state(learner: Learner) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from contextgap.base.labels import Label
 from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import Width
 from contextgap.methods.recommenders import Recommender, SmallestGapInHistory
-from contextgap.methods.recommenders.history import Choice
-from contextgap.methods.recommenders.lookback import LookBack
+from contextgap.methods.recommenders.history import Choice, LookBack
 from contextgap.models import Model
 from contextgap.tables.contexts import ContextSchema, read_table
 from contextgap.tables.eligible import Mask, groups, read_eligible

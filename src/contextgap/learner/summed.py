@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from contextgap.models import Dictionary, Observations, Statistics, dictionary_o
 from contextgap.policy.fallback import Fallback
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import AllRows
-from contextgap.tables.columns import Number, TableSchema
-from contextgap.tables.columns.coding import Coding
+from contextgap.tables.columns import Number
 from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.schema import Coding, TableSchema
 
 
 def set_columns(learner: Learner, codings: Sequence[Coding]) -> None:
@@ -75,18 +76,18 @@ def summed_policy(
     learner._model = model
     policy = learner._policy(model)
     if fallback is not None:
-        layout = policy._schema.layout
+        layout = policy.state.schema.layout
         seen = np.concatenate([log.contexts, outermost[0]])
         codes = 0 if layout is None else layout.categories
         safe = Fallback.of(fallback, tolerance, policy.arms, seen, codes)
-        policy = policy._replaced(fallback=safe)
-    direct, robust = model.averages(policy._active, sums)
+        policy = Policy(replace(policy.state, fallback=safe))
+    direct, robust = model.averages(policy.state.active, sums)
     rows = sum(counts)
     everything = AllRows(rows, reward_sum / rows, direct, None if chances is None else robust)
-    card = policy._score(chances, card_rows, everything)
+    card = policy.scored(chances, card_rows, everything)
     log.extend(*outermost)
     log.stands_for(counts)
-    return policy._replaced(card=card)
+    return Policy(replace(policy.state, card=card))
 
 
 def _part(log: Observations, places: IntArray) -> Observations:

@@ -1,16 +1,21 @@
 """Models: what the rewards seen so far say about every arm at a context."""
 
 from contextgap.models.alike import Alike, Features
-from contextgap.models.answers import (
+from contextgap.models.base import (
+    NOTHING_PENDING,
     Bounds,
+    Follower,
     History,
+    KeepsHistory,
     LeftOut,
     LookAhead,
+    Model,
+    Pending,
     Posterior,
+    Predictor,
     SharedSupport,
     Support,
 )
-from contextgap.models.base import NOTHING_PENDING, Follower, KeepsHistory, Model, Pending
 from contextgap.models.bounded import (
     MOST_REPLAYED,
     POINTS,
@@ -30,11 +35,9 @@ from contextgap.models.choice import (
     summed_model,
     weighted_model,
 )
-from contextgap.models.dense import DenseHistoryModel, DenseModel
-from contextgap.models.eligible_log import Eligible
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
-from contextgap.models.observations import Observations, check_floats
+from contextgap.models.observations import Eligible, Observations, check_floats
 from contextgap.models.tracked import TrackedModel
 
 __all__ = [
@@ -44,8 +47,6 @@ __all__ = [
     "Alike",
     "BoundedModel",
     "Bounds",
-    "DenseHistoryModel",
-    "DenseModel",
     "Dictionary",
     "Eligible",
     "ExactModel",
@@ -60,6 +61,7 @@ __all__ = [
     "Observations",
     "Pending",
     "Posterior",
+    "Predictor",
     "SharedSupport",
     "Statistics",
     "Support",

@@ -12,8 +12,8 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.base.lazy import lazy
 from contextgap.kernels import Gaussian
-from contextgap.kernels.columns import Spread, deviations
-from contextgap.tables.columns import Layout
+from contextgap.kernels.categories import Spread, deviations
+from contextgap.tables.schema import Layout
 
 # Similarities of features do not fall below this: exports divide by them.
 _LEAST = 1e-12
@@ -45,23 +45,12 @@ class Alike:
 
     Without features F is 1 everywhere. With them F is a Gaussian kernel of the features: arms with
     the same features have the correlation ``sharing``, and distant ones have nothing in common.
-
-    Parameters
-    ----------
-    sharing
-        Above 0 and below 1.
-    features
-        One tuple of numbers per arm; None if arms have no features.
-    bandwidths
-        Of the features, one per column.
-    categories
-        How many features at the end are codes of categories: the same, or not the same.
     """
 
-    sharing: float
-    features: tuple[tuple[float, ...], ...] | None = None
-    bandwidths: tuple[float, ...] = ()
-    categories: int = 0
+    sharing: float  # above 0 and below 1
+    features: tuple[tuple[float, ...], ...] | None = None  # one tuple of numbers per arm
+    bandwidths: tuple[float, ...] = ()  # of the features
+    categories: int = 0  # how many features at the end are codes of categories
 
     def __post_init__(self) -> None:
         sharing = checks.positive("sharing", self.sharing, "a correlation such as 0.5")

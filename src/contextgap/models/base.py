@@ -7,30 +7,21 @@ of "Simple Regret Minimization for Contextual Bandits", which this library follo
     mean(x) = m + kᵀ(K + ridge·I)⁻¹(y − m)        std²(x) = k(x, x) − kᵀ(K + ridge·I)⁻¹k
 
 where m is the prior mean, 0 in the paper. No code outside this package knows more about a model
-than this module and ``answers`` say.
+than this module says.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
-from contextgap.models.answers import (
-    Bounds,
-    History,
-    LeftOut,
-    LookAhead,
-    Posterior,
-    SharedSupport,
-    Support,
-)
 from contextgap.models.observations import Observations
 
 # Contexts of picks whose reward is still to come, by arm, oldest first. A model counts each as an
@@ -39,23 +30,180 @@ Pending: TypeAlias = Mapping[int, Sequence[FloatArray]]
 NOTHING_PENDING: Pending = MappingProxyType({})
 
 
-class Follower(ABC):
-    """The posterior at some points, kept up to date as rewards come; the caller owns it."""
+class Posterior(NamedTuple):
+    """What a model knows about some arms at some contexts.
+
+    Parameters
+    ----------
+    mean, std
+        Shape (arms,) for one context, (contexts, arms) for several.
+    information_gain
+        ½ ln det(I + K/ridge) of each arm, broadcastable against ``mean``.
+    ridge
+        The regularisation the posterior was computed with.
+    n_arms
+        How many regressions there are: guarantees for all of them at once share their failure
+        probability. It is the number of arms, retired ones and those not asked about included; 1
+        where arms share what they learn.
+    covariance
+        Posterior covariances of the arms, shape (arms, arms) for one context, (contexts, arms,
+        arms) for several; None where arms have nothing in common.
+    differences
+        Where arms share: how many arms and differences of two arms there are, A·(A + 1)/2, each of
+        which has an interval; 0 where arms have nothing in common.
+    """
+
+    mean: FloatArray
+    std: FloatArray
+    information_gain: FloatArray
+    ridge: float
+    n_arms: int
+    covariance: FloatArray | None = None
+    differences: int = 0
+
+
+class LookAhead(NamedTuple):
+    """What trying an arm at the current context would teach about reference contexts.
+
+    Parameters
+    ----------
+    mean
+        Posterior means, shape (references + 1, arms); the last row is the current context.
+    move
+        If an arm were tried here, its mean at a reference would move by this times a standard
+        normal: their posterior covariance over √(variance here + ridge). Shape (references + 1,
+        arms); where arms share what they learn, (references + 1, arms tried, arms moved).
+    """
+
+    mean: FloatArray
+    move: FloatArray
+
+
+class LeftOut(NamedTuple):
+    """Posteriors at observed contexts without the rewards observed there, and errors of those."""
+
+    posterior: Posterior  # shape (rows, arms)
+    error: FloatArray  # each reward minus its prediction from the others
+
+
+class Bounds(NamedTuple):
+    """Exact means, and bounds on standard deviations that are cheap to compute."""
+
+    mean: FloatArray  # shape (contexts, arms), as are the bounds
+    least: FloatArray
+    most: FloatArray
+    slack: FloatArray  # a bound on the rounding error of each context's means
+
+
+class Support(NamedTuple):
+    """The plain arrays that determine one arm's posterior: what exports see of a model.
+
+    With k the kernel values between a context x and the points,
+
+        mean = prior + weights·k        std² = k(x, x) − Σ sign·|L⁻¹k|²
+
+    over the signed triangular factors L. One factor with sign 1 is an exact posterior; inducing
+    points need a second one with sign −1.
+    """
+
+    points: FloatArray  # contexts, shape (n, d)
+    weights: FloatArray  # of the kernel values in a mean
+    factors: tuple[tuple[int, FloatArray], ...]  # signs, and the rows of L one after the other
+    information_gain: float  # ½ ln det(I + K/ridge)
+    # L⁻¹(rewards − prior) of the only factor, if its leading parts and those of L are the
+    # posteriors after fewer observations; None for models that do not keep their history.
+    innovations: FloatArray | None = None
+
+
+class SharedSupport(NamedTuple):
+    """The plain arrays that determine the posterior of arms that share what they learn.
+
+    With k the kernel values between a context x and the points, B the correlations of arms and
+    s_a = B[a, arm of each point],
+
+        v_a = L⁻¹(s_a∘k)        mean_a = prior + innovations·v_a
+        covariance of a and b = B[a, b]·k(x, x) − v_a·v_b
+    """
+
+    points: FloatArray  # contexts, shape (n, d)
+    whose: IntArray  # the arm observed at each point, as a column of ``alike``
+    alike: FloatArray  # correlations of the arms asked about with all arms, shape (arms, columns)
+    among: FloatArray  # correlations of the arms asked about, shape (arms, arms)
+    factor: FloatArray  # the rows of L one after the other
+    innovations: FloatArray  # L⁻¹(rewards − prior)
+    information_gain: float  # ½ ln det(I + K/ridge)
+
+
+class History(NamedTuple):
+    """The posteriors of all steps from one step on."""
+
+    states: list[Posterior]  # by arm: its posteriors in order, arrays of shape (states, contexts)
+    steps: IntArray  # row t: which of its states each arm is in t steps later
+    covariance: FloatArray | None = None  # where arms share, shape (steps, contexts, arms, arms)
+
+    def at(self, step: int) -> Posterior:
+        """Return the posterior of all arms at one of the steps, contexts by arms."""
+        now = zip(self.states, self.steps[step], strict=True)
+        rows = [(each.mean[i], each.std[i], each.information_gain[i]) for each, i in now]
+        mean, std, gain = (np.stack(values, axis=-1) for values in zip(*rows, strict=True))
+        covariance = None if self.covariance is None else self.covariance[step]
+        first = self.states[0]
+        return first._replace(mean=mean, std=std, information_gain=gain[0], covariance=covariance)
+
+
+class Predictor:
+    """What a model says about some arms at many contexts; valid until the model changes."""
+
+    def __init__(self, model: Model, arms: Sequence[int]) -> None:
+        self.model = model
+        self.arms = arms
+
+    def posterior(self, contexts: FloatArray, among: int = 0) -> Posterior:
+        """Return the posterior at contexts, which are some of ``among`` asked about in all."""
+        del among
+        return self.model.posterior(contexts, self.arms)
+
+    def means(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Return means and a bound on each context's rounding error; None if they are not cheap."""
+        del contexts
+        return None
+
+    def bounds(self, contexts: FloatArray) -> Bounds | None:
+        """Return means and bounds on standard deviations; None where they would not save time."""
+        del contexts
+        return None
+
+
+class Follower:
+    """The posterior at some points, kept up to date as rewards come; the caller owns it.
+
+    This one computes everything anew, for models that have nothing to carry over.
+    """
 
     model: Model
 
-    @abstractmethod
+    def __init__(self, model: Model, points: FloatArray | None = None) -> None:
+        self.model = model
+        self._points = np.empty((0, 0)) if points is None else points
+        self._seen = 0
+
     def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
         """Take in what was observed since the last call, one reward after the other.
 
-        Yields the posterior at the points after each.
+        Yields the posterior at the points after each, or the last if the model has no history.
         """
+        since, self._seen = self._seen, len(self.model)
+        if not isinstance(self.model, KeepsHistory):
+            yield self.posterior(arms)
+            return
+        history = self.model.history(self._points, arms, since)
+        for step in range(1, len(history.steps)):
+            yield history.at(step)
 
-    @abstractmethod
     def posterior(self, arms: Sequence[int]) -> Posterior:
         """Take in everything observed so far; return the posterior at the points."""
+        return self.model.posterior(self._points, arms)
 
-    @abstractmethod
     def look_ahead(
         self,
         context: FloatArray,
@@ -67,29 +215,29 @@ class Follower(ABC):
 
         ``reference`` holds places of observed contexts, or contexts of shape (m, d).
         """
+        model, here = self.model, context[None]
+        points = np.vstack([self._contexts_of(reference).reshape(-1, len(context)), here])
+        mean = model.posterior(points, arms, pending).mean
+        moves = [model.moves(here, arm, points, pending)[:, 0] for arm in arms]
+        move = np.stack(moves, axis=1)
+        return LookAhead(mean, move[..., list(arms)] if move.ndim == 3 else move)
+
+    def _contexts_of(self, reference: IntArray | FloatArray) -> FloatArray:
+        seen = reference.dtype.kind == "i"
+        given = self.model.observed.contexts[reference] if seen else reference
+        return np.asarray(given, dtype=np.float64)
 
 
 class Model(ABC):
     """Posteriors of several arms that share a kernel and a ridge.
 
-    ``arms`` are indices; ``contexts`` have shape (m, d); a ``context`` has shape (d,).
-
-    Parameters
-    ----------
-    kernel
-        Similarity of contexts.
-    ridge
-        Regularisation.
-    n_arms
-        Number of arms to start with.
-    prior_mean
-        A number, or ``"auto"`` for the average reward seen.
+    ``arms`` are indices; ``contexts`` have shape (m, d); a ``context`` has shape (d,). The prior
+    mean is a number, or ``"auto"`` for the average reward seen.
     """
 
     kind: ClassVar[str]  # its name in files
     version: ClassVar[int] = 1  # version of its arrays in files
     shares: ClassVar[bool] = False  # whether a reward of one arm says something about others
-    narrow_bounds: ClassVar[bool] = True  # whether ``bounds`` on deviations may decide anything
     common_support: ClassVar[bool] = False  # whether all arms' supports have the same points
     approximate: ClassVar[bool] = False  # whether its posterior is close to, but not, that above
     file_version: ClassVar[int] = 2  # the file format version that such files need
@@ -161,13 +309,13 @@ class Model(ABC):
     ) -> Posterior:
         """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
 
-    def posterior_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Posterior] | None:
-        """Return what computes ``posterior`` at very many contexts, good until the model changes.
+    def predictor(self, arms: Sequence[int]) -> Predictor:
+        """Return what answers at many contexts, faster where it can; valid until a change."""
+        return Predictor(self, arms)
 
-        None where ``posterior`` is as fast.
-        """
-        del arms
-        return None
+    def follow(self, points: FloatArray | None = None) -> Follower:
+        """Return an object that keeps the posterior at points up to date; the caller owns it."""
+        return Follower(self, points)
 
     @abstractmethod
     def moves(
@@ -182,30 +330,6 @@ class Model(ABC):
         As in ``LookAhead``: shape (points, contexts), or, where arms share what they learn,
         (points, contexts, all arms).
         """
-
-    @abstractmethod
-    def follow(self, points: FloatArray | None = None) -> Follower:
-        """Return an object that keeps the posterior at points up to date; the caller owns it."""
-
-    def bounds_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Bounds] | None:
-        """Return what computes ``bounds`` of some arms, good until the model changes."""
-        del arms
-        return None
-
-    def means_of(
-        self, arms: Sequence[int]
-    ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None:
-        """Return what computes the means of some arms, and by how much these may be wrong.
-
-        It is good until the model changes; None where ``bounds`` are as fast.
-        """
-        del arms
-        return None
-
-    def bounds(self, contexts: FloatArray, arms: Sequence[int]) -> Bounds | None:
-        """Return means and cheap bounds on standard deviations; None if the model has none."""
-        found = self.bounds_of(arms)
-        return None if found is None else found(contexts)
 
     @abstractmethod
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
@@ -241,7 +365,7 @@ class Model(ABC):
 
     @abstractmethod
     def snapshot(self) -> Self:
-        """Return a copy that later observations do not change."""
+        """Return a copy that later observations do not change; factors are shared, not copied."""
 
     def deployed(self) -> Model:
         """Return what a policy's file needs to hold: for most models, everything."""
@@ -262,43 +386,3 @@ class KeepsHistory(ABC):
     @abstractmethod
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
         """Return the posteriors after ``since`` observations, one more, ..., all of them."""
-
-
-class PlainFollower(Follower):
-    """Computes the posterior anew every time, for models that have nothing to carry over."""
-
-    def __init__(self, model: Model, points: FloatArray | None = None) -> None:
-        self.model = model
-        self._points = points
-        self._seen = 0
-
-    def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
-        """Yield the posteriors since the last call, or the last if there is no history."""
-        since, self._seen = self._seen, len(self.model)
-        if not isinstance(self.model, KeepsHistory) or self._points is None:
-            yield self.posterior(arms)
-            return
-        history = self.model.history(self._points, arms, since)
-        for step in range(1, len(history.steps)):
-            yield history.at(step)
-
-    def posterior(self, arms: Sequence[int]) -> Posterior:
-        if self._points is None:
-            raise ValueError("no points are followed")
-        return self.model.posterior(self._points, arms)
-
-    def look_ahead(
-        self,
-        context: FloatArray,
-        arms: Sequence[int],
-        reference: IntArray | FloatArray,
-        pending: Pending = NOTHING_PENDING,
-    ) -> LookAhead:
-        """Return what trying arms would teach about reference points and the context itself."""
-        model, here = self.model, context[None]
-        given = model.observed.contexts[reference] if reference.dtype.kind == "i" else reference
-        points = np.vstack([np.asarray(given).reshape(-1, len(context)), here])
-        mean = model.posterior(points, arms, pending).mean
-        moves = [model.moves(here, arm, points, pending)[:, 0] for arm in arms]
-        move = np.stack(moves, axis=1)
-        return LookAhead(mean, move[..., list(arms)] if move.ndim == 3 else move)

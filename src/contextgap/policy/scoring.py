@@ -25,14 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import Label
 from contextgap.beliefs.belief import Belief
 from contextgap.methods.recommenders.history import Choice
 from contextgap.models import Model, Posterior
-from contextgap.models.answers import Bounds
 from contextgap.models.tuning.choose import errors_of_averages
-from contextgap.models.tuning.sample import evenly, repetitions
+from contextgap.models.tuning.criteria import repetitions
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.fallback import Fallback, answer
@@ -332,28 +331,25 @@ class _Ordinary:
         They are estimates of every arm and, where the model keeps all rows, of two policies: the
         best single arm where it is eligible, and the highest mean.
         """
-        bounds_of = self.chooser.bounds_of
-        if bounds_of is None:
+        terms = self._terms(rows.places, chances)
+        if terms is None:
             return None
-        terms = self._terms(bounds_of, rows.places, chances)
         if self.known is None:
             blocks = self.chooser.blocks(len(self.everywhere))
-            parts = (self._terms(bounds_of, self.everywhere[each], chances) for each in blocks)
-            total = sum(part.sum(axis=0) for part in parts)
+            parts = (self._terms(self.everywhere[each], chances) for each in blocks)
+            total = sum(part.sum(axis=0) for part in parts if part is not None)
             return _Control(terms - total / len(self.everywhere), len(self.everywhere))
         averages = self.known.direct if chances is None else self.known.robust
         return None if averages is None else _Control(terms[:, :-2] - averages, self.known.rows)
 
-    def _terms(
-        self,
-        bounds_of: Callable[[FloatArray], Bounds],
-        places: IntArray,
-        chances: FloatArray | None,
-    ) -> FloatArray:
+    def _terms(self, places: IntArray, chances: FloatArray | None) -> FloatArray | None:
         model, active = self.chooser.model, self.chooser.active
         log, eligible = model.observed, _eligible(model, active, places)
         blocks = self.chooser.blocks(len(places))
-        means = np.concatenate([bounds_of(log.contexts[places[each]]).mean for each in blocks])
+        found = [self.chooser.predictor.means(log.contexts[places[each]]) for each in blocks]
+        if any(each is None for each in found):
+            return None
+        means = np.concatenate([each[0] for each in found if each is not None])
         own = log.arms[places][:, None] == np.asarray(active)
         error = np.where(own, log.rewards[places][:, None] - means, 0.0).sum(axis=1)
         earned = _terms(means, own, error, None if chances is None else chances[places])

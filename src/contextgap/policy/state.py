@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contextgap.base import checks, components
+from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, Restored, decode_label, encode_label, read_labels
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method
 from contextgap.models import Model, describe_model, restored_model
-from contextgap.tables.columns import TableSchema
+from contextgap.policy.card import Card
+from contextgap.policy.fallback import Fallback
 from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.schema import TableSchema
+
+if TYPE_CHECKING:
+    from contextgap.export.compression import CompressionReport
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,54 @@ class Rules:
     def sign(self) -> float:
         """What turns rewards as users tell them into rewards, and back."""
         return -1.0 if self.costs else 1.0
+
+
+@dataclass(frozen=True)
+class PolicyState:
+    """All that makes up a policy; replace parts with ``dataclasses.replace``.
+
+    Parameters
+    ----------
+    model
+        The posterior of every arm that ever was in use.
+    labels
+        The label of each of the model's arms.
+    active
+        The model's indices of the arms in use.
+    rules
+        The exploration and deployment rules.
+    schema
+        How contexts are read.
+    seed
+        Of recommenders that draw at random.
+    fallback
+        The safe arm, and when it is answered; None if there is none.
+    card
+        The score card, once it was computed.
+    compression
+        What compression cost; None if the policy was not compressed.
+    """
+
+    model: Model
+    labels: tuple[Label, ...]
+    active: tuple[int, ...]
+    rules: Rules
+    schema: ContextSchema
+    seed: int
+    fallback: Fallback | None = None
+    card: Card | None = None
+    compression: CompressionReport | None = None
+
+    @property
+    def arms(self) -> tuple[Label, ...]:
+        """The labels of the arms in use."""
+        return tuple(self.labels[i] for i in self.active)
+
+    def read(self, contexts: Any) -> tuple[FloatArray, bool]:
+        """Return contexts as the rows that kernels take, and whether it was a single context."""
+        intake = self.schema.read(contexts)
+        self.model.kernel.check_dimension(intake.rows.shape[1])
+        return intake.rows, intake.single
 
 
 def read_costs(reward: Any) -> bool:

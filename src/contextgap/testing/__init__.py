@@ -8,10 +8,8 @@ and scipy only, and go into any test suite::
         contextgap.testing.check_explorer(MyExplorer())
 """
 
-from contextgap.testing.explorer import check_explorer
-from contextgap.testing.kernel import check_kernel
+from contextgap.testing.components import check_kernel, check_width
+from contextgap.testing.methods import check_explorer, check_recommender
 from contextgap.testing.problem import check_problem
-from contextgap.testing.recommender import check_recommender
-from contextgap.testing.width import check_width
 
 __all__ = ["check_explorer", "check_kernel", "check_problem", "check_recommender", "check_width"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from contextgap.studies.experiments import run
 from contextgap.studies.problems import Maker, Problem
-from contextgap.testing.common import check_pickle, doing, expect
+from contextgap.testing.components import check_pickle, doing, expect
 
 _ARRAYS = ("contexts", "rewards", "observations")
 

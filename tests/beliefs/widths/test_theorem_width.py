@@ -7,8 +7,9 @@ import pytest
 
 import contextgap as cg
 from contextgap.beliefs.widths import TheoremWidth
-from contextgap.models import DenseModel, ExactModel, Posterior, TrackedModel
+from contextgap.models import ExactModel, Posterior, TrackedModel
 from contextgap.studies.theory import confidence, scale
+from tests.oracle_model import DenseModel
 
 NOISE, NORM, FAILURE, RIDGE = 0.3, 2.0, 0.05, 0.2
 

@@ -9,8 +9,8 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from contextgap.methods.method import METHODS, RECOMMENDED, WITH_FEATURES
-from contextgap.studies.experiments import untouched
-from contextgap.studies.experiments.untouched import FULL, SINGLE, YARDSTICKS
+from contextgap.studies.experiments import defaults
+from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
 from leaderboard import board
 from leaderboard.board import Contest, code_digest, compare_at, seconds_of_runs
 from leaderboard.figures import curves, ratio_heat_map
@@ -21,7 +21,7 @@ from leaderboard.standings import cells_of
 from tests.cli.test_policies import call
 
 SCRIPT = "python benchmarks/leaderboard/run.py"
-OWN = "tests.studies.experiments.test_untouched_oracles:AlwaysTheLast"
+OWN = "tests.studies.experiments.test_defaults_oracles:AlwaysTheLast"
 TINY = [
     *("--problems", "wine,iris"),
     *("--methods", f"auto,uniform,{OWN}"),
@@ -66,7 +66,7 @@ def test_records_are_those_of_single_runs(records):
     place = places()["wine"]
     explore, deploy = place.pair(40, 301)
     method = Contest().entered()["uniform"]
-    expected = untouched.explore_once(explore, deploy, method, [20, 40], 301)["reached"]
+    expected = defaults.explore_once(explore, deploy, method, [20, 40], 301)["reached"]
     chosen = records.query("problem == 'wine' and method == 'uniform' and seed == 301")
     assert chosen.set_index("budget")["average_regret"].to_dict() == {
         one["checkpoint"]: one["average_regret"] for one in expected
@@ -114,8 +114,8 @@ def test_the_page_names_its_command_and_shows_its_figures(made):
 def test_it_goes_on_where_it_stopped(made, monkeypatch, tmp_path):
     folder, _, _ = made
     runs = []
-    original = untouched.Learner
-    monkeypatch.setattr(untouched, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
+    original = defaults.Learner
+    monkeypatch.setattr(defaults, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
     contest = Contest(methods=("auto", "uniform", "max-variance"), budgets=(20, 40), seeds=2)
     found = compare_all([places()["iris"]], contest, 1, folder)
     assert len(runs) == 2  # the method that is new

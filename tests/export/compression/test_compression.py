@@ -22,7 +22,7 @@ from contextgap.methods.recommenders import (
     SmallestGap,
     SmallestGapInHistory,
 )
-from contextgap.models import DenseModel
+from tests.oracle_model import DenseModel
 
 KERNELS = {
     "gaussian": cg.Gaussian(0.6),
@@ -122,7 +122,7 @@ def test_with_all_candidates_the_means_are_the_original_ones(rule):
     fresh = sample(1000, seed=5)
     if rule == "mean":  # the others' targets are moved where the deployed arm is not the highest
         mean = whole._model.posterior(fresh, (0, 1, 2)).mean
-        expected = policy._model.posterior(fresh, (0, 1, 2)).mean
+        expected = policy.state.model.posterior(fresh, (0, 1, 2)).mean
         np.testing.assert_allclose(mean, expected, atol=2e-4)
     assert same(policy, whole, fresh) > 0.985
 
@@ -235,9 +235,9 @@ def test_everything_is_repeatable():
 
 def test_the_original_is_left_alone():
     policy = frozen()
-    before = {name: values.copy() for name, values in policy._model.arrays().items()}
+    before = {name: values.copy() for name, values in policy.state.model.arrays().items()}
     compress(policy, points=4)
-    for name, values in policy._model.arrays().items():
+    for name, values in policy.state.model.arrays().items():
         np.testing.assert_array_equal(values, before[name])
 
 
@@ -418,7 +418,7 @@ def test_reference_contexts_are_the_observed_ones_and_copies_near_them():
     policy = frozen(steps=60)
     fitted, held_out = read_sample(policy, None, np.random.default_rng(0))
     assert (len(fitted), len(held_out)) == (90, 30)
-    observed = {tuple(row) for row in policy._model.observed.contexts}
+    observed = {tuple(row) for row in policy.state.model.observed.contexts}
     together = np.vstack([fitted, held_out])
     copies = np.array([row for row in together if tuple(row) not in observed])
     assert len(copies) >= 55  # the difference between a context and itself moves nothing

@@ -10,7 +10,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.learner.bulk import sample, source
-from contextgap.tables import blocks
+from contextgap.tables import files
 
 ROWS, KEPT = 6000, 1500
 
@@ -37,7 +37,7 @@ def expected(table, arm):
 def few(monkeypatch):
     """Have samples and blocks be small, so that little is much."""
     monkeypatch.setattr(sample, "SAMPLE", KEPT)
-    monkeypatch.setattr(blocks.Part.blocks, "__defaults__", (700,))
+    monkeypatch.setattr(files.Part.blocks, "__defaults__", (700,))
     monkeypatch.setattr(source, "BLOCK", 700)
 
 
@@ -63,8 +63,8 @@ def regret(policy, new):
 
 
 def beliefs(policy, table):
-    rows, _ = policy._read(table)
-    posterior = policy._model.posterior(rows, range(len(policy.arms)))
+    rows, _ = policy.state.read(table)
+    posterior = policy.state.model.posterior(rows, range(len(policy.arms)))
     return np.stack([posterior.mean, posterior.std])
 
 
@@ -95,16 +95,16 @@ def test_sums_are_those_of_a_model_told_all_rows(few, tmp_path, suffix):
         "Category",
         "Date",
     ]
-    assert policy.kinds["y"].gaps
+    assert policy.kinds["y"].missing
     # The oracle: all rows, encoded in the same way, with the same scales and support points.
-    rows, _ = policy._read(table)
+    rows, _ = policy.state.read(table)
     arms = np.array([policy.arms.index(arm) for arm in table["arm"]])
-    like = policy._model
+    like = policy.state.model
     whole = type(like)(like.kernel, like.ridge, 3, like.prior_mean, like.points)
     log = type(like.observed)(3)
     log.extend(rows, arms, table["reward"].to_numpy())
     whole.take_over(log, like.dictionary)
-    new = policy._read(make(200, seed=1))[0]
+    new = policy.state.read(make(200, seed=1))[0]
     for mine, theirs in zip(
         like.posterior(new, range(3))[:2], whole.posterior(new, range(3))[:2], strict=True
     ):
@@ -170,7 +170,7 @@ def test_a_sorted_log_teaches_as_much_as_a_shuffled_one(few, tmp_path, order):
 def test_how_rows_are_divided_into_blocks_does_not_matter(few, tmp_path, monkeypatch):
     pattern = write(make(), tmp_path)
     one = learn(pattern).policy
-    monkeypatch.setattr(blocks.Part.blocks, "__defaults__", (331,))
+    monkeypatch.setattr(files.Part.blocks, "__defaults__", (331,))
     two, new = learn(pattern).policy, make(100, seed=1)
     assert one._model.observed.contexts.tolist() == two._model.observed.contexts.tolist()
     np.testing.assert_allclose(beliefs(one, new), beliefs(two, new), rtol=1e-9, atol=1e-10)
@@ -215,7 +215,7 @@ def test_levels_and_ranges_outside_the_sample_count_as_seen(few, tmp_path):
     table.loc[17, "kind"] = "only once"
     table.loc[4321, "x"] = 5.0
     policy = learn(write(table, tmp_path), fallback="left").policy
-    assert "only once" in policy._schema.table.codings[2].levels
+    assert "only once" in policy.state.schema.table.codings[2].levels
     strange = make(2, seed=1)
     strange["kind"] = ["only once", "never"]
     strange.loc[0, "x"] = 4.9
@@ -268,7 +268,7 @@ def test_a_number_far_behind_makes_a_column_numbers(few, tmp_path):
     with pytest.raises(ValueError, match=r"column 'kind': a number is needed, got '[abc]'; is it"):
         learn(write(table, tmp_path))
     policy = learn(write(table, tmp_path), columns={"kind": "category"}).policy
-    assert "7" in policy._schema.table.codings[2].levels
+    assert "7" in policy.state.schema.table.codings[2].levels
 
 
 def test_files_that_do_not_belong_together(few, tmp_path):

@@ -1,4 +1,4 @@
-"""Scales learnt from rewards: criteria against other libraries and brute force, and the loop."""
+"""Hyperparameters learnt from rewards: criteria against other libraries, and the whole loop."""
 
 import numpy as np
 import pytest
@@ -10,15 +10,13 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 import contextgap as cg
 from contextgap.kernels import Constant
-from contextgap.kernels.columns import Spread
+from contextgap.kernels.categories import Spread
 from contextgap.models import Features
 from contextgap.models.tuning import learn
-from contextgap.models.tuning.criteria import evidence, leave_one_out
-from contextgap.models.tuning.sample import _most_each, looked_at
-from contextgap.models.tuning.search import Search
+from contextgap.models.tuning.criteria import _most_each, evidence, leave_one_out, places_used
+from contextgap.models.tuning.search import Search, Terms
 from contextgap.models.tuning.sharing import Sharing
-from contextgap.models.tuning.terms import Terms
-from contextgap.tables.columns import Layout
+from contextgap.tables.schema import Layout
 
 
 def data(seed=0, sizes=(20, 15), dimension=3, units=(1.0, 10.0, 0.1)):
@@ -72,10 +70,10 @@ def test_slopes_of_tied_bandwidths_are_those_of_finite_differences(kind):
     slope = search.loss_and_slope(theta)[1]
     numeric = approx_fprime(theta, lambda x: search.loss_and_slope(x)[0], 1e-6)
     np.testing.assert_allclose(slope, numeric, atol=1e-4 * np.abs(slope).max())
-    found = spread.of_codes(search.scales(theta).kernel)
+    found = spread.of_codes(search.hyperparameters(theta).kernel)
     codes, wanted = np.vstack(contexts), np.vstack(columns)
     np.testing.assert_allclose(
-        found(codes, codes), search.scales(theta).kernel(wanted, wanted), atol=1e-12
+        found(codes, codes), search.hyperparameters(theta).kernel(wanted, wanted), atol=1e-12
     )
 
 
@@ -106,12 +104,12 @@ def test_the_loss_of_arms_that_share_is_the_density_of_all_rewards():
         search = Search(Terms.of(KERNELS[0]), contexts, rewards, "evidence", sharing)
         logit = np.log(correlation / (1 - correlation))
         theta = np.array([0.0, 0.0, 0.0, logit, np.log(0.1)])
-        scales = search.scales(theta)
-        losses.append(scales.loss - search._beliefs(theta)[0])
+        found = search.hyperparameters(theta)
+        losses.append(found.loss - search._prior_loss(theta)[0])
         alike = np.where(arms[:, None] == arms, 1.0, correlation)
-        noisy = scales.kernel(x, x) * alike + scales.ridge * np.eye(len(x))
-        mean = np.full(len(x), scales.prior_mean)
-        scale = scales.ridge / 0.1
+        noisy = found.kernel(x, x) * alike + found.ridge * np.eye(len(x))
+        mean = np.full(len(x), found.prior_mean)
+        scale = found.ridge / 0.1
         density = multivariate_normal(mean, noisy).logpdf(y)
         # The reward scale at its optimum: the guess counts as one more observation.
         densities.append(density - 0.5 * np.log(scale) - 0.5 * search.guess / scale)
@@ -161,7 +159,7 @@ def test_leaving_one_out_is_leaving_one_out():
 
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
 @pytest.mark.parametrize("make", [cg.Gaussian, lambda b: cg.Matern(b, 1.5)])
-def test_known_scales_are_found_again(criterion, make):
+def test_known_hyperparameters_are_found_again(criterion, make):
     rng = np.random.default_rng(3)
     truth, noise = 9.0 * make((0.5, 40.0)), 0.2
     contexts = [rng.uniform(-1, 1, (150, 2)) * [1.0, 30.0] for _ in range(4)]
@@ -207,7 +205,9 @@ def test_units_and_levels_make_no_difference():
     ("retune", "times"),
     [(None, [10, 14, 20, 28, 40, 56, 79]), ("doubling", [10, 20, 40, 80]), ("never", [])],
 )
-def test_scales_are_learnt_whenever_there_are_so_many_more_rewards(retune, times, tmp_path):
+def test_hyperparameters_are_learnt_whenever_there_are_so_many_more_rewards(
+    retune, times, tmp_path
+):
     learner = cg.Learner(2, retune=retune, seed=0)
     changes, kernel = [], learner.kernel
     for n, x in enumerate(np.random.default_rng(0).uniform(0, 9, (100, 1)), 1):
@@ -220,7 +220,7 @@ def test_scales_are_learnt_whenever_there_are_so_many_more_rewards(retune, times
     assert changes == times
 
 
-def test_after_a_bulk_load_scales_are_learnt_when_the_log_has_grown():
+def test_after_a_bulk_load_hyperparameters_are_learnt_when_the_log_has_grown():
     x = np.random.default_rng(0).uniform(0, 9, (100, 1))
     learner = cg.Learner(2, seed=0).fit(x, np.arange(100) % 2, np.sin(x[:, 0]))
     kernel, count = learner.kernel, 100
@@ -490,7 +490,7 @@ def test_large_logs_are_thinned_by_what_they_cost():
     assert _most_each([300, 200], 2 * 600**3) == 300
     assert _most_each([5000, 5000], 2 * 600**3) == 600
     assert _most_each([5000, 10], 2 * 600**3) == int(np.cbrt(2 * 600**3 - 1000))
-    sizes = [len(own) for own in looked_at([np.arange(9000.0)[:, None]], [np.arange(9000.0)])]
+    sizes = [len(own) for own in places_used([np.arange(9000.0)[:, None]], [np.arange(9000.0)])]
     assert sizes == [int(np.cbrt(2 * 600**3))]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from contextgap.learner import Learner
 from contextgap.studies.experiments import select_algorithms, selection, summarise_selection
-from contextgap.studies.experiments.selection_summary import ratio
+from contextgap.studies.experiments.selection import ratio
 from contextgap.studies.problems import AlgorithmSelection, Scenario
 from tests.studies.problems.algorithm_selection.writing import ASLIB
 

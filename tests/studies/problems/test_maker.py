@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems import FixedData, Problem
-from contextgap.studies.problems.maker import standardised
+from contextgap.studies.problems.problem import standardised
 
 
 @dataclass(frozen=True)

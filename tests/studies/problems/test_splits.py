@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from contextgap.studies.problems.splits import part_ends
+from contextgap.studies.problems.problem import part_ends
 
 
 @pytest.mark.parametrize(

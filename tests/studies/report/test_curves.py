@@ -13,7 +13,7 @@ from contextgap.studies.report import (
     scale_panels,
     style,
 )
-from contextgap.studies.report.end_labels import apart
+from contextgap.studies.report.style import apart
 
 from .conftest import make_records
 

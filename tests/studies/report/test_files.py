@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from contextgap.studies.report import pick_histogram, regret_curves, save
-from contextgap.studies.report.files import inline_svg
+from contextgap.studies.report.page import inline_svg
 
 
 @pytest.mark.parametrize("kind", ["curves", "picks"])

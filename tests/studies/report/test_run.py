@@ -6,7 +6,7 @@ import numpy as np
 
 from contextgap.methods.method import read_method
 from contextgap.studies.report import style
-from contextgap.studies.report.run import _worst, ranked, regret_figure
+from contextgap.studies.report.studies import _worst, ranked, regret_figure
 
 from .conftest import make_records
 from .test_curves import bands, lines

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextgap.studies.report.files import svg_text
-from contextgap.studies.report.page import write_report
+from contextgap.studies.report.page import svg_text, write_report
 from contextgap.studies.report.selection import selection_figure, selection_report
 
 CHOICES = [("uniform", False), ("contextual-gap", False), ("contextual-gap", True), ("$x$", False)]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextgap.studies.report.tables import table_html, three_digits
+from contextgap.studies.report.page import table_html, three_digits
 
 
 @pytest.mark.parametrize(

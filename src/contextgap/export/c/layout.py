@@ -17,7 +17,7 @@ from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
-from contextgap.tables.columns import TableSchema
+from contextgap.tables.schema import TableSchema
 
 _POINTER = 8
 
@@ -93,14 +93,14 @@ class Layout:
             form=Form.of(policy.method.recommender, certificates, policy.fallback),
             real=real,
             dimension=policy.dimension,
-            sizes=tuple(policy._model.support_sizes(policy._active)),
+            sizes=tuple(policy.state.model.support_sizes(policy.state.active)),
             kernel_constants=_kernel_constants(policy.kernel, policy.dimension),
             # A table points to each text.
             text_bytes=sum(string_bytes(word) + _POINTER for word in words),
-            columns=policy._model.n_arms if policy._model.shares else 0,
-            table=policy._schema.table,
+            columns=policy.state.model.n_arms if policy.state.model.shares else 0,
+            table=policy.state.schema.table,
             fallback=policy.fallback,
-            common=policy._model.common_support,
+            common=policy.state.model.common_support,
         )
 
     def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:

@@ -14,8 +14,9 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from contextgap.export.c.literals import rows, string, string_bytes
-from contextgap.tables.columns import Category, TableSchema
-from contextgap.tables.columns.cells import Level
+from contextgap.tables.cells import Level
+from contextgap.tables.columns import Category
+from contextgap.tables.schema import TableSchema
 
 DEFAULT_PREFIX = "contextgap"
 # C99 distinguishes names of functions by 31 characters, of which "_recommend_" takes the rest.

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from contextgap.base.arrays import IntArray
 from contextgap.export.answers import Answers, is_near_tie
@@ -36,7 +37,7 @@ from contextgap.methods.recommenders import (
 )
 from contextgap.policy.fallback import Status
 from contextgap.tables.columns import Category, Cyclic, Date, Kind
-from contextgap.tables.columns.coding import MOST_LEVELS
+from contextgap.tables.schema import MOST_LEVELS
 
 # Replaced by the export's id, which depends on the text around it. No text of a user's holds it,
 # since that is printable once it is written.
@@ -195,7 +196,7 @@ def _row_layout(rule: DecisionRule, prefix: str) -> str:
     if rule.table is not None:
         functions = {each.place: each.function for each in category_names(rule.table, prefix)}
         for place, coding in enumerate(rule.table.codings):
-            missing = "; NAN if missing" if coding.kind.gaps else ""
+            missing = "; NAN if missing" if coding.kind.missing else ""
             names[place] += f": {_meaning(coding.kind, functions.get(place, ''))}{missing}"
     return "\n".join(f" *   [{i}] {name}" for i, name in enumerate(names))
 
@@ -264,7 +265,7 @@ def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
     return [array(layout.real, name, np.ravel(values), said) for name, values, said in vectors]
 
 
-def _own_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, object, str]]:
+def _own_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
     arms, form = rule.arms, layout.form
     first = arms[:1] if rule.common else arms  # whose support and factor are written
     points = "inducing points" if rule.common else "observed contexts, arm after arm"
@@ -290,9 +291,9 @@ def _own_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, object, 
     ]
 
 
-def _shared_numbers(table: SharedTable, layout: Layout) -> list[tuple[str, object, str]]:
+def _shared_numbers(table: SharedTable, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
     """Return the same for arms that share."""
-    vectors: list[tuple[str, object, str]] = [("support", table.support, "observed contexts")]
+    vectors: list[tuple[str, ArrayLike, str]] = [("support", table.support, "observed contexts")]
     if layout.form.mean_from_weights:
         vectors.append(("weights", table.weights, "mean = prior + weights . k, arm after arm"))
     else:
@@ -358,7 +359,7 @@ def self_test(
     # The last of the three bad inputs is NaN, which is none where values may be missing.
     kinds = [3] * rule.inputs
     if rule.table is not None:
-        kinds = [2 if coding.kind.gaps else 3 for coding in rule.table.codings]
+        kinds = [2 if coding.kind.missing else 3 for coding in rule.table.codings]
     parts = [
         _macros(
             {

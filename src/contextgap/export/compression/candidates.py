@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ class Candidate(NamedTuple):
     def policy(self, size: int) -> Policy:
         """Return the policy of the first ``size`` points."""
         smaller = refitted(self.original, self.recommender, *self.selection.points(size))
-        return smaller._replaced(fallback=self.original.fallback)
+        return Policy(replace(smaller.state, fallback=self.original.fallback))
 
     def bytes(self, size: int) -> int:
         """Return the bytes of the first ``size`` points."""
@@ -87,9 +88,9 @@ def make_candidates(
 
 def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
     """The contexts observed of arms in use, arm after arm, and whose they are."""
-    model = policy._model.deployed()
+    model = policy.state.model.deployed()
     index = np.full(model.n_arms, -1, dtype=np.intp)
-    index[list(policy._active)] = np.arange(len(policy._active))
+    index[list(policy.state.active)] = np.arange(len(policy.state.active))
     arm = index[model.observed.arms]
     places = np.flatnonzero(arm >= 0)
     if len(places) > _MOST:

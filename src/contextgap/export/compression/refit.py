@@ -26,14 +26,10 @@ def refitted(
     never observed, so nothing is promised any more (``Rules.hindsight``).
     ``arm`` holds the points' arms as indices into ``policy.arms``.
     """
-    place = np.asarray(policy._active, dtype=np.intp)[arm]
-    final = weighted_model(policy._model, contexts, place, weights)
+    place = np.asarray(policy.state.active, dtype=np.intp)[arm]
+    final = weighted_model(policy.state.model, contexts, place, weights)
     method = Method(explorer=policy.method.explorer, recommender=recommender)
+    rules = replace(policy.state.rules, method=method, hindsight=True)
     return Policy(
-        model=final,
-        labels=policy._labels,
-        active=policy._active,
-        rules=replace(policy._rules, method=method, hindsight=True),
-        schema=policy._schema,
-        seed=policy._seed,
+        replace(policy.state, model=final, rules=rules, fallback=None, card=None, compression=None)
     )

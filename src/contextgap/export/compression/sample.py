@@ -25,11 +25,11 @@ def read_sample(
     They come from a table of contexts, by default the observed ones and jittered copies of them.
     """
     if contexts is None:
-        layout = policy._schema.layout
-        observed = policy._model.deployed().observed.contexts
+        layout = policy.state.schema.layout
+        observed = policy.state.model.deployed().observed.contexts
         rows = _jittered(observed, rng, 0 if layout is None else layout.categories)
     else:
-        rows, single = policy._read(contexts)
+        rows, single = policy.state.read(contexts)
         if single or len(rows) < _FEWEST:
             got = "one context" if single else f"{len(rows)}"
             raise ValueError(
@@ -80,7 +80,7 @@ class Decided(NamedTuple):
         shape = (len(contexts), len(policy.arms))
         mean, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
         arm, answered = np.empty((2, len(contexts)), dtype=np.intp)
-        for rows, choice, evidence in policy._decisions(contexts):
+        for rows, choice, evidence in policy.chooser.decisions(contexts):
             arm[rows], belief = choice.arm, evidence.belief
             answered[rows] = answer(policy.fallback, choice, evidence).arm
             mean[rows], lower[rows], upper[rows] = belief.mean, belief.lower, belief.upper
@@ -94,7 +94,7 @@ class Decided(NamedTuple):
 def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
     """Return the indices of the arms that a policy answers."""
     index = {label: i for i, label in enumerate(policy.arms)}
-    labels = policy.recommend(Encoded(contexts, policy._schema))
+    labels = policy.recommend(Encoded(contexts, policy.state.schema))
     return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
 
 

@@ -13,8 +13,15 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.components import Component
 from contextgap.base.lazy import lazy
 from contextgap.beliefs.belief import Belief
-from contextgap.methods.explorers.references import as_numbers
 from contextgap.models import LookAhead
+from contextgap.tables.cells import plain
+from contextgap.tables.contexts import ContextSchema, read_table
+from contextgap.tables.table import Table
+
+
+def as_numbers(contexts: Any) -> FloatArray:
+    """Return contexts that are numbers as an array."""
+    return np.array(contexts, dtype=np.float64)
 
 
 def _cannot_look_ahead(reference: IntArray | FloatArray) -> Any:
@@ -28,7 +35,7 @@ class Moment:
     Parameters
     ----------
     believe
-        Computes the belief at the context; called only by explorers that look at it.
+        Computes the belief at the context; called only by explorers that use it.
     pulls
         How often each arm was picked so far, picks whose reward is still to come included.
     step
@@ -154,10 +161,43 @@ class Explorer(Component, ABC):
         return any_context(pool)
 
 
+class ReferringExplorer(Explorer):
+    """A rule that may be given reference contexts, ``references``, and names of their columns.
+
+    Subclasses have both as fields, and call ``_read_references`` when they are made.
+    """
+
+    references: Any
+    columns: tuple[str, ...] | None
+
+    def _read_references(self) -> None:
+        """Keep the rows of a table as plain values, so that files can hold them."""
+        if self.references is None:
+            return
+        intake = read_table(self.references, "references")
+        if intake is not None:
+            names, rows = intake.schema.columns, tuple(map(tuple, intake.rows.tolist()))
+        else:
+            table = Table.of(self.references)
+            names = None if table.names is None else tuple(table.names)
+            cells = [[plain(cell) for cell in column] for column in table.cells]
+            rows = tuple(zip(*cells, strict=True))
+        object.__setattr__(self, "references", rows)
+        object.__setattr__(self, "columns", names or self.columns)
+
+    @lazy
+    def given_contexts(self) -> Any:
+        """The references as learners read them, always the same object; None if there are none."""
+        if self.references is None or self.columns is None:
+            return self.references
+        return [dict(zip(self.columns, row, strict=True)) for row in self.references]
+
+
 class DrawingExplorer(Explorer):
     """A rule that draws the arm to try with probabilities that it knows, and that are logged.
 
-    It has no burn-in in turn: as many first picks are drawn from all arms with equal probabilities.
+    It has no round-robin burn-in: as many first picks are drawn from all arms with equal
+    probabilities.
     """
 
     @abstractmethod
@@ -174,6 +214,31 @@ def _drawn(chances: FloatArray, moment: Moment) -> int:
     # would then draw the very numbers that the contexts are made of.
     rng = np.random.default_rng(moment.rng.integers(2**63, size=2))
     return int(rng.choice(len(chances), p=chances))
+
+
+class ReferenceReader:
+    """Reads the contexts that an explorer was given, once for every schema."""
+
+    def __init__(self) -> None:
+        self._given: Any = None
+        self._schema: ContextSchema | None = None
+        self._rows = np.empty((0, 0))
+
+    def __call__(self, given: Any, schema: ContextSchema) -> FloatArray:
+        """Return contexts, always the same object, as numbers."""
+        if given is not self._given or schema is not self._schema:
+            self._rows = schema.read(given, called="references").rows
+            self._given, self._schema = given, schema
+        return self._rows
+
+
+def check_reference(reference: IntArray | FloatArray, dimension: int) -> None:
+    """Raise unless reference contexts, if given as contexts, have as many numbers as all others."""
+    if reference.ndim == 2 and reference.shape[1] != dimension:
+        raise ValueError(
+            f"references must have {dimension} numbers per context, as the contexts do, "
+            f"got {reference.shape[1]}"
+        )
 
 
 def any_context(pool: Pool) -> int:
@@ -203,7 +268,7 @@ def least_pulled(moment: Moment) -> int:
 
 
 def explore(moment: Moment, explorer: Explorer, burn_in: int) -> Pick:
-    """Return the arm to try: each arm ``burn_in`` times in turn, then the rule's pick."""
+    """Return the arm to try: each arm ``burn_in`` times, then the rule's pick."""
     n_arms = len(moment.pulls)
     if isinstance(explorer, DrawingExplorer):
         early = moment.step <= burn_in * n_arms

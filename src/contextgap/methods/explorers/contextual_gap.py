@@ -18,7 +18,7 @@ class ContextualGap(Explorer):
     Where arms share what they learn: whichever shrinks the variance of their difference more.
     """
 
-    reason: ClassVar[str] = "the leader or its challenger, whichever tells more"
+    reason: ClassVar[str] = "the leader or its challenger, whichever says more"
 
     def pick(self, moment: Moment) -> int:
         """Return argmax of width over {leader, challenger}."""

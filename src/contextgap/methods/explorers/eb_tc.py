@@ -30,7 +30,7 @@ class EBTC(Explorer):
     """
 
     slack: float = 0.0
-    reason: ClassVar[str] = "the highest mean or its closest challenger, whichever tells more"
+    reason: ClassVar[str] = "the highest mean or its closest challenger, whichever says more"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slack", checks.at_least("slack", self.slack, 0, "a reward"))

@@ -27,20 +27,18 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.lazy import lazy
-from contextgap.methods.explorers.base import Explorer, Moment, Pool
+from contextgap.methods.explorers.base import Explorer, Moment, Pool, ReferringExplorer
 from contextgap.methods.explorers.contextual_gap import ContextualGap
-from contextgap.methods.explorers.references import named, read_references
-from contextgap.models import LookAhead
 
 _SCALE = 1 / np.sqrt(2 * np.pi)
 # Moves below the distance by this factor gain less than the smallest float: with many observations,
 # almost all moves.
 _FAR = 40.0
+_REPEATS = 256  # rewards of one arm that GainOrGap looks ahead to
 
 
 @dataclass(frozen=True)
-class KnowledgeGradient(Explorer):
+class KnowledgeGradient(ReferringExplorer):
     """Try the arm whose reward is expected to improve deployment most.
 
     Reference contexts are the current one and up to ``most`` of those whose rewards were told,
@@ -56,8 +54,8 @@ class KnowledgeGradient(Explorer):
         Contexts to use as references, a table as the learner takes them; kept as a tuple of tuples,
         so that files can hold it.
     columns
-        The names of its columns; told from the table, if it has names. Without them, columns are in
-        the learner's order.
+        The names of its columns; taken from the table, if it has names. Without them, columns are
+        in the learner's order.
     repeats
         How many rewards of one arm to look ahead to, at most: the highest gain per reward of 1, 4,
         16, ... of them counts. 1 is the plain knowledge gradient.
@@ -75,12 +73,9 @@ class KnowledgeGradient(Explorer):
         checks.whole("repeats", self.repeats, least=1)
         if not isinstance(self.local, bool):
             raise TypeError(f"local must be True or False, got {self.local!r}")
-        if self.references is not None:
-            if self.local:
-                raise ValueError("references must be None if local is True, which uses none")
-            names, rows = read_references(self.references)
-            object.__setattr__(self, "references", rows)
-            object.__setattr__(self, "columns", names or self.columns)
+        if self.references is not None and self.local:
+            raise ValueError("references must be None if local is True, which uses none")
+        self._read_references()
 
     def describe(self) -> dict[str, Any]:
         described = super().describe()
@@ -170,10 +165,28 @@ class KnowledgeGradient(Explorer):
         ]
         return np.asarray(np.max(gains, axis=0))
 
-    @lazy
-    def given_contexts(self) -> Any:
-        """The references as learners read them, always the same object; None if there are none."""
-        return named(self.references, self.columns)
+
+@dataclass(frozen=True)
+class GainOrGap(Explorer):
+    """Try the arm with the highest expected gain per reward, or do as Contextual-Gap.
+
+    The gain is that of the knowledge gradient with repeated rewards. Where arms share what they
+    learn, computing it takes many times as long, and Contextual-Gap picks instead.
+    """
+
+    reason: ClassVar[str] = "the highest expected gain, or where arms share the one that says more"
+
+    def pick(self, moment: Moment) -> int:
+        """Return the pick of the explorer that suits the model."""
+        return _suited(moment.shares).pick(moment)
+
+    def choose(self, pool: Pool) -> int:
+        """Return the context chosen by the explorer that suits the model."""
+        return _suited(pool.shares).choose(pool)
+
+
+def _suited(shares: bool) -> Explorer:
+    return ContextualGap() if shares else KnowledgeGradient(repeats=_REPEATS)
 
 
 @cache
@@ -202,13 +215,6 @@ def spread_over(seen: int, most: int) -> IntArray:
     while seen > most * stride:
         stride *= 2
     return np.arange(0, seen, stride)
-
-
-def expected_gain(ahead: LookAhead) -> FloatArray:
-    """Return every arm's gain, averaged over the reference contexts."""
-    if ahead.move.ndim == 2:
-        return _average(gain(distances(ahead.mean), ahead.move))
-    return _average(highest_line(ahead.mean[:, None], ahead.move))
 
 
 def _average(gains: FloatArray) -> FloatArray:

@@ -16,19 +16,17 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.lazy import lazy
-from contextgap.methods.explorers.base import DrawingExplorer, Moment
+from contextgap.methods.explorers.base import DrawingExplorer, Moment, ReferringExplorer
 from contextgap.methods.explorers.knowledge_gradient import spread_over
-from contextgap.methods.explorers.references import named, read_references
 
 _SAME = 1e-9  # relative difference of variances that is rounding
 
 
 @dataclass(frozen=True)
-class PlannedSampling(DrawingExplorer):
+class PlannedSampling(DrawingExplorer, ReferringExplorer):
     """Draw the arm least known after a random part of a plan that was made without rewards.
 
-    With a given kernel it picks without looking at rewards, so a whole sheet can be asked for
+    With a given kernel it picks without using rewards, so a whole sheet can be asked for
     before the first reward, and ``NonadaptiveWidth`` applies.
 
     Parameters
@@ -56,15 +54,7 @@ class PlannedSampling(DrawingExplorer):
         checks.whole("most", self.most, least=1)
         if self.trials is not None:
             checks.whole("trials", self.trials, least=1)
-        if self.references is not None:
-            names, rows = read_references(self.references)
-            object.__setattr__(self, "references", rows)
-            object.__setattr__(self, "columns", names or self.columns)
-
-    @lazy
-    def given_contexts(self) -> Any:
-        """The references as learners read them, always the same object; None if there are none."""
-        return named(self.references, self.columns)
+        self._read_references()
 
     def propensities(self, moment: Moment) -> FloatArray:
         """Return in which share of the planner's steps each arm is the least known here."""

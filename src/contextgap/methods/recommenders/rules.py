@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from contextgap.base.lazy import lazy
 from contextgap.beliefs.belief import Belief, gaps, highest_other
 from contextgap.beliefs.widths import Width
 from contextgap.methods.recommenders.history import Choice, smallest_gap_in_history
-from contextgap.models import KeepsHistory, Model, Posterior
+from contextgap.models import KeepsHistory, Model, Posterior, Predictor
 
 
 class Evidence(Protocol):
-    """What a recommender may look at.
+    """What a recommender may use.
 
     ``contexts`` has shape (m, d), ``belief`` arrays (m, n_arms); ``seed`` is for rules that draw at
     random. ``columns`` are the places of these arms among all arms of the policy, of which some may
@@ -44,49 +44,80 @@ class Evidence(Protocol):
 class ModelEvidence:
     """The evidence that a model gives at contexts of shape (m, d).
 
-    ``arms`` are the model's indices of the arms to choose from; the look-back starts after
-    ``burn_in_end`` observations, and ``seed`` is for rules that draw at random. ``columns`` are
-    places among the arms of a policy, by default those of all. ``posterior`` computes the model's
-    posterior of these arms, where there is a faster way than to ask the model.
+    The look-back starts after ``burn_in_end`` observations, and ``seed`` is for rules that draw at
+    random. ``columns`` are places of the predictor's arms among those of a policy, by default all.
+    ``among`` says how many contexts are asked about in all, of which these may be a block.
     """
 
     def __init__(
         self,
-        model: Model,
+        predictor: Predictor,
         contexts: FloatArray,
-        arms: Sequence[int],
         width: Width,
         burn_in_end: int,
         seed: int,
         columns: Sequence[int] | None = None,
-        posterior: Callable[[FloatArray], Posterior] | None = None,
+        among: int = 0,
     ) -> None:
         self.contexts = contexts
-        self.n_arms = len(arms)
-        self.columns = range(len(arms)) if columns is None else columns
+        self.n_arms = len(predictor.arms)
+        self.columns = range(self.n_arms) if columns is None else columns
         self.seed = seed
-        self._model = model
-        self._arms = arms
+        self._predictor = predictor
         self._width = width
         self._burn_in_end = burn_in_end
-        self._posterior = posterior
+        self._among = among
+
+    def at(self, places: IntArray) -> ModelEvidence:
+        """Return the evidence at some of the contexts."""
+        return ModelEvidence(
+            self._predictor,
+            self.contexts[places],
+            self._width,
+            self._burn_in_end,
+            self.seed,
+            self.columns,
+            len(places),
+        )
 
     @lazy
     def belief(self) -> Belief:
         """What is believed now, contexts by arms."""
-        if self._posterior is not None:
-            return Belief(self._posterior(self.contexts), self._width)
-        return Belief(self._model.posterior(self.contexts, self._arms), self._width)
+        return Belief(self._predictor.posterior(self.contexts, self._among), self._width)
+
+    @property
+    def means(self) -> tuple[FloatArray, FloatArray] | None:
+        """Means and bounds on their rounding errors; None where they are not cheap."""
+        return self._predictor.means(self.contexts)
+
+    @property
+    def bounds(self) -> tuple[Belief, Belief, FloatArray] | None:
+        """Beliefs with the least and the highest widths, and bounds on the means' rounding errors.
+
+        None where they would not save time.
+        """
+        bounds = self._predictor.bounds(self.contexts)
+        if bounds is None:
+            return None
+        model, arms = self._predictor.model, self._predictor.arms
+        gain = model.information_gain(arms)
+        least, most = (
+            Belief(Posterior(bounds.mean, std, gain, model.ridge, model.n_arms), self._width)
+            for std in (bounds.least, bounds.most)
+        )
+        return least, most, bounds.slack
 
     def smallest_gap_in_history(self, last: int | None) -> Choice:
         """Return the look-back's choice over the last ``last`` steps, or all since the burn-in."""
-        if not isinstance(self._model, KeepsHistory):
-            raise TypeError(_no_history(self._model))
-        now = len(self._model)
+        model = self._predictor.model
+        if not isinstance(model, KeepsHistory):
+            raise TypeError(_no_history(model))
+        now = len(model)
         since = min(self._burn_in_end, now)
         if last is not None:
             since = max(since, now + 1 - last)
-        return smallest_gap_in_history(self._model, self.contexts, self._arms, self._width, since)
+        arms = self._predictor.arms
+        return smallest_gap_in_history(model, self.contexts, arms, self._width, since)
 
 
 class Recommender(Component, ABC):
@@ -96,48 +127,55 @@ class Recommender(Component, ABC):
     def choose(self, evidence: Evidence) -> Choice:
         """Return the chosen arms and their gaps."""
 
-
-class ClearChoice(NamedTuple):
-    """The arm chosen at each context, and where that choice is certain without exact widths."""
-
-    arm: IntArray
-    certain: NDArray[np.bool_]
+    def choose_arms(self, evidence: ModelEvidence) -> IntArray:
+        """Return the arms that ``choose`` chooses, faster where that can do without gaps."""
+        return self.choose(evidence).arm
 
 
 class _ByBelief(Recommender):
-    """A rule that looks at the belief after the last step only."""
+    """A rule of the belief after the last step only."""
 
     def choose(self, evidence: Evidence) -> Choice:
         arm = self._pick(evidence)
         gap = np.take_along_axis(evidence.belief.gap, arm[:, None], axis=-1)[:, 0]
         return Choice(arm, gap)
 
+    def choose_arms(self, evidence: ModelEvidence) -> IntArray:
+        clear = self.clear(evidence)
+        if clear is None:
+            return self.choose(evidence).arm
+        arm, certain = clear
+        left = np.flatnonzero(~certain)
+        if len(left):
+            arm[left] = self.choose(evidence.at(left)).arm
+        return arm
+
     @abstractmethod
     def _pick(self, evidence: Evidence) -> IntArray: ...
 
-
-class BoundedRule(_ByBelief):
-    """A rule whose choice often follows from bounds on the half widths."""
-
-    needs_widths: ClassVar[bool] = True  # or only means
-
-    @abstractmethod
-    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
-        """Return the choice where it is the same for all half widths between those of two beliefs.
-
-        Both beliefs have the same means, which may be wrong by up to ``slack`` at each context.
-        """
+    def clear(self, evidence: ModelEvidence) -> tuple[IntArray, NDArray[np.bool_]] | None:
+        """Return arms, and where these are certain by cheap numbers; None if there are none."""
+        del evidence
+        return None
 
 
 @dataclass(frozen=True)
-class SmallestGap(BoundedRule):
+class SmallestGap(_ByBelief):
     """Deploy the arm with the smallest gap after the last step: the paper's practical rule."""
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return evidence.belief.leader
 
-    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
-        """Return the leader where it is the same for all widths.
+    def clear(self, evidence: ModelEvidence) -> tuple[IntArray, NDArray[np.bool_]] | None:
+        bounds = evidence.bounds
+        return None if bounds is None else self.decided(*bounds)
+
+    def decided(
+        self, least: Belief, most: Belief, slack: FloatArray
+    ) -> tuple[IntArray, NDArray[np.bool_]]:
+        """Return the leader, and where it is the same for all widths between two beliefs'.
+
+        Both have the same means, which may be wrong by up to ``slack`` at each context.
 
         With m the means, w the half widths and M the highest upper bound of the arms other than a
         and b, the gap of b exceeds that of a by s_a − s_b, where s_i = m_i + max(m_i, M − w_i):
@@ -145,7 +183,7 @@ class SmallestGap(BoundedRule):
         """
         mean, rows = least.mean, np.arange(len(least.mean))
         if mean.shape[1] == 1:
-            return ClearChoice(np.zeros(len(rows), dtype=np.intp), np.ones(len(rows), dtype=bool))
+            return np.zeros(len(rows), dtype=np.intp), np.ones(len(rows), dtype=bool)
         middle = (least.half_width + most.half_width) / 2
         leader = gaps(mean - middle, mean + middle).argmin(axis=-1)
         uppers = [belief.upper.copy() for belief in (least, most)]
@@ -157,29 +195,25 @@ class SmallestGap(BoundedRule):
         theirs = mean + np.maximum(mean, high - least.half_width)
         theirs[rows, leader] = -np.inf
         certain = (ours > theirs + 4 * slack[:, None]).all(axis=-1)
-        return ClearChoice(leader, np.asarray(certain))
+        return leader, np.asarray(certain)
 
 
 @dataclass(frozen=True)
-class HighestMean(BoundedRule):
+class HighestMean(_ByBelief):
     """Deploy the arm with the highest posterior mean."""
-
-    needs_widths: ClassVar[bool] = False
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return np.asarray(evidence.belief.mean.argmax(axis=-1))
 
-    def decided(self, least: Belief, most: Belief, slack: FloatArray) -> ClearChoice:
-        """Return the highest mean, which does not depend on widths."""
-        del most
-        return self.decided_by_means(least.mean, slack)
-
-    def decided_by_means(self, mean: FloatArray, slack: FloatArray) -> ClearChoice:
-        """Return the highest mean."""
+    def clear(self, evidence: ModelEvidence) -> tuple[IntArray, NDArray[np.bool_]] | None:
+        means = evidence.means
+        if means is None:
+            return None
+        mean, slack = means
         arm, rows = mean.argmax(axis=-1), np.arange(len(mean))
         others = mean.copy()
         others[rows, arm] = -np.inf
-        return ClearChoice(arm, mean[rows, arm] > others.max(axis=-1) + 4 * slack)
+        return arm, np.asarray(mean[rows, arm] > others.max(axis=-1) + 4 * slack)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,32 +32,21 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtpmqrt, dtpqrt
 
 from contextgap.base.arrays import FloatArray, Rows
-from contextgap.models.bounded.statistics import Statistics
-from contextgap.models.factor import PanelFactor
+from contextgap.models.bounded.dictionary import Statistics
+from contextgap.models.factor import PanelFactor, Triangle
 from contextgap.models.observations import check_floats
-from contextgap.models.triangle import Triangle
 
 FOLD = 64  # rows kept beside the factor
 _BLOCK = 32  # columns that LAPACK transforms at once
 
 
 class Folded(NamedTuple):
-    """The part of an arm that is in its factor; never changed, only replaced.
+    """The part of an arm that is in its factor; never changed, only replaced."""
 
-    Parameters
-    ----------
-    root
-        Rᵀ.
-    fit
-        R⁻ᵀ Σ w·φ·y and R⁻ᵀ Σ w·φ, shape (2, m): the second is for the prior mean, which may change
-        at any time.
-    unexplained
-        Σ ln(1 + δ/ridge).
-    """
-
-    root: Triangle
+    root: Triangle  # Rᵀ
+    # R⁻ᵀ Σ w·φ·y and R⁻ᵀ Σ w·φ, shape (2, m): the second is for the prior mean, which may change.
     fit: FloatArray
-    unexplained: float
+    unexplained: float  # Σ ln(1 + δ/ridge)
 
     @property
     def log_determinant(self) -> float:
@@ -102,26 +91,7 @@ class Beside:
 
 
 class BoundedArm:
-    """The posterior of one arm, given φ and δ.
-
-    Parameters
-    ----------
-    ridge
-        Regularisation.
-    size
-        m, the number of support points.
-    """
-
-    names: ClassVar[tuple[str, ...]] = (
-        "root",
-        "fit",
-        "scaled",
-        "rows",
-        "told",
-        "innovations",
-        "corner",
-        "sums",
-    )  # of its arrays in files
+    """The posterior of one arm, given φ and δ, from ``size`` inducing points."""
 
     def __init__(self, ridge: float, size: int) -> None:
         self.ridge = ridge
@@ -254,17 +224,7 @@ class BoundedArm:
         late = len(arrays["told"])
         if late >= FOLD:
             raise ValueError(f"an arm has {late} rows beside its factor, more than it may have")
-        shapes = {
-            "root": (size * (size + 1) // 2,),
-            "fit": (2, size),
-            "scaled": (late, size),
-            "rows": (late, size),
-            "told": (late, 2),
-            "innovations": (late, 2),
-            "corner": (late * (late + 1) // 2,),
-            "sums": (2,),
-        }
-        for name, shape in shapes.items():
+        for name, shape in _shapes(size, late).items():
             check_floats(arrays[name], shape)
         arm = cls(ridge, size)
         folded_sum, beside_sum = arrays["sums"].tolist()
@@ -301,6 +261,23 @@ class BoundedArm:
     def _replace(self, folded: Folded) -> None:
         self.folded, self.beside = folded, Beside(folded.root.size)
         self._log_determinant = folded.log_determinant
+
+
+def _shapes(size: int, late: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of an arm's arrays in files, with so many rows beside the factor."""
+    return {
+        "root": (size * (size + 1) // 2,),
+        "fit": (2, size),
+        "scaled": (late, size),
+        "rows": (late, size),
+        "told": (late, 2),
+        "innovations": (late, 2),
+        "corner": (late * (late + 1) // 2,),
+        "sums": (2,),
+    }
+
+
+ARRAYS = tuple(_shapes(0, 0))  # of an arm in files
 
 
 def squares(columns: FloatArray) -> FloatArray:

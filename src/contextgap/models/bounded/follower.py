@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.answers import LookAhead, Posterior
 from contextgap.models.arm import root
-from contextgap.models.base import NOTHING_PENDING, Follower, Pending
+from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
 from contextgap.models.bounded.arm import BoundedArm, Folded
 from contextgap.models.bounded.dictionary import Dictionary, Whitened
 from contextgap.models.follower import FollowedArm, carried_over, starts_with
@@ -90,19 +89,14 @@ class _FollowedArm:
 class BoundedFollower(Follower):
     """Follows the bounded model at points of shape (r, d)."""
 
-    def __init__(self, model: BoundedModel, points: FloatArray | None = None) -> None:
-        self.model: BoundedModel = model
-        self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
-        self._points: FloatArray = np.empty((0, 0))
-        if points is not None:
-            self._reference = self._points = points
-        self._dictionary: Dictionary | None = None
-        self._seen = Whitened(np.empty((0, 0)), np.empty(0))
-        self._arms: list[_FollowedArm] = []
+    model: BoundedModel
 
-    def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
-        """Yield the posterior now: earlier ones cannot be computed any more."""
-        yield self.posterior(arms)
+    def __init__(self, model: BoundedModel, points: FloatArray | None = None) -> None:
+        super().__init__(model, points)
+        self._reference = np.empty(0, dtype=np.intp) if points is None else points
+        self._dictionary: Dictionary | None = None
+        self._whitened = Whitened(np.empty((0, 0)), np.empty(0))
+        self._arms: list[_FollowedArm] = []
 
     def posterior(self, arms: Sequence[int]) -> Posterior:
         model = self.model
@@ -111,7 +105,9 @@ class BoundedFollower(Follower):
         prior = model.prior()
         followed = [self._arms[arm] for arm in arms]
         mean = np.stack([prior + each.fit(prior) for each in followed], axis=-1)
-        variance = np.stack([self._seen.residual + each.variance() for each in followed], axis=-1)
+        variance = np.stack(
+            [self._whitened.residual + each.variance() for each in followed], axis=-1
+        )
         gain = model.information_gain(arms)
         return Posterior(mean, root(variance), gain, model.ridge, model.n_arms)
 
@@ -142,18 +138,17 @@ class BoundedFollower(Follower):
         model = self.model
         if self._dictionary is not model.dictionary:
             self._dictionary, self._arms = model.dictionary, []
-            self._seen = model.whiten(self._points)
+            self._whitened = model.whiten(self._points)
         for number, followed in enumerate(self._arms):
-            followed.catch_up(model.arm(number), self._seen.features)
+            followed.catch_up(model.arm(number), self._whitened.features)
         for number in range(len(self._arms), model.n_arms):
-            self._arms.append(_FollowedArm(model.arm(number), self._seen.features))
+            self._arms.append(_FollowedArm(model.arm(number), self._whitened.features))
 
     def _move_to(self, reference: IntArray | FloatArray) -> None:
         """Follow other points from now on."""
         model = self.model
         kept, added = carried_over(self._reference, reference)
-        given = model.observed.contexts[reference] if reference.dtype.kind == "i" else reference
-        points = np.asarray(given, dtype=np.float64)
+        points = self._contexts_of(reference)
         before, self._reference, self._points = len(self._points), reference.copy(), points
         if self._dictionary is not model.dictionary or not len(kept):
             self._dictionary = None  # nothing to carry over
@@ -162,7 +157,7 @@ class BoundedFollower(Follower):
         if len(kept) == before and not len(added):
             self._catch_up()
             return
-        old = self._seen
+        old = self._whitened
         for number, followed in enumerate(self._arms):
             followed.catch_up(model.arm(number), old.features)
         new = model.whiten(points[added])
@@ -173,7 +168,7 @@ class BoundedFollower(Follower):
         if len(added):
             for number, followed in enumerate(self._arms):
                 followed.add(model.arm(number), new.features)
-        self._seen = Whitened(
+        self._whitened = Whitened(
             np.concatenate([old.features, new.features], axis=1),
             np.concatenate([old.residual, new.residual]),
         )

@@ -1,13 +1,13 @@
-"""The bounded model: a regression on fixed support points, of the same cost for any number of rows.
+"""The bounded model: a regression on inducing points, of the same cost for any number of rows.
 
-All arms share a dictionary of at most m support points; ``arm.py`` has the formulas. Raw rows are
-kept as well, for they are small: from them the support points are chosen anew now and then.
+All arms share a dictionary of at most m inducing points; ``arm.py`` has the formulas. Raw rows are
+kept as well, for they are small: from them the inducing points are chosen anew now and then.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,28 +16,38 @@ from numpy.typing import NDArray
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
-from contextgap.models.answers import Bounds, LeftOut, Posterior, Support
 from contextgap.models.arm import root
-from contextgap.models.base import NOTHING_PENDING, Model, Pending
-from contextgap.models.bounded.arm import BoundedArm, squares
-from contextgap.models.bounded.dictionary import Dictionary, Whitened
+from contextgap.models.base import (
+    NOTHING_PENDING,
+    LeftOut,
+    Model,
+    Pending,
+    Posterior,
+    Support,
+)
+from contextgap.models.bounded.arm import ARRAYS, BoundedArm, squares
+from contextgap.models.bounded.dictionary import (
+    Dictionary,
+    Statistics,
+    Whitened,
+    blocks,
+    sums_by_arm,
+)
 from contextgap.models.bounded.follower import BoundedFollower
-from contextgap.models.bounded.many import ManyContexts
-from contextgap.models.bounded.means import Means
-from contextgap.models.bounded.scoring import averages, left_out, sums
-from contextgap.models.bounded.statistics import Statistics, blocks, sums_by_arm
+from contextgap.models.bounded.predictor import BoundedPredictor
+from contextgap.models.factor import Triangle
 from contextgap.models.follower import starts_with
 from contextgap.models.observations import Observations, check_floats
-from contextgap.models.triangle import Triangle
 
 POINTS = 512
-# Largest δ, in ridges, at which more support points would change nothing.
+# Largest δ, in ridges, at which more inducing points would change nothing.
 TOLERANCE = 0.01
 # By how much the mean δ must fall for a new dictionary to be worth a replay of all rows.
 _WORTH = 0.9
 # Rows that a single observation may have replayed; more are replayed in bulk loads only.
 MOST_REPLAYED = 2**17
-_ONE_BY_ONE = 16  # rows of a batch that are told singly
+_ONE_BY_ONE = 16  # rows of a batch that are observed singly
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Asked(NamedTuple):
@@ -49,20 +59,11 @@ class Asked(NamedTuple):
 
 
 class BoundedModel(Model):
-    """Posteriors from at most ``points`` support points, in O(m²) per question whatever was told.
-
-    Parameters
-    ----------
-    kernel, ridge, n_arms, prior_mean
-        As for every ``Model``.
-    points
-        m, the number of support points at most.
-    """
+    """Posteriors from at most ``points`` inducing points, in O(m²) for any number of rewards."""
 
     kind = "bounded"
     approximate = True
     common_support = True
-    narrow_bounds = False
 
     def __init__(
         self,
@@ -103,10 +104,6 @@ class BoundedModel(Model):
         """Return an upper bound on ½ ln det(I + K/ridge) of each arm."""
         return np.array([self._arms[arm].gain_bracket[1] for arm in arms])
 
-    def least_information_gain(self, arms: Sequence[int]) -> FloatArray:
-        """Return a lower bound on the same."""
-        return np.array([self._arms[arm].gain_bracket[0] for arm in arms])
-
     def add_arm(self, features: Sequence[float] | None = None) -> None:
         del features
         self._arms.append(BoundedArm(self.ridge, len(self.dictionary)))
@@ -145,7 +142,7 @@ class BoundedModel(Model):
             self._absorb(known)
 
     def take_over(self, log: Observations, dictionary: Dictionary | None = None) -> None:
-        """Begin with everything in a log, and with given support points or such as suit it."""
+        """Begin with everything in a log, and with given inducing points or such as suit it."""
         self.observed, self._reward_sum = log, float(log.rewards.sum())
         if dictionary is None:
             self.choose_anew()
@@ -167,7 +164,7 @@ class BoundedModel(Model):
         self._add(sums)
 
     def choose_anew(self) -> bool:
-        """Choose the support points anew if that pays, and replay all rows; return whether it did.
+        """Choose the inducing points anew if that pays, and replay all rows; return whether it did.
 
         It pays if the mean δ falls by a tenth or more.
         """
@@ -183,7 +180,7 @@ class BoundedModel(Model):
         return True
 
     def with_points(self, points: int) -> Self | None:
-        """Return the same with more support points, where that pays; None where it does not."""
+        """Return the same with more inducing points, where that pays; None where it does not."""
         larger = type(self)(self.kernel, self.ridge, self.n_arms, self.prior_mean, points)
         larger.observed = self.observed.snapshot()
         larger._reward_sum, larger.dictionary = self._reward_sum, self.dictionary
@@ -220,14 +217,6 @@ class BoundedModel(Model):
                 std[block, column] = root(residual + squares(q) - squares(v))
         return Posterior(mean, std, self.information_gain(arms), self.ridge, self.n_arms)
 
-    def posterior_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Posterior] | None:
-        """Return what computes posteriors by products that all arms share."""
-        if not len(self.dictionary):
-            return None
-        folded = [self._arms[arm].all_folded() for arm in arms]
-        like = self.posterior(self.dictionary.points[:0], arms)
-        return ManyContexts.of(self.kernel, self.dictionary, folded, self.prior(), like)
-
     def posterior_and_solved(
         self, context: FloatArray, arms: Sequence[int], pending: Pending
     ) -> tuple[Posterior, Asked]:
@@ -254,7 +243,7 @@ class BoundedModel(Model):
     ) -> FloatArray:
         """Return how far trying an arm at contexts would move means at points.
 
-        A reward moves means through the support points alone: δ is no part of a covariance.
+        A reward moves means through the inducing points alone: δ is no part of a covariance.
         """
         self.assume(pending)
         state, tried = self._arms[arm], self.whiten(contexts)
@@ -266,47 +255,101 @@ class BoundedModel(Model):
     def follow(self, points: FloatArray | None = None) -> BoundedFollower:
         return BoundedFollower(self, points)
 
-    def bounds_of(self, arms: Sequence[int]) -> Callable[[FloatArray], Bounds]:
-        """Return means from kernel values alone, and standard deviations between 0 and the prior's.
-
-        They serve rules that ask for means only.
-        """
-        return self._means(arms).bounds
-
-    def means_of(
-        self, arms: Sequence[int]
-    ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-        return self._means(arms).means
-
-    def _means(self, arms: Sequence[int]) -> Means:
-        prior = self.prior()
-        weights = np.stack([self._weights(arm, prior) for arm in arms], axis=1)
-        return Means.of(self.kernel, self.dictionary.points, weights, prior)
+    def predictor(self, arms: Sequence[int]) -> BoundedPredictor:
+        return BoundedPredictor(self, arms)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        return left_out(self, places, visits, arms)
+        """Return posteriors at observed contexts, without the rewards observed there.
+
+        With h = w·(|q|² − |v|²), the share of a prediction that is the reward's own, k visits left
+        out together have the error (y − mean)/(1 − k·h) and leave a variance of δ + (|q|² −
+        |v|²)/(1 − k·h). The inducing points do not change.
+        """
+        log, prior = self.observed, self.prior()
+        contexts = log.contexts[places]
+        posterior = self.posterior(contexts, arms)
+        error = np.empty(len(places))
+        columns = {arm: column for column, arm in enumerate(arms)}
+        for arm in np.unique(log.arms[places]).tolist():
+            rows, state = np.flatnonzero(log.arms[places] == arm), self.arm(arm)
+            features, residual = self.whiten(contexts[rows])
+            q, v = state.solve_many(features, assumed=False)
+            known = np.maximum(squares(q) - squares(v), 0.0)
+            left = np.maximum(1.0 - visits[rows] * known / (self.ridge + residual), _TINY)
+            rewards = log.rewards[places[rows]]
+            error[rows] = (rewards - prior - state.mean(q, v, prior)) / left
+            if arm in columns:
+                posterior.mean[rows, columns[arm]] = rewards - error[rows]
+                posterior.std[rows, columns[arm]] = np.sqrt(residual + known / left)
+        return LeftOut(posterior, error)
 
     def averages(
         self, arms: Sequence[int], sums: Mapping[int, Statistics]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what arms would earn, averaged over all rows of statistics; see ``scoring``."""
-        return averages(self, arms, sums)
+        """Return what always choosing each arm would earn, averaged over the rows of statistics.
+
+        The first are averages of predictions at all rows; the second add, at an arm's own rows, the
+        prediction errors with their importance weights. Predictions are linear in φ, so their sums
+        are those at sums of φ.
+        """
+        prior, everything = self.prior(), list(sums.values())
+        count, seen = (
+            sum(each.count for each in everything),
+            sum(each.seen[0] for each in everything),
+        )
+        direct, added = np.empty((2, len(arms)))
+        for column, arm in enumerate(arms):
+            own, state = sums.get(arm), self.arm(arm)
+            features = np.stack([seen, np.zeros_like(seen) if own is None else own.seen[1]], axis=1)
+            q, v = state.solve_many(features, assumed=False)
+            everywhere, here = state.mean(q, v, prior)
+            weight, told = (0.0, 0.0) if own is None else own.weighted
+            direct[column] = prior + everywhere / count
+            added[column] = (told - weight * prior - here) / count
+        return direct, direct + added
 
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        return sums(self, contexts, arms, weights)
+        """Return what is known about Σ weight · (expected reward) over contexts and arms.
+
+        What inducing points leave over has its prior covariance, K − ΦᵀΦ.
+        """
+        self.assume(NOTHING_PENDING)
+        gram, features = self.kernel(contexts, contexts), self.whiten(contexts).features
+        variance, duals = np.zeros(len(weights)), {}
+        for column, arm in enumerate(arms):
+            own, state = weights[:, :, column], self.arm(arm)
+            combined = np.ascontiguousarray(features @ own.T)
+            q, v = state.solve_many(combined, assumed=False)
+            variance += np.einsum("ki,ki->k", own, own @ gram) - squares(combined)
+            variance += squares(q) - squares(v)
+            # R⁻¹(I + VᵀV)⁻¹q, by the same identity that gives the variance.
+            inner = q - state.beside.rows.view.T @ _solved_transposed(state, v)
+            duals[arm] = np.stack([state.folded.root.solve_transposed(x) for x in inner.T])
+        return np.maximum(variance, 0.0), self._sum_moves(duals, len(weights))
+
+    def _sum_moves(self, duals: dict[int, FloatArray], count: int) -> FloatArray:
+        """Return w·φ·dual of every observation's arm, shape (count, observations)."""
+        log = self.observed
+        moves = np.zeros((count, len(log)))
+        for block in self.blocks(len(log)):
+            features, residual = self.whiten(log.contexts[block])
+            for arm, dual in duals.items():
+                own = np.flatnonzero(log.arms[block] == arm)
+                moves[:, block.start + own] = dual @ features[:, own] / (self.ridge + residual[own])
+        return moves
 
     def support_sizes(self, arms: Sequence[int]) -> list[int]:
         return [len(self.dictionary)] * len(arms)
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
         """Return the arrays that determine each arm's posterior: |φ|² is taken away, |q|² added."""
-        prior, lower, found = self.prior(), self.dictionary.factor, []
+        lower, found = self.dictionary.factor, []
         for arm in arms:
             folded = self._arms[arm].all_folded()
             both = Triangle.of(lower.square() @ folded.root.square())
-            weights = self._weights(arm, prior)
+            weights = self.weights(arm)
             gain = float(self.information_gain([arm])[0])
             factors = ((1, lower.packed), (-1, both.packed))
             found.append(Support(self.dictionary.points, weights, factors, gain))
@@ -356,7 +399,7 @@ class BoundedModel(Model):
         self._reward_sum = float(arrays["reward_sum"][0])
         self._next_choice = checks.whole("next_choice", arrays["next_choice"].tolist()[0], least=1)
         for number in range(self.n_arms):
-            own = {name: arrays[f"{name}{number}"] for name in BoundedArm.names}
+            own = {name: arrays[f"{name}{number}"] for name in ARRAYS}
             self._arms[number] = BoundedArm.restored(self.ridge, size, own)
 
     def assume(self, pending: Pending) -> None:
@@ -400,12 +443,20 @@ class BoundedModel(Model):
         for arm, statistics in sums.items():
             self._arms[arm].absorb(statistics)
 
-    def _weights(self, arm: int, prior: float) -> FloatArray:
+    def weights(self, arm: int) -> FloatArray:
         """Return the weights of kernel values in a mean: L⁻ᵀR⁻¹z with all rows folded in."""
-        folded = self._arms[arm].all_folded()
+        folded, prior = self._arms[arm].all_folded(), self.prior()
         z = folded.fit[0] - prior * folded.fit[1]
         return self.dictionary.factor.solve_transposed(folded.root.solve_transposed(z))
 
     def blocks(self, rows: int) -> Iterator[slice]:
         """Yield slices of rows for whose φ there is memory enough."""
         return blocks(rows, len(self.dictionary))
+
+
+def _solved_transposed(arm: BoundedArm, columns: FloatArray) -> FloatArray:
+    """Return C⁻ᵀ·columns."""
+    rows = np.ascontiguousarray(columns.T)
+    for row in rows:
+        arm.beside.factor.solve_transposed(row)
+    return rows.T

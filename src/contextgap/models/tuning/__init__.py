@@ -1,7 +1,7 @@
-"""Tuning: learning scales from the rewards, and a report of how well they predict."""
+"""Tuning: learning hyperparameters from the rewards, and a report of how well they predict."""
 
 from contextgap.models.tuning.choose import learn
 from contextgap.models.tuning.report import Candidate, Tuning
-from contextgap.models.tuning.search import Scales
+from contextgap.models.tuning.search import Hyperparameters
 
-__all__ = ["Candidate", "Scales", "Tuning", "learn"]
+__all__ = ["Candidate", "Hyperparameters", "Tuning", "learn"]

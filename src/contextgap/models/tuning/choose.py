@@ -11,16 +11,20 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
-from contextgap.kernels.columns import Spread, deviations
+from contextgap.kernels.categories import Spread, deviations
 from contextgap.models import Features
-from contextgap.models.tuning.criteria import CRITERIA
+from contextgap.models.tuning.criteria import (
+    CRITERIA,
+    MOST_OPERATIONS,
+    Data,
+    Limits,
+    heavy_tails,
+    part_of,
+)
 from contextgap.models.tuning.report import Candidate, Tuning
-from contextgap.models.tuning.sample import MOST_OPERATIONS, Data, part_of
-from contextgap.models.tuning.search import Scales, Search
-from contextgap.models.tuning.tails import Limits, heavy_tails
-from contextgap.models.tuning.terms import Terms
-from contextgap.models.tuning.together import MOST_SHARED, shared
-from contextgap.tables.columns import Layout
+from contextgap.models.tuning.search import Hyperparameters, Search, Terms
+from contextgap.models.tuning.sharing import MOST_SHARED, shared
+from contextgap.tables.schema import Layout
 
 # Starting points are tried on as many observations as cost this much; the best continues on all.
 _ROUGH = 3 * 100**3
@@ -35,7 +39,7 @@ _SHARED_MARGIN = 3.0
 # Ratios of noise and weights of the arms' levels that the cautious model chooses from.
 _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
 # Rewards per arm, and in all, needed to conclude that contexts do not matter. After that
-# conclusion an explorer looks at two arms only.
+# conclusion an explorer tries two arms only.
 _PER_ARM, _IN_ALL = 10, 40
 
 _SMOOTH = ("gaussian", "matern")
@@ -54,31 +58,20 @@ def learn(
     alone: bool = False,
     features: Features | None = None,
     layout: Layout | None = None,
-) -> tuple[Scales, Tuning]:
-    """Return the scales that explain the observations best, and a report of the search.
+) -> tuple[Hyperparameters, Tuning]:
+    """Return the hyperparameters that explain the observations best, and a report of the search.
 
-    Parameters
-    ----------
-    contexts, rewards
-        One array of each per arm; empty for arms without observations.
-    kernel
-        Only bandwidths and weights of its terms are learnt. If it is None, the kind of kernel is
-        chosen too.
-    criterion
-        "evidence" or "loo".
-    alone
-        Whether to take for granted that arms have nothing in common.
-    features
-        Of all arms.
-    layout
-        Which numbers of a context share a bandwidth, and how many are codes of categories.
+    Contexts and rewards are arrays by arm, empty for arms without observations. Of a given kernel,
+    bandwidths and weights of its terms are learnt; without one, its kind is chosen too. ``alone``
+    takes for granted that arms have nothing in common; ``features`` are those of all arms, and
+    ``layout`` says which numbers of a context share a bandwidth or are codes of categories.
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
-    heard = [arm for arm, own in enumerate(rewards) if len(own)]
-    spread = Spread.of([contexts[arm] for arm in heard], layout)
-    columns = [spread.columns(contexts[arm]) for arm in heard]
-    everything = columns, [rewards[arm] for arm in heard]
+    tried = [arm for arm, own in enumerate(rewards) if len(own)]
+    spread = Spread.of([contexts[arm] for arm in tried], layout)
+    columns = [spread.columns(contexts[arm]) for arm in tried]
+    everything = columns, [rewards[arm] for arm in tried]
     limits = heavy_tails(everything[1])
     parts = part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH)
     fit = _Fit(*parts, criterion, spread, limits)
@@ -88,17 +81,17 @@ def learn(
         if kernel is None
         else {"given": fit.best(Terms.of(spread.of_columns(kernel), spread.tied))}
     )
-    scales = {name: each.search.scales(each.theta) for name, each in found.items()}
-    looked = fit.data[1]
-    count, used = (sum(map(len, each)) for each in (rewards, looked))
+    fitted = {name: each.search.hyperparameters(each.theta) for name, each in found.items()}
+    used = fit.data[1]
+    count = sum(map(len, rewards))
     enough = count >= max(_IN_ALL, _PER_ARM * len(rewards))
-    candidates = _compared(scales, looked)
+    candidates = _compared(fitted, used)
     if kernel is None and enough and not _predicts(candidates, _contextual_one(candidates)):
-        scales["cautious"] = _cautious(fit)
-        candidates = _compared(scales, looked)
+        fitted["cautious"] = _cautious(fit)
+        candidates = _compared(fitted, used)
     chosen, reason = _chosen(candidates, enough)
-    if not alone and len(heard) > 1 and count <= MOST_SHARED:
-        own = None if features is None else features.of(heard)
+    if not alone and len(tried) > 1 and count <= MOST_SHARED:
+        own = None if features is None else features.of(tried)
         for base in _bases(candidates):
             search, theta, _ = found[base]
             joint = shared(search.terms, theta, everything, criterion, own, limits)
@@ -107,15 +100,15 @@ def learn(
             candidate = Candidate(
                 "shared",
                 candidates[base].advantage + joint.gain,
-                explained(joint.scales.errors, joint.rewards),
+                explained(joint.found.errors, joint.rewards),
             )
             if "shared" in candidates and candidate.advantage < candidates["shared"].advantage:
                 continue
             candidates["shared"] = candidate
-            scales["shared"] = _of_all_arms(joint.scales, features)
+            fitted["shared"] = _of_all_arms(joint.found, features)
             margin = _SHARED_MARGIN if features is None else 0.0
             if _clearly_shared(candidates, margin):
-                chosen, reason = "shared", _why_shared(base, scales["shared"], joint.gain)
+                chosen, reason = "shared", _why_shared(base, fitted["shared"], joint.gain)
         if chosen != "shared" and "shared" in candidates:
             ahead = candidates["shared"].advantage - candidates[chosen].advantage
             if ahead > 0 and chosen != "constant":
@@ -125,8 +118,9 @@ def learn(
                 )
     if limits is not None:
         reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
-    found_best = replace(scales[chosen], kernel=spread.of_codes(scales[chosen].kernel))
-    return found_best, Tuning(criterion, count, used, tuple(candidates.values()), chosen, reason)
+    best = replace(fitted[chosen], kernel=spread.of_codes(fitted[chosen].kernel))
+    report = criterion, count, sum(map(len, used)), tuple(candidates.values()), chosen, reason
+    return best, Tuning(*report)
 
 
 def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
@@ -168,7 +162,7 @@ class _Fit:
     limits: Limits | None
 
     def best(self, terms: Terms) -> _Found:
-        """Return a kernel's best scales, searched for from several starting points."""
+        """Return a kernel's best hyperparameters, searched for from several starting points."""
         search = Search(terms, *self.data, self.criterion, None, self.limits)
         starts = search.starts()
         if len(terms.bandwidths):
@@ -188,7 +182,7 @@ class _Fit:
 
 
 def _followed(search: Search, start: FloatArray) -> _Found:
-    """Return the best scales found from one starting point."""
+    """Return the best point found from one start."""
     loss, theta = search.descend(start, _STEPS)
     return _Found(search, theta, loss)
 
@@ -209,7 +203,7 @@ def _contextual(fit: _Fit) -> dict[str, _Found]:
     return {"linear": linear, "gaussian": gaussian, "matern": matern}
 
 
-def _cautious(fit: _Fit) -> Scales:
+def _cautious(fit: _Fit) -> Hyperparameters:
     """Return a Gaussian model with the bandwidths of the prior and its noise by leave-one-out.
 
     More noise comes with more weight of the arms' levels, so that contexts matter less and levels
@@ -218,8 +212,8 @@ def _cautious(fit: _Fit) -> Scales:
     terms = Terms(Gaussian(fit.unit()), offset=1.0, tied=fit.spread.tied)
     search = Search(terms, *fit.data, fit.criterion)
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
-    tried = [search.scales(theta) for theta in thetas]
-    shares = [explained(scales.errors, fit.data[1]) for scales in tried]
+    tried = [search.hyperparameters(theta) for theta in thetas]
+    shares = [explained(each.errors, fit.data[1]) for each in tried]
     best = int(np.argmax(shares))
     # Its loss is compared with those of models that were searched for within the limits.
     within = Search(terms, *fit.data, fit.criterion, None, fit.limits)
@@ -237,12 +231,12 @@ def _bases(candidates: dict[str, Candidate]) -> list[str]:
     return list(dict.fromkeys(each.name for each in found))
 
 
-def _of_all_arms(scales: Scales, features: Features | None) -> Scales:
-    """Return scales learnt from the arms observed, with the features of all arms."""
-    if features is None or scales.alike is None:
-        return scales
+def _of_all_arms(found: Hyperparameters, features: Features | None) -> Hyperparameters:
+    """Return what was learnt from the arms observed, with the features of all arms."""
+    if features is None or found.alike is None:
+        return found
     rows = tuple(map(tuple, features.rows.tolist()))
-    return replace(scales, alike=replace(scales.alike, features=rows))
+    return replace(found, alike=replace(found.alike, features=rows))
 
 
 def _clearly_shared(candidates: dict[str, Candidate], margin: float) -> bool:
@@ -254,19 +248,21 @@ def _clearly_shared(candidates: dict[str, Candidate], margin: float) -> bool:
     return predicts and together.advantage >= rival + margin
 
 
-def _why_shared(base: str, scales: Scales, gain: float) -> str:
-    sharing = 0.0 if scales.alike is None else scales.alike.sharing
+def _why_shared(base: str, found: Hyperparameters, gain: float) -> str:
+    sharing = 0.0 if found.alike is None else found.alike.sharing
     return (
         f"the {base} model with arms that share what they learn, correlation {sharing:.2f}, is "
         f"{gain:.1f} nats more probable than with arms that have nothing in common"
     )
 
 
-def _compared(scales: dict[str, Scales], rewards: Sequence[FloatArray]) -> dict[str, Candidate]:
-    constant = scales["constant"].loss
+def _compared(
+    fitted: dict[str, Hyperparameters], rewards: Sequence[FloatArray]
+) -> dict[str, Candidate]:
+    constant = fitted["constant"].loss
     return {
         name: Candidate(name, constant - each.loss, explained(each.errors, rewards))
-        for name, each in scales.items()
+        for name, each in fitted.items()
     }
 
 
@@ -304,7 +300,7 @@ def _predicts(candidates: dict[str, Candidate], one: Candidate) -> bool:
 def _chosen(candidates: dict[str, Candidate], enough: bool) -> tuple[str, str]:
     """Return the name of the candidate to use, and why."""
     if "given" in candidates:
-        return "given", "only the scales of the kernel given were learnt"
+        return "given", "only the hyperparameters of the kernel given were learnt"
     if not enough:
         return _smooth_one(candidates).name, (
             "there are too few rewards yet to do without a smooth model"

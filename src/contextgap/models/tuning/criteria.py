@@ -1,4 +1,4 @@
-"""Two criteria for how well settings explain the observations: evidence and leave-one-out.
+"""What hyperparameters are judged by: evidence or leave-one-out, on a sample of the observations.
 
 An arm's rewards y have covariance s²·C, C = K + ratio·I, where s² is the reward scale and ratio the
 ridge in units of it, and a mean m that all arms share. With a = C⁻¹(y − m) and c the diagonal of
@@ -11,19 +11,36 @@ C⁻¹, and N observations of all arms together (Rasmussen and Williams, 2006, s
 m and s² are at their optimum in closed form, so derivatives with respect to anything in C are those
 at fixed m and s²: the inner product of dC with the matrices that are returned. Instead of s² stands
 s² over a first guess of it, so that losses do not depend on the unit of the rewards.
+
+Both count squared errors. Where a few rewards carry most of the variance, as in payments of which
+most are zero, bandwidths would follow those few. They are learnt from rewards that are clipped to
+limits; noise, reward scale and mean, which guarantees rest on, from the unclipped rewards.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyr
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, IntArray, evenly
+
+# A criterion costs as much as factorising every arm's covariance; this many operations, those of
+# two arms with 600 observations each, are some seconds for a whole search.
+MOST_OPERATIONS = 2 * 600**3
+Data: TypeAlias = tuple[list[FloatArray], list[FloatArray]]  # contexts and rewards, by arm
+Limits: TypeAlias = tuple[float, float]
+_FAR = 3.0  # standard deviations from the mean
+# Rounds in which limits are found for what lies within the last ones: so many, and up to so many
+# more while hardly any reward is beyond them, since a single one may be far beyond imagination.
+_TIMES, _MORE, _FEW = 3, 50, 0.01
+# The share of the variance that far rewards carry, from which they are too heavy: 0.03 of normally
+# distributed rewards, 0.3 of exponential ones, 0.6 of log-normal ones with deviation 1.
+_HEAVY = 0.5
 
 
 class Detail(NamedTuple):
@@ -147,3 +164,90 @@ def _mirrored(lower: FloatArray, times: float = 1.0) -> FloatArray:
     if times != 1.0:
         whole *= times
     return whole
+
+
+def part_of(data: Data, operations: float, power: int = 3) -> Data:
+    """Return each arm's observations, thinned out to the number that may be used."""
+    contexts, rewards = data
+    places = places_used(contexts, rewards, operations, power)
+    return (
+        [x[own] for x, own in zip(contexts, places, strict=True)],
+        [y[own] for y, own in zip(rewards, places, strict=True)],
+    )
+
+
+def places_used(
+    contexts: Sequence[FloatArray],
+    rewards: Sequence[FloatArray],
+    operations: float = MOST_OPERATIONS,
+    power: int = 3,
+) -> list[IntArray]:
+    """Return, for every arm, the places of the observations to use, evenly spread over time.
+
+    Those of an arm with n of them cost n to the power given; all together cost at most
+    ``operations``.
+
+    Repeated observations at one context count once if they always agree to the last digit: their
+    noise does not change between visits, so it would be mistaken for no noise, and the function for
+    noise. If any two disagree, every visit has noise of its own and counts.
+    """
+    places = [np.arange(len(y)) for y in rewards]
+    firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
+    if all(first is not None for first in firsts):
+        places = [first for first in firsts if first is not None]
+    most = _most_each([len(own) for own in places], operations, power)
+    return [evenly(own, most) for own in places]
+
+
+def repetitions(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:
+    """Return how often each observation's context was visited; None if any two visits disagree."""
+    if not len(rewards):
+        return np.empty(0, dtype=np.intp)
+    _, group, counts = np.unique(contexts, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    highest, lowest = np.full(len(counts), -np.inf), np.full(len(counts), np.inf)
+    np.maximum.at(highest, group, rewards)
+    np.minimum.at(lowest, group, rewards)
+    if (highest != lowest).any():
+        return None
+    return np.asarray(counts[group])
+
+
+def _first_visits(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:
+    """Return the places of every context's first visit; None if any two visits disagree."""
+    if repetitions(contexts, rewards) is None:
+        return None
+    if not len(rewards):
+        return np.empty(0, dtype=np.intp)
+    return np.asarray(np.sort(np.unique(contexts, axis=0, return_index=True)[1]))
+
+
+def _most_each(counts: Sequence[int], operations: float, power: int = 3) -> int:
+    """Return how many observations each arm may have, if n of them cost n to a power."""
+    ordered = np.sort(np.asarray(counts, dtype=np.float64))
+    below = np.concatenate([[0.0], np.cumsum(ordered**power)[:-1]])
+    left = np.arange(len(ordered), 0, -1)
+    allowed = (np.maximum(operations - below, 0.0) / left) ** (1 / power) + 1e-9
+    fits = np.flatnonzero(allowed < ordered)
+    return int(allowed[fits[0]]) if len(fits) else int(ordered[-1])
+
+
+def heavy_tails(rewards: Sequence[FloatArray]) -> Limits | None:
+    """Return limits for rewards of which a few carry most of the variance; None for others."""
+    everything = np.concatenate(rewards)
+    # Of two values, limits would only change the unit.
+    if not _is_heavy(everything) or len(np.unique(everything)) < 3:
+        return None
+    within = everything
+    for times in range(_TIMES + _MORE):
+        enough = np.mean(within != everything) > _FEW or not _is_heavy(within)
+        if times >= _TIMES and enough:
+            break
+        middle, reach = float(within.mean()), _FAR * float(within.std())
+        within = np.clip(everything, middle - reach, middle + reach)
+    return middle - reach, middle + reach
+
+
+def _is_heavy(rewards: FloatArray) -> bool:
+    away = np.square(rewards - rewards.mean())
+    return bool(away[away > _FAR**2 * rewards.var()].sum() > _HEAVY * away.sum())

@@ -35,7 +35,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Tuning:
-    """A report of how the scales in use were learnt; print it.
+    """A report of how the hyperparameters in use were learnt; print it.
 
     Parameters
     ----------

@@ -1,4 +1,11 @@
-"""Searches for the best scales of one kernel, by descent from several starting points."""
+"""Searches for the best hyperparameters of one kernel, by descent from several starting points.
+
+A handful of rewards, or many that are mostly noise, do not distinguish a rough function from noise.
+A prior on the hyperparameters decides then, and informative rewards override it: normal
+distributions of their logarithms. Bandwidths are counted in units of √d standard deviations of
+their column, as in ``Gaussian.from_contexts``: in those units the distance between two contexts
+does not depend on how many numbers a context has.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +13,20 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray
-from contextgap.kernels.base import Kernel
-from contextgap.kernels.columns import deviations
+from contextgap.base.arrays import FloatArray, IntArray, evenly
+from contextgap.kernels import Constant, Kernel, Linear
+from contextgap.kernels.base import Scaled, Sum
+from contextgap.kernels.categories import deviations
 from contextgap.kernels.stationary import Stationary
 from contextgap.models import Alike
-from contextgap.models.tuning.beliefs import (
-    LOOSE,
-    TIGHT,
-    TRUST,
-    WEIGHT,
-    bandwidth_beliefs,
-    weight_beliefs,
-)
-from contextgap.models.tuning.criteria import CRITERIA, Score
-from contextgap.models.tuning.sample import nearest_distance
-from contextgap.models.tuning.sharing import Sharing
-from contextgap.models.tuning.tails import Limits
-from contextgap.models.tuning.terms import Terms
+from contextgap.models.tuning.criteria import CRITERIA, Limits, Score
+
+if TYPE_CHECKING:
+    from contextgap.models.tuning.sharing import Sharing
 
 _SHORTEST, _LONGEST = math.log(1e-3), math.log(1e2)  # of a bandwidth, in the search's units
 _WEIGHTS = (math.log(1e-4), math.log(1e3))  # of trend and constant part
@@ -37,37 +36,148 @@ _RATIO = 1e-2
 _STARTS = ((0.0, _RATIO), (0.0, 1.0), (1.0, 10.0), (-1.0, 1.0), (-1.5, _RATIO), (-3.0, _RATIO))
 _HOPELESS = 1e12
 _PRECISION = 1e-6  # of the loss, relative: thousandths of a nat
-_SETTLING = 20  # steps of the search for what is learnt from the rewards as they are
+_SETTLING = 20  # steps of the search for what is learnt from unclipped rewards
+LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
+WEIGHT, WEIGHT_SPREAD = -2.0, 2.0  # of a linear trend, and of the constant part
+RATIO, RATIO_SPREAD = math.log(0.01), 3.0  # of the ridge over the reward scale
+LOGIT_SPREAD = 2.0  # of the logit of the correlation between arms, around 0
+FEATURES_LOGIT = 3.0  # where it is around this if arms have features, which users choose to matter
+TRUST = 1.0  # observations that the first guess of the reward scale is worth
 
 
 @dataclass(frozen=True)
-class Scales:
+class Hyperparameters:
     """Settings learnt from data.
 
-    Parameters
-    ----------
-    kernel
-        The kernel with the bandwidths found, multiplied by the reward scale.
-    ridge
-        Regularisation: the variance of the noise.
-    prior_mean
-        The mean reward.
-    loss
-        The criterion's value and the prior, in nats for all observations used, rewards within the
-        limits if there are any; only differences mean anything.
-    errors
-        Each reward minus its prediction from the other rewards of its arm, one array per arm; or
-        from all others, where arms share.
-    alike
-        The correlations of arms; None if they have nothing in common.
+    ``loss`` is the criterion's value and the prior's, in nats for all observations used, rewards
+    clipped to the limits if there are any; only differences mean anything. ``errors`` are each
+    reward minus its prediction from the other rewards of its arm, one array per arm; or from all
+    others, where arms share.
     """
 
-    kernel: Kernel
-    ridge: float
+    kernel: Kernel  # with the bandwidths found, multiplied by the reward scale
+    ridge: float  # the variance of the noise
     prior_mean: float
     loss: float
     errors: tuple[FloatArray, ...]
-    alike: Alike | None = None
+    alike: Alike | None = None  # the correlations of arms; None if they have nothing in common
+
+
+class BandwidthPrior(NamedTuple):
+    """How far single bandwidths are from the others: a Student t distribution.
+
+    ``spread`` is its scale, ``tail`` its degrees of freedom: the fewer, the farther may a few
+    bandwidths stand out.
+    """
+
+    spread: float
+    tail: float
+
+
+LOOSE = BandwidthPrior(0.3, 1.0)
+# Squared errors of rewards that are one of two values, or of which a few are far away, seem to say
+# more than they do.
+TIGHT = BandwidthPrior(0.2, 4.0)
+
+
+def bandwidth_loss(bandwidths: FloatArray, prior: BandwidthPrior) -> tuple[float, FloatArray]:
+    """Return minus the log density of log bandwidths, up to a constant, and its slope."""
+    level, (spread, tail) = float(bandwidths.mean()), prior
+    away = bandwidths - level
+    stretched = 1.0 + (away / spread) ** 2 / tail
+    loss = 0.5 * (level / LEVEL_SPREAD) ** 2 + 0.5 * (tail + 1) * float(np.log(stretched).sum())
+    pull = (tail + 1) / tail * away / (spread**2 * stretched)
+    return loss, level / (len(bandwidths) * LEVEL_SPREAD**2) + pull - pull.mean()
+
+
+def weight_loss(weights: FloatArray) -> tuple[float, FloatArray]:
+    """Return the same for logarithms: of the weights of trend and constant part, then the ratio."""
+    centre, spread = np.full((2, len(weights)), [[WEIGHT], [WEIGHT_SPREAD]])
+    centre[-1], spread[-1] = RATIO, RATIO_SPREAD
+    away = (weights - centre) / spread
+    return 0.5 * float(away @ away), away / spread
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A kernel without its overall factor: main + slope · trend + offset · 1.
+
+    Only a main part with bandwidths can have a linear trend beside it; trend and offset are None
+    where the kernel has no such part. ``tied`` says which bandwidth each column has; None if each
+    has its own, or all have the same.
+    """
+
+    main: Kernel
+    trend: Linear | None = None
+    slope: float = 1.0
+    offset: float | None = None
+    tied: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, kernel: Kernel, tied: tuple[int, ...] | None = None) -> Terms:
+        """Return a kernel's terms."""
+        parts = _addends(kernel)
+        levels = [factor for part, factor in parts if isinstance(part, Constant)]
+        others = [(part, factor) for part, factor in parts if not isinstance(part, Constant)]
+        if not others:
+            return cls(Constant(), tied=tied)
+        main, weight = others[0]
+        trend, slope = None, 1.0
+        if len(others) == 2 and isinstance(main, Stationary) and isinstance(others[1][0], Linear):
+            trend, slope = others[1][0], others[1][1] / weight
+        elif len(others) > 1:
+            main, weight = others[0][1] * others[0][0], 1.0
+            for part, factor in others[1:]:
+                main = main + factor * part
+        return cls(main, trend, slope, sum(levels) / weight if levels else None, tied)
+
+    def scaled(self, factor: float) -> Kernel:
+        """Return factor · (main + slope · trend + offset · 1)."""
+        kernel: Kernel = factor * self.main
+        if self.trend is not None:
+            kernel = kernel + (factor * self.slope) * self.trend
+        if self.offset is not None:
+            kernel = kernel + (factor * self.offset) * Constant()
+        return kernel
+
+    @property
+    def bandwidths(self) -> FloatArray:
+        """The bandwidths that can be learnt; none if the main part has no bandwidth."""
+        if not isinstance(self.main, Stationary):
+            return np.empty(0)
+        values = np.atleast_1d(np.asarray(self.main.bandwidth, dtype=np.float64))
+        if self._untied:
+            return values
+        return values[np.unique(np.asarray(self.tied), return_index=True)[1]]
+
+    def with_bandwidths(self, bandwidths: FloatArray) -> Terms:
+        """Return the terms with other bandwidths; a single number stays a single number."""
+        if not isinstance(self.main, Stationary):
+            return self
+        if isinstance(self.main.bandwidth, float):
+            return replace(self, main=replace(self.main, bandwidth=float(bandwidths[0])))
+        values = bandwidths if self._untied else bandwidths[np.asarray(self.tied)]
+        return replace(self, main=replace(self.main, bandwidth=tuple(values.tolist())))
+
+    def column_of(self, dimension: int) -> IntArray:
+        """Return which of the bandwidths every column has."""
+        if isinstance(self.main, Stationary) and isinstance(self.main.bandwidth, float):
+            return np.zeros(dimension, dtype=np.intp)
+        return np.arange(dimension) if self.tied is None else np.asarray(self.tied)
+
+    @property
+    def _untied(self) -> bool:
+        single = isinstance(self.main, Stationary) and isinstance(self.main.bandwidth, float)
+        return single or self.tied is None
+
+
+def _addends(kernel: Kernel, factor: float = 1.0) -> list[tuple[Kernel, float]]:
+    """Return the kernels that a kernel is the sum of, each with its factor."""
+    if isinstance(kernel, Scaled):
+        return _addends(kernel.kernel, factor * kernel.factor)
+    if isinstance(kernel, Sum):
+        return [*_addends(kernel.left, factor), *_addends(kernel.right, factor)]
+    return [(kernel, factor)]
 
 
 class _Part(NamedTuple):
@@ -82,13 +192,13 @@ class _Part(NamedTuple):
 
 
 class Search:
-    """The search for a kernel's scales, from one array of contexts and one of rewards per arm.
+    """The search for a kernel's hyperparameters, from contexts and rewards by arm.
 
     The search variable θ holds the logarithms of the bandwidths, in units of √d standard deviations
     of their column; of slope and offset, where the kernel has them; what ``Sharing`` says, where
     arms share what they learn; and of ratio, the ridge over the reward scale. No arm's arrays are
-    empty. Arms that share are one group of observations, others one group each. Rewards beyond
-    ``limits`` are searched with as if they were there.
+    empty. Arms that share are one group of observations, others one group each. Rewards are clipped
+    to ``limits`` for the search.
     """
 
     def __init__(
@@ -100,10 +210,10 @@ class Search:
         sharing: Sharing | None = None,
         limits: Limits | None = None,
     ) -> None:
-        everything, heard = np.vstack(contexts), np.concatenate(rewards)
+        everything, all_rewards = np.vstack(contexts), np.concatenate(rewards)
         self.sharing = sharing
         if sharing is not None:
-            contexts, rewards = [everything], [heard]
+            contexts, rewards = [everything], [all_rewards]
         self.terms = terms
         self.criterion = CRITERIA[criterion]
         self.reference = _reference(everything, terms)
@@ -117,7 +227,7 @@ class Search:
             self.contexts = [(x - centre) / unit for x in contexts]
             # With bandwidths so short that an observation says nothing about its neighbours, a
             # kernel only describes noise, which is what the ridge is for.
-            near = 0.5 * nearest_distance(np.vstack(self.contexts))
+            near = 0.5 * _nearest_distance(np.vstack(self.contexts))
             self.shortest = max(_SHORTEST, math.log(near)) if near > 0 else _SHORTEST
         else:
             self.contexts = list(contexts)
@@ -130,14 +240,15 @@ class Search:
         numbers_alone = terms.tied is None
         distinct = len(np.unique(everything, axis=0)) if numbers_alone else len(everything)
         self.share = distinct / len(everything)
-        self.apart = LOOSE if limits is None and len(np.unique(heard)) > 2 else TIGHT
-        self._hear(rewards)
-        self.as_they_are: Search | None = None
+        usual = limits is None and len(np.unique(all_rewards)) > 2
+        self.bandwidth_prior = LOOSE if usual else TIGHT
+        self._set_rewards(rewards)
+        self.unclipped: Search | None = None
         if limits is not None:
-            self.as_they_are = copy(self)
-            self._hear([np.clip(y, *limits) for y in rewards])
+            self.unclipped = copy(self)
+            self._set_rewards([np.clip(y, *limits) for y in rewards])
 
-    def _hear(self, rewards: Sequence[FloatArray]) -> None:
+    def _set_rewards(self, rewards: Sequence[FloatArray]) -> None:
         self.rewards = list(rewards)
         everything = np.concatenate(self.rewards)
         deviation = float(everything.std())
@@ -154,7 +265,7 @@ class Search:
         return slice(first, first + (0 if self.sharing is None else self.sharing.size))
 
     def starts(self) -> list[FloatArray]:
-        """Return starting points: some for any data, and the kernel's own scales."""
+        """Return starting points: some for any data, and the kernel's own settings."""
         starts = [self.start(level, ratio) for level, ratio in _STARTS]
         if len(self.reference):
             starts.append(self.start(np.log(self.terms.bandwidths / self.reference), _RATIO))
@@ -165,7 +276,7 @@ class Search:
     ) -> tuple[float, FloatArray]:
         """Return the lowest loss found from a start, and where it is.
 
-        The first ``keep`` entries stay as they are.
+        The first ``keep`` entries are fixed.
         """
         from scipy.optimize import minimize  # slow to load, and most learners do not need it
 
@@ -180,11 +291,11 @@ class Search:
         )
         return float(found.fun), found.x
 
-    def scales(self, theta: FloatArray) -> Scales:
-        """Return the scales at a point; those for rewards as they are, if there are limits."""
-        if self.as_they_are is not None:
-            settled = self.as_they_are.settled(theta)
-            return replace(self.as_they_are.scales(settled), loss=self.loss(theta))
+    def hyperparameters(self, theta: FloatArray) -> Hyperparameters:
+        """Return the hyperparameters at a point; with limits, those for unclipped rewards."""
+        if self.unclipped is not None:
+            settled = self.unclipped.settled(theta)
+            return replace(self.unclipped.hyperparameters(settled), loss=self.loss(theta))
         score = self._score(theta)[0]
         if score is None:
             raise ValueError("no setting explains the observations")
@@ -194,11 +305,11 @@ class Search:
         if self.sharing is not None:
             errors = np.split(errors[0], np.cumsum(self.sharing.counts)[:-1])
             alike = self.sharing.alike(theta[self._alike])
-        return Scales(
+        return Hyperparameters(
             kernel=terms.scaled(score.reward_scale),
             ridge=math.exp(theta[-1]) * score.reward_scale,
             prior_mean=score.prior_mean,
-            loss=self.share * score.loss + self._beliefs(theta)[0],
+            loss=self.share * score.loss + self._prior_loss(theta)[0],
             errors=tuple(errors),
             alike=alike,
         )
@@ -214,17 +325,17 @@ class Search:
         """
         other = copy(self)
         other.terms = terms
-        if self.as_they_are is not None:
-            other.as_they_are = self.as_they_are.with_terms(terms)
+        if self.unclipped is not None:
+            other.unclipped = self.unclipped.with_terms(terms)
         return other
 
     def loss(self, theta: FloatArray) -> float:
-        """Return the loss including the prior on scales, for a third of the time of its slope."""
+        """Return the loss including the prior, for a third of the time of its slope."""
         score, _ = self._score(theta)
-        return _HOPELESS if score is None else self.share * score.loss + self._beliefs(theta)[0]
+        return _HOPELESS if score is None else self.share * score.loss + self._prior_loss(theta)[0]
 
     def loss_and_slope(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss including the prior on scales, and its gradient."""
+        """Return the loss including the prior, and its gradient."""
         score, parts = self._score(theta)
         if score is None:
             return _HOPELESS, np.zeros(len(theta))
@@ -244,7 +355,7 @@ class Search:
             if self.sharing is not None and part.values is not None:
                 slope[self._alike] += self.sharing.slopes(theta[self._alike], matrix * part.values)
             slope[-1] += math.exp(theta[-1]) * matrix.trace()
-        loss, prior_slope = self._beliefs(theta)
+        loss, prior_slope = self._prior_loss(theta)
         return self.share * score.loss + loss, self.share * slope + prior_slope
 
     def _score(self, theta: FloatArray) -> tuple[Score | None, list[_Part]]:
@@ -276,17 +387,17 @@ class Search:
         scaled = squares * np.exp(-2 * theta)[self.bandwidth_of]
         return np.bincount(self.bandwidth_of, scaled).astype(np.float64)
 
-    def _beliefs(self, theta: FloatArray) -> tuple[float, FloatArray]:
+    def _prior_loss(self, theta: FloatArray) -> tuple[float, FloatArray]:
         count, alike = len(self.reference), self._alike
         weights = np.append(theta[count : alike.start], theta[-1])
         slope = np.zeros(len(theta))
-        loss, slopes = weight_beliefs(weights)
+        loss, slopes = weight_loss(weights)
         slope[count : alike.start], slope[-1] = slopes[:-1], slopes[-1]
         if self.sharing is not None:
-            more, slope[alike] = self.sharing.beliefs(theta[alike])
+            more, slope[alike] = self.sharing.prior_loss(theta[alike])
             loss += more
         if count:
-            more, slope[:count] = bandwidth_beliefs(theta[:count], self.apart)
+            more, slope[:count] = bandwidth_loss(theta[:count], self.bandwidth_prior)
             loss += more
         return loss, slope
 
@@ -323,3 +434,15 @@ def _reference(contexts: FloatArray, terms: Terms) -> FloatArray:
     if count == len(spread):
         return spread
     return np.full(count, np.exp(np.log(spread).mean()))  # of none, nothing
+
+
+def _nearest_distance(contexts: FloatArray, most: int = 1500) -> float:
+    """Return the median distance from a context to the nearest other one; 0 if there is none."""
+    from scipy.spatial import cKDTree  # slow to load
+
+    distinct = np.unique(contexts, axis=0)
+    distinct = distinct[evenly(np.arange(len(distinct)), most)]
+    if len(distinct) < 2:
+        return 0.0
+    distances = np.asarray(cKDTree(distinct).query(distinct, k=2)[0])
+    return float(np.median(distances[:, 1]))

@@ -1,14 +1,28 @@
-"""What tuning learns about how alike arms are: one correlation, and bandwidths of arm features."""
+"""Whether arms share what they learn, and how alike they are.
+
+The same kernel is fitted once more, with one correlation of all arms and bandwidths of their
+features.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models import Alike, Features
-from contextgap.models.tuning.beliefs import FEATURES_LOGIT, LOGIT_SPREAD, TIGHT, bandwidth_beliefs
+from contextgap.models.tuning.criteria import Data, Limits, part_of
+from contextgap.models.tuning.search import (
+    FEATURES_LOGIT,
+    LOGIT_SPREAD,
+    TIGHT,
+    Hyperparameters,
+    Search,
+    Terms,
+    bandwidth_loss,
+)
 
 _LOGITS = (-7.0, 7.0)
 _BANDWIDTHS = (math.log(1e-2), math.log(1e2))  # in units of √p standard deviations over the arms
@@ -17,14 +31,8 @@ _BANDWIDTHS = (math.log(1e-2), math.log(1e2))  # in units of √p standard devia
 class Sharing:
     """The part of the search variable that says how alike arms are.
 
-    It holds the logit of the correlation and the logarithms of the features' bandwidths.
-
-    Parameters
-    ----------
-    counts
-        How many observations each of the arms has; observations come arm after arm.
-    features
-        Of those arms; None if they have none.
+    It holds the logit of the correlation and the logarithms of the features' bandwidths. Arms have
+    ``counts`` observations, which come arm after arm.
     """
 
     def __init__(self, counts: IntArray, features: Features | None = None) -> None:
@@ -36,15 +44,15 @@ class Sharing:
         self._firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
 
     def start(self) -> FloatArray:
-        """Return the point that is believed in most."""
+        """Return the most probable point of the prior."""
         return np.append(self._logit, np.zeros(self.size - 1))
 
-    def beliefs(self, part: FloatArray) -> tuple[float, FloatArray]:
+    def prior_loss(self, part: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the log density of a point, up to a constant, and its slope."""
         away = (part[0] - self._logit) / LOGIT_SPREAD
         loss, slope = 0.5 * away**2, np.array([away / LOGIT_SPREAD])
         if self.size > 1:
-            more, slopes = bandwidth_beliefs(part[1:], TIGHT)
+            more, slopes = bandwidth_loss(part[1:], TIGHT)
             return loss + more, np.append(slope, slopes)
         return loss, slope
 
@@ -77,3 +85,56 @@ class Sharing:
                     apart = (apart != 0).astype(np.float64)
                 slopes.append(rho * (common * np.square(apart / width)).sum())
         return np.array(slopes)
+
+
+# Rewards up to which arms may share: the model keeps as many numbers as their square.
+MOST_SHARED = 3000
+# One factor over all observations takes time in the cube of their number: of the first search,
+# and of the last.
+_FEW, _MOST = 300, 750
+_STEPS = 25
+
+
+class Shared(NamedTuple):
+    """The best hyperparameters of arms that share, and how much better they are.
+
+    ``gain`` is in nats, over the same kernel with arms that have nothing in common; ``rewards`` are
+    those used, by arm.
+    """
+
+    found: Hyperparameters
+    gain: float
+    rewards: list[FloatArray]
+
+
+def shared(
+    terms: Terms,
+    theta: FloatArray,
+    data: Data,
+    criterion: str,
+    features: Features | None,
+    limits: Limits | None = None,
+) -> Shared | None:
+    """Return the best fit of arms that share, or None where it is no better than alone.
+
+    ``terms`` and ``theta`` are the best kernel and point for arms that have nothing in common;
+    ``features`` has a row for each arm; ``limits`` are those of ``Search``.
+    """
+    point = np.empty(0)
+    for most in (_FEW, _MOST):
+        part = part_of(data, most, power=1)
+        sharing = Sharing(np.array([len(y) for y in part[1]]), features)
+        together = Search(terms, *part, criterion, sharing, limits)
+        alone, own = Search(terms, *part, criterion, None, limits).descend(theta, _STEPS)
+        start = point if len(point) else _joined(own, sharing.start())
+        loss, point = together.descend(start, _STEPS)
+        if loss >= alone:
+            return None
+        if sum(map(len, part[1])) == sum(map(len, data[1])):
+            break
+    return Shared(together.hyperparameters(point), alone - loss, part[1])
+
+
+def _joined(theta: FloatArray, alike: FloatArray) -> FloatArray:
+    """Return the point of arms that share, from that of arms alone: the ratio stays last."""
+    return np.concatenate([theta[:-1], alike, theta[-1:]])

@@ -6,18 +6,21 @@ from contextgap.studies.experiments.compare import (
     Comparison,
     Entry,
     Results,
+    Study,
     compare,
     conduct,
     tune_and_compare,
 )
 from contextgap.studies.experiments.fly import FlightTrace, fly
-from contextgap.studies.experiments.pilot import pilot
-from contextgap.studies.experiments.plan import Plan, plan
+from contextgap.studies.experiments.plan import Plan, pilot, plan
 from contextgap.studies.experiments.run import Gram, Trace, run
-from contextgap.studies.experiments.selection import select_algorithms
-from contextgap.studies.experiments.selection_summary import summarise_selection
-from contextgap.studies.experiments.selector import Selection, Selector, learn_selector
-from contextgap.studies.experiments.study import Study
+from contextgap.studies.experiments.selection import (
+    Selection,
+    Selector,
+    learn_selector,
+    select_algorithms,
+    summarise_selection,
+)
 from contextgap.studies.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune
 
 __all__ = [

@@ -5,17 +5,26 @@ This is the setting of the paper's section 2, which its experiments left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.names import study_import
+from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.kernels import Kernel
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method
 from contextgap.policy import Policy
+from contextgap.studies.experiments.compare import Entry
+from contextgap.studies.experiments.tasks import Result, Task, execute
+from contextgap.studies.problems import Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class PhasedProblem(Protocol):
@@ -142,3 +151,48 @@ def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any, policy: Policy
         random=by_orbit(table.mean(axis=1)),
         policy=policy,
     )
+
+
+def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
+    """Fly every mission with every entry; ``how`` is for ``execute``.
+
+    A mission's place in the list is its seed. The table has one row per method, seed and orbit:
+    average regret over the steps without feedback, beside that of the best single arm and of a
+    random arm.
+    """
+    pandas = study_import("pandas")
+    places = [(entry, seed) for entry in entries for seed in range(len(missions))]
+    tasks = [
+        Task(
+            fly_once,
+            {
+                "mission": missions[seed],
+                "method": entry.method,
+                "kernel": entry.kernel,
+                "ridge": entry.ridge,
+                "scale": entry.scale,
+                "seed": seed,
+            },
+        )
+        for entry, seed in places
+    ]
+    tables = [
+        pandas.DataFrame({"method": entry.label, "seed": seed, **result}).drop(columns="seconds")
+        for (entry, seed), result in zip(places, execute(tasks, **how), strict=True)
+    ]
+    return pandas.concat(tables, ignore_index=True)
+
+
+def fly_once(
+    mission: Any, method: Method, kernel: Kernel, ridge: float, scale: float, seed: int
+) -> Result:
+    """Return one flight's regret by orbit."""
+    trace = fly(mission, method, kernel=kernel, ridge=ridge, width=PosteriorWidth(scale), seed=seed)
+    deployed = mission.orbit_number[trace.deployed]
+    return {
+        "orbit": trace.orbits.tolist(),
+        "steps": [int((deployed == orbit).sum()) for orbit in trace.orbits],
+        "average_regret": trace.average_regret.tolist(),
+        "best_single": trace.best_single.tolist(),
+        "random": trace.random.tolist(),
+    }

@@ -31,14 +31,15 @@ from contextgap.studies.experiments.compare import (
     PAPER_SCALES,
     Comparison,
     Entry,
+    Pair,
     Results,
+    Study,
     conduct,
     read_methods,
     scaled_entries,
     tune_and_compare,
 )
-from contextgap.studies.experiments.flights import fly_all
-from contextgap.studies.experiments.study import Pair, Study
+from contextgap.studies.experiments.fly import fly_all
 from contextgap.studies.experiments.tasks import Progress, Store
 from contextgap.studies.experiments.tune import (
     PAPER_BANDWIDTHS,

@@ -25,8 +25,7 @@ from contextgap.methods.explorers import (
 from contextgap.methods.explorers import explore as pick_arm
 from contextgap.methods.method import Method, read_method
 from contextgap.methods.recommenders import SmallestGapInHistory
-from contextgap.methods.recommenders.history import Choice
-from contextgap.methods.recommenders.lookback import LookBack
+from contextgap.methods.recommenders.history import Choice, LookBack
 from contextgap.models import TrackedModel
 from contextgap.studies.problems import Problem
 from contextgap.tables.contexts import ContextSchema

@@ -7,19 +7,25 @@ learner says which algorithm runs; if it may choose, also which instance is visi
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextgap.base import checks
+from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.extras import study_import
+from contextgap.base.files import whole_file
 from contextgap.base.labels import Label
+from contextgap.base.names import study_import
 from contextgap.learner import Learner
-from contextgap.methods.method import RECOMMENDED, Method
+from contextgap.methods.explorers import Explorer
+from contextgap.methods.method import RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import read_methods
 from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
@@ -30,9 +36,15 @@ from contextgap.studies.problems.algorithm_selection import (
     selected_performance,
     single_best,
 )
+from contextgap.studies.problems.algorithm_selection.features import (
+    Instances,
+    Preparation,
+    read_instances,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
 
 SELECTION_METHODS = (RECOMMENDED, "knowledge-gradient", "elimination", "uniform")
 BUDGET_HINT = "1 for one run per training instance, 0.25 for one on every fourth"
@@ -212,3 +224,271 @@ def _visit(
     places: IntArray = rng.permutation(len(left))[:CANDIDATES]
     row, arm = learner.ask(pool=contexts[left[places]], index=True)
     return int(places[row]), arm
+
+
+YARDSTICK = "uniform"
+
+_BY = ["scenario", "budget", "method", "choose"]
+_PAIRED = ["fold", "seed"]
+
+
+def summarise_selection(table: DataFrame) -> DataFrame:
+    """Return a row per scenario, budget and method: means over all tested instances and seeds.
+
+    The closed gap is that of the mean performances. Averaging it over folds instead would let a
+    fold in which single and virtual best solver are nearly equal decide. ``regret_change`` is the
+    regret over that of uniform exploration, on the same folds with the same seeds, less one; not a
+    number where uniform exploration was not among the methods or missed nothing.
+
+    Both are ratios of means; their standard errors, ``..._error``, are those of a ratio of paired
+    values, over folds and seeds. Folds share training instances and seeds share folds, so these
+    are too small rather than too large.
+
+    Parameters
+    ----------
+    table
+        What ``select_algorithms`` returned, or several such tables joined by ``pandas.concat``.
+    """
+    pandas = study_import("pandas")
+    rows = [
+        {**dict(zip(_BY, keys, strict=True)), **_summary(part, _yardstick(table, part))}
+        for keys, part in table.groupby(_BY, sort=False)
+    ]
+    return pandas.DataFrame(rows)
+
+
+def _yardstick(table: DataFrame, part: DataFrame) -> FloatArray | None:
+    """Return the regret of uniform exploration where and when ``part`` was measured."""
+    same = (table["scenario"] == part["scenario"].iloc[0]) & (
+        table["budget"] == part["budget"].iloc[0]
+    )
+    uniform = table[same & (table["method"] == YARDSTICK) & ~table["choose"].astype(bool)]
+    if not len(uniform):
+        return None
+    regret = uniform.set_index(_PAIRED)["average_regret"]
+    found: FloatArray = regret.reindex(part.set_index(_PAIRED).index).to_numpy(dtype=float)
+    return found
+
+
+def _summary(part: DataFrame, uniform: FloatArray | None) -> dict[str, float]:
+    means = ["average_regret", "single_best_regret", "selected", "single_best", "virtual_best"]
+    means += ["expected_regret", "bound_held"]
+    weights = part["instances"].to_numpy(dtype=float)
+    values = {name: part[name].to_numpy(dtype=float) for name in means}
+    row = {name: float(np.average(column, weights=weights)) for name, column in values.items()}
+    regret = values["average_regret"]
+    yardstick = np.full(len(part), np.nan) if uniform is None else uniform
+    change = ratio(regret - yardstick, yardstick, weights)
+    gap = values["single_best"] - values["virtual_best"]
+    closed = ratio(values["single_best"] - values["selected"], gap, weights)
+    paid, whole = part["runs_paid"], part["runs_in_table"]
+    return {
+        **row,
+        "regret_change": change[0],
+        "regret_change_error": change[1],
+        "closed_gap": closed[0],
+        "closed_gap_error": closed[1],
+        "runs_paid": float(paid.mean()),
+        "runs_in_table": float(whole.mean()),
+        "share_of_runs": float(paid.sum() / whole.sum()),
+        "folds": int(part["fold"].nunique()),
+        "seeds": int(part["seed"].nunique()),
+        "seconds": float(part["seconds"].mean()),
+    }
+
+
+def ratio(above: FloatArray, below: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return the ratio of the weighted means of paired values, and its standard error.
+
+    The error is the ratio estimator's: that of the mean of ``above − ratio · below``, over the mean
+    of ``below``.
+
+    Examples
+    --------
+    >>> ones = np.ones(2)
+    >>> ratio(np.array([1.0, 3.0]), np.array([2.0, 6.0]), ones)  # always half
+    (0.5, 0.0)
+    """
+    total = float((weights * below).sum())
+    if not total or not np.isfinite(total):
+        return float("nan"), float("nan")
+    quotient = float((weights * above).sum()) / total
+    count = len(above)
+    if count < 2:
+        return quotient, float("nan")
+    spread = ((weights * (above - quotient * below)) ** 2).sum() * count / (count - 1)
+    return quotient, float(np.sqrt(spread) / abs(total))
+
+
+POLICY, DESCRIPTION = "selector.cgap", "selector.json"
+
+_VERSION = 1  # of the description
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The solver for one instance.
+
+    Losses are differences of reward: where performance is a time, log10 of how many times longer
+    the selected solver takes than the best one.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    solver
+        The algorithm to run on it.
+    expected_loss
+        How much better the best solver is, in expectation: ``Policy.expected_regret``.
+    bound
+        How much better it may be: ``Policy.certificate``.
+    """
+
+    instance: str
+    solver: str
+    expected_loss: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Selector:
+    """Picks a solver for instances by their raw features.
+
+    The policy's own columns are prepared features, and called so, for raw ones not to be taken for
+    them.
+
+    Parameters
+    ----------
+    scenario
+        The name of the scenario that it was learnt on.
+    runtime
+        Whether performance is a time, so that losses are log10 of a ratio of times.
+    policy
+        Which algorithm to run, given prepared features.
+    preparation
+        How raw features are prepared.
+    """
+
+    scenario: str
+    runtime: bool
+    policy: Policy
+    preparation: Preparation
+
+    def read(self, path: str | os.PathLike[str]) -> Instances:
+        """Return the instances in a file, their features prepared.
+
+        Parameters
+        ----------
+        path
+            A .csv or .parquet file with a column for each feature, named as in the scenario. A cell
+            that is empty or "?" is a gap. Where the scenario says how the steps of the feature
+            computation ended, columns such as "probe failed" say it here, by 0 or 1. A column
+            ``instance_id`` gives names; rows with the same name are repetitions, and averaged.
+        """
+        return read_instances(Path(path), self.preparation)
+
+    def select(self, instances: Instances) -> list[Selection]:
+        """Return the solver for each instance.
+
+        Parameters
+        ----------
+        instances
+            What ``read`` returned.
+        """
+        contexts, policy = instances.contexts, self.policy
+        columns: tuple[Any, ...] = (
+            instances.names,
+            map(str, policy.recommend(contexts)),
+            policy.expected_regret(contexts).tolist(),
+            policy.certificate(contexts).bound.tolist(),
+        )
+        return [Selection(*row) for row in zip(*columns, strict=True)]
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write selector.cgap, the policy, and selector.json, all else.
+
+        Parameters
+        ----------
+        folder
+            Where to write; made if missing.
+        """
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        described = {
+            "format": "contextgap selector",
+            "version": _VERSION,
+            "scenario": self.scenario,
+            "runtime": self.runtime,
+            "preparation": asdict(self.preparation),
+        }
+        self.policy.save(Path(folder) / POLICY)
+        with whole_file(Path(folder) / DESCRIPTION, text=True) as file:
+            file.write(json.dumps(described, indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Selector:
+        """Read a selector.
+
+        Parameters
+        ----------
+        folder
+            Where ``save`` wrote it.
+        """
+        path, policy = Path(folder) / DESCRIPTION, Policy.load(Path(folder) / POLICY)
+        text = path.read_bytes()
+        with files.making_sense_of(path):
+            described = json.loads(text)
+            if described["version"] != _VERSION:
+                raise ValueError(f"version {described['version']!r} is unknown to this release")
+            preparation = Preparation.restored(described["preparation"])
+            if policy.columns != prepared_columns(preparation):
+                raise ValueError(f"it does not describe the columns of {POLICY} beside it")
+            return cls(str(described["scenario"]), bool(described["runtime"]), policy, preparation)
+
+
+def prepared_columns(preparation: Preparation) -> tuple[str, ...]:
+    """Return what a selector's policy calls its columns."""
+    return tuple(f"prepared {name}" for name in preparation.columns)
+
+
+def learn_selector(
+    scenario: Scenario,
+    *,
+    method: str | Method | Explorer = "auto",
+    budget: float = 1,
+    seed: int = 0,
+    choose: bool = False,
+    progress: Progress | None = None,
+) -> Selector:
+    """Learn one selector from runs on all instances of a scenario, by a learner without settings.
+
+    Parameters
+    ----------
+    scenario
+        Instances, algorithms and all their runs, as ``AlgorithmSelection(folder).load()`` gives it.
+    method
+        A name from ``METHODS``, or a method.
+    budget
+        Visits per instance, one run each; a fraction for a part of the instances.
+    seed
+        The order of the instances, and all that is random about the method.
+    choose
+        Whether the learner chooses which instance comes next.
+    progress
+        Called with the numbers of finished and of all visits, such as
+        ``cg.ProgressBar("learning")``.
+    """
+    preparation = known_preparation(scenario)
+    visits = checks.positive("budget", budget, BUDGET_HINT)
+    named = replace(scenario, columns=prepared_columns(preparation))
+    ((policy, _),) = explore(named, read_method(method), [visits], seed, choose, progress)
+    return Selector(scenario.name, scenario.runtime, policy, preparation)
+
+
+def known_preparation(scenario: Scenario) -> Preparation:
+    """Return how a scenario's raw features were prepared, or raise if it does not say."""
+    if scenario.preparation is None:
+        raise ValueError(
+            "scenario must know how its raw features were prepared, as what "
+            "AlgorithmSelection(folder).load() returns does"
+        )
+    return scenario.preparation

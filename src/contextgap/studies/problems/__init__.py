@@ -6,8 +6,7 @@ is known for every context, so that regret can be measured.
 
 from contextgap.studies.problems.algorithm_selection import AlgorithmSelection, Scenario
 from contextgap.studies.problems.classification import Classification
-from contextgap.studies.problems.maker import FixedData, Maker
-from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.problem import FixedData, Maker, Problem
 from contextgap.studies.problems.sensor_log import SensorLog
 from contextgap.studies.problems.sinusoids import Sinusoids
 from contextgap.studies.problems.spacecraft import Flight, MagnetometerBench, Spacecraft

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.extras import study_import
 from contextgap.base.labels import Label, check_label
-from contextgap.studies.problems.maker import FixedData, standardised
-from contextgap.studies.problems.problem import Problem
+from contextgap.base.names import study_import
+from contextgap.studies.problems.problem import FixedData, Problem, standardised
 from contextgap.tables.contexts import ContextSchema
 
 _BUNDLED = ("breast_cancer", "digits", "iris", "wine")

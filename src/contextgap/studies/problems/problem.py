@@ -1,20 +1,54 @@
-"""A problem: contexts, and the reward of every arm at each of them."""
+"""Problems: contexts with the reward of every arm at each of them; and what makes them."""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from numbers import Integral
 from typing import Any, Self, cast
 
 import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.extras import study_import
 from contextgap.base.labels import Label, read_labels
 from contextgap.base.lazy import lazy
-from contextgap.studies.problems.splits import part_ends
+from contextgap.base.names import study_import
 from contextgap.tables.contexts import ContextSchema, Encoded
+
+
+def part_ends(sizes: Sequence[Any], rows: int, name: str) -> list[int]:
+    """Return 0 and the end of each consecutive part; ``name`` is for errors.
+
+    A size is a whole number of rows or a fraction, below 1, of all rows.
+    """
+    if not sizes:
+        raise ValueError("split needs at least one size, such as split(0.7, 0.3)")
+    # Exact sums: a part of k rows has k rows wherever the fractions before it end.
+    shares = [_share(size, rows) for size in sizes]
+    ends = [math.floor(end + Fraction(1, 2)) for end in accumulate(shares, initial=Fraction(0))]
+    if ends[-1] > rows:
+        listed = " + ".join(map(str, sizes))
+        raise ValueError(f"split asks for {ends[-1]} rows ({listed}), but {name!r} has {rows}")
+    for size, (start, end) in zip(sizes, pairwise(ends), strict=True):
+        if start == end:
+            raise ValueError(f"split leaves no row for the part {size} of {rows} rows")
+    return ends
+
+
+def _share(size: Any, rows: int) -> Fraction:
+    if isinstance(size, Integral):
+        return Fraction(checks.whole("a split size", size, least=1))
+    fraction = checks.real("a split size", size, "a number of rows or a fraction below 1")
+    if not 0 < fraction < 1:
+        raise ValueError(
+            f"a split size must be a whole number of rows or a fraction below 1, got {size!r}"
+        )
+    return Fraction(fraction) * rows
 
 
 # Compared by identity: equality of arrays is not one truth value.
@@ -300,3 +334,68 @@ def _read_rewards(name: str, values: Any, rows: int) -> FloatArray:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+class Maker(ABC):
+    """A source of problems."""
+
+    @abstractmethod
+    def sample(self, n: int | None = None, seed: Any = None) -> Problem:
+        """Return a problem of ``n`` rows.
+
+        Parameters
+        ----------
+        n
+            Number of rows; the default depends on the maker.
+        seed
+            Fixes everything random about the problem.
+        """
+
+
+class FixedData(Maker):
+    """Data that exist once: a sample is a part of them."""
+
+    @abstractmethod
+    def load(self) -> Problem:
+        """Return all rows, in their own order."""
+
+    def sample(self, n: int | None = None, seed: Any = None) -> Problem:
+        """Return ``n`` rows: the first in time order, or where order does not matter random ones.
+
+        Parameters
+        ----------
+        n
+            Number of rows; None for all.
+        seed
+            Chooses and shuffles the rows. Data in time order ignore it. With neither ``n`` nor
+            ``seed``, rows come in their own order.
+        """
+        problem = self.load()
+        size = len(problem) if n is None else checks.whole("n", n, least=1)
+        if size > len(problem):
+            raise ValueError(
+                f"n must be at most the {len(problem)} rows of {problem.name!r}, got {n}"
+            )
+        if problem.ordered or (n is None and seed is None):
+            return problem if n is None else problem.take(slice(size))
+        # Data sets often come sorted by class: a subset without a seed must be random as well.
+        return problem.take(np.random.default_rng(seed).permutation(len(problem))[:size])
+
+
+def standardised(contexts: FloatArray) -> FloatArray:
+    """Return ``contexts`` with mean 0 and standard deviation 1 in each column, or only zeros."""
+    centre, unit = scales(contexts)
+    scaled: FloatArray = (contexts - centre) / unit
+    return scaled
+
+
+def scales(contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return each column's mean and standard deviation; its value and 1 if it is constant.
+
+    The computed deviation of a constant column may be rounding error instead of zero, so constant
+    columns are recognised by their range.
+    """
+    spread = contexts.std(axis=0)
+    constant = contexts.max(axis=0) == contexts.min(axis=0)
+    centre = np.where(constant, contexts[0], contexts.mean(axis=0))
+    return centre, np.where(constant | (spread == 0), 1.0, spread)

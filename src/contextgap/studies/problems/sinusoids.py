@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.studies.problems.maker import Maker
-from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.problem import Maker, Problem
 
 _ROWS = 3000  # 2000 to explore and 1000 to evaluate on, as in the paper
 

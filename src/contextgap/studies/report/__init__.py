@@ -2,12 +2,9 @@
 
 try:
     from contextgap.studies.report.curves import history_comparison, regret_curves, scale_panels
-    from contextgap.studies.report.files import save
-    from contextgap.studies.report.page import Origin, Report, Section, write_report
-    from contextgap.studies.report.picks import pick_histogram, pick_shares
-    from contextgap.studies.report.published import beside, published
-    from contextgap.studies.report.tuning import tuning_heat_map
-    from contextgap.studies.report.versions import versions
+    from contextgap.studies.report.page import Origin, Report, Section, save, versions, write_report
+    from contextgap.studies.report.panels import pick_histogram, pick_shares, tuning_heat_map
+    from contextgap.studies.report.reproduction import beside, published
 except ImportError as missing:
     raise ImportError(
         f"reports need {(missing.name or '').partition('.')[0]}; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +12,71 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.studies.report import style
-from contextgap.studies.report.end_labels import end_labels
-from contextgap.studies.report.summary import Curve, check_columns, check_single, curves
+from contextgap.studies.report.style import end_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One method's statistic, over repetitions, after each number of exploration steps.
+
+    ``std`` is the sample standard deviation and ``error`` the standard error of the mean; neither
+    is a number where there was only one repetition.
+    """
+
+    steps: IntArray
+    mean: FloatArray
+    std: FloatArray
+    error: FloatArray
+
+
+def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
+    """Return every method's curve, in the order of the records."""
+    check_columns("records", records, ("method", "seed", "checkpoint", statistic))
+    check_single("records", records, ("study", "scale"))
+    return {
+        str(method): _curve(rows, statistic)
+        for method, rows in records.groupby("method", sort=False)
+    }
+
+
+def _curve(rows: DataFrame, statistic: str) -> Curve:
+    found = rows.groupby("checkpoint")[statistic].agg(["mean", "std", "sem"])
+    return Curve(
+        found.index.to_numpy(dtype=np.intp),
+        found["mean"].to_numpy(dtype=float),
+        found["std"].to_numpy(dtype=float),
+        found["sem"].to_numpy(dtype=float),
+    )
+
+
+def check_columns(name: str, table: DataFrame, columns: Iterable[str]) -> None:
+    """Raise ``ValueError`` unless the table has rows and these columns."""
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        raise ValueError(
+            f"{name} must have the column {missing[0]!r}, as experiments.compare makes it; "
+            f"it has {list(table.columns)}"
+        )
+    if not len(table):
+        raise ValueError(f"{name} must have rows, got an empty table")
+
+
+def check_single(name: str, table: DataFrame, columns: Iterable[str]) -> None:
+    """Raise ``ValueError`` where a mean over repetitions would mix unlike runs."""
+    for column in columns:
+        if column in table.columns and table[column].nunique() > 1:
+            values = table[column].unique().tolist()
+            raise ValueError(
+                f"{name} must be of one {column}, got {values}; "
+                f"select one, such as {name}[{name}.{column} == {values[0]!r}]"
+            )
+
 
 _NAMES = {"average_regret": "average simple regret", "worst_regret": "worst simple regret"}
 _STEPS = "exploration steps"
@@ -269,3 +327,29 @@ def _name_axes(ax: Axes, statistic: str, title: str | None) -> None:
     ax.set_ylabel(_NAMES.get(statistic, statistic.replace("_", " ")))
     if title is not None:
         ax.set_title(title, size=style.TEXT, color=style.INK, parse_math=False, loc="left")
+
+
+def pilot_curve(table: DataFrame, tolerance: float | None = None) -> Figure:
+    """Draw average simple regret against exploration steps: median, and bands of repetitions."""
+    check_columns("table", table, ("checkpoint", "average_regret"))
+    shares = (0.05, 0.25, 0.5, 0.75, 0.95)
+    bands = table.groupby("checkpoint")["average_regret"].quantile(shares).unstack()
+    figure = Figure(figsize=(style.WIDTH, 4.4), layout="constrained")
+    ax = figure.add_subplot()
+    colour = "#0072B2"
+    x = bands.index.to_numpy()
+    for low, high, alpha, label in (
+        (0.05, 0.95, 0.15, "90 % of explorations"),
+        (0.25, 0.75, 0.3, "half of them"),
+    ):
+        ax.fill_between(x, bands[low], bands[high], color=colour, alpha=alpha, lw=0, label=label)
+    ax.plot(x, bands[0.5], color=colour, lw=2.4, label="median")
+    if tolerance is not None:
+        ax.axhline(tolerance, color=style.INK, ls="--", lw=1.4, label=f"tolerance {tolerance:g}")
+    style.dress(ax)
+    ax.set_xlabel("exploration steps")
+    ax.set_ylabel("average simple regret")
+    ax.set_ylim(bottom=0)
+    ax.grid(axis="y", color=style.FAINT, lw=0.8)
+    style.plain(ax.legend(frameon=False, fontsize=style.SMALL))
+    return figure

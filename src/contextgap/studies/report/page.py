@@ -1,26 +1,197 @@
-"""Reports: self-contained HTML pages."""
+"""Reports as self-contained HTML pages, with their figures beside them."""
 
 from __future__ import annotations
 
+import math
 import os
+import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
+from io import StringIO
+from numbers import Integral, Real
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from contextgap.studies.report.files import inline_svg
-from contextgap.studies.report.summary import check_columns
-from contextgap.studies.report.tables import table_html, three_digits
-from contextgap.studies.report.versions import versions
+import matplotlib
+import numpy as np
+
+from contextgap.base.names import study_import
+from contextgap.studies.report.curves import check_columns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
+
+
+_PACKAGES = ("contextgap", "numpy", "scipy", "pandas", "matplotlib")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, of the packages and of BLAS, and the kind of machine."""
+    found = {"python": platform.python_version()}
+    found |= {package: _version(package) for package in _PACKAGES}
+    telling = ("internal_api", "version", "architecture")
+    libraries = {
+        " ".join(str(pool[key]) for key in telling if key in pool)
+        for pool in study_import("threadpoolctl").threadpool_info()
+        if pool.get("user_api") == "blas"
+    }
+    found["BLAS"] = "; ".join(sorted(libraries)) or "unknown"
+    found["machine"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return found
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+_NOTHING = "–"
+
+
+def table_html(table: DataFrame, caption: str) -> str:
+    """Return a table, without its index, whose headings are buttons that sort it."""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    if not len(table):
+        return f'<table>{title}<tbody><tr><td class="empty">no rows</td></tr></tbody></table>'
+    numeric = [_is_numeric(table.iloc[:, place]) for place in range(table.shape[1])]
+    head = "".join(map(_heading, map(str, table.columns), numeric))
+    rows = "\n".join(
+        f"<tr>{''.join(map(_cell, row, numeric))}</tr>"
+        for row in table.itertuples(index=False, name=None)
+    )
+    return (
+        f'<div class="wide"><table class="sortable">{title}\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{rows}\n</tbody></table></div>"
+    )
+
+
+def three_digits(value: Any) -> str:
+    """Return a value as text, real numbers with three significant digits.
+
+    Examples
+    --------
+    >>> [three_digits(value) for value in (0.0021549, 1.0, 1950, 12345.6, 3.14159e-7, True)]
+    ['0.00215', '1.00', '1950', '12300', '3.14e-07', 'yes']
+    """
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, Integral) or not isinstance(value, Real):
+        return _NOTHING if _is_missing(value) else str(value)
+    number = float(value)
+    if not np.isfinite(number):
+        return _NOTHING if np.isnan(number) else ("∞" if number > 0 else "−∞")
+    if number != 0 and not 1e-5 <= abs(number) < 1e6:
+        return f"{number:.2e}"
+    rounded = float(f"{number:.2e}")  # first, as 0.9996 has two decimals when rounded, not three
+    power = 0 if rounded == 0 else math.floor(math.log10(abs(rounded)))
+    return f"{rounded:.{max(0, 2 - power)}f}"
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas' NA and NaT, and None, are the values that do not equal themselves or say so.
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_numeric(column: Series[Any]) -> bool:
+    values = [value for value in column if not _is_missing(value)]
+    return bool(values) and all(
+        isinstance(value, Real) and not isinstance(value, bool) for value in values
+    )
+
+
+def _heading(name: str, numeric: bool) -> str:
+    kind = ' class="number"' if numeric else ""
+    return f'<th scope="col" aria-sort="none"{kind}><button>{escape(name)}</button></th>'
+
+
+def _cell(value: Any, numeric: bool) -> str:
+    text = escape(three_digits(value))
+    if not numeric:
+        return f"<td>{text}</td>"
+    # The exact value, so that rows that look the same sort correctly.
+    known = not _is_missing(value) and not np.isnan(float(value))
+    exact = f' data-value="{float(value)!r}"' if known else ""
+    return f'<td class="number"{exact}>{text}</td>'
+
+
+_RESOLUTION = 200
+# What colours that have a role are called in the page's style.
+_ROLES = {
+    "#000000": "currentColor",
+    "#222222": "currentColor",
+    "#ffffff": "var(--paper)",
+    "#d9d9d9": "var(--grid)",
+}
+# Neither the day nor links to vocabularies.
+_NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+
+
+def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> tuple[Path, Path]:
+    """Write a figure as SVG and as PNG.
+
+    Parameters
+    ----------
+    figure
+        What to write.
+    folder
+        Where; made if it does not exist.
+    name
+        The files' name without its ending.
+
+    Returns
+    -------
+    paths
+        The SVG and the PNG.
+    """
+    if not name or Path(name).name != name:
+        raise ValueError(f"name must be a file name without folders, got {name!r}")
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    paths = place / f"{name}.svg", place / f"{name}.png"
+    paths[0].write_text(svg_text(figure), encoding="utf-8", newline="\n")
+    figure.savefig(paths[1], dpi=_RESOLUTION, metadata={"Software": None})
+    return paths
+
+
+def svg_text(figure: Figure) -> str:
+    """Return a figure as an SVG document.
+
+    Letters are outlines: they look the same everywhere, and labels that were placed by their
+    measured size stay where they are on machines without the font.
+    """
+    text = StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "contextgap"}):
+        figure.savefig(text, format="svg", metadata=_NO_METADATA)
+    return text.getvalue()
+
+
+def _themed(found: re.Match[str]) -> str:
+    """A colour that the page's style may replace, for dark pages."""
+    colour = found.group()
+    return _ROLES.get(colour, f"var(--c-{colour[1:]}, {colour})")
+
+
+def inline_svg(figure: Figure | Path, prefix: str, label: str) -> str:
+    """Return a figure, or an SVG file of one, as an element for a page that has others.
+
+    The prefix goes before every identifier, so that figures on one page do not take each other's
+    letters and clip paths. The label is what readers who do not see the figure are told, already
+    escaped for an attribute.
+    """
+    text = figure.read_text(encoding="utf-8") if isinstance(figure, Path) else svg_text(figure)
+    text = re.sub("(?<=: )#[0-9a-f]{6}", _themed, text[text.index("<svg") :])
+    text = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", text)
+    return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).rstrip()
+
 
 # The policy makes the browser refuse what a self-contained page must not do: load anything.
 _PAGE = Template("""\

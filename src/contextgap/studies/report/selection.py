@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation, Transform
 
-from contextgap.studies.experiments.selection_summary import YARDSTICK
+from contextgap.studies.experiments.selection import YARDSTICK
 from contextgap.studies.report import style
+from contextgap.studies.report.curves import check_columns
 from contextgap.studies.report.page import Report, Section
-from contextgap.studies.report.summary import check_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

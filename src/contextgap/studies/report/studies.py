@@ -1,27 +1,42 @@
-"""The figures, tables and texts of the reports of studies."""
+"""The reports of studies: learners with default settings, and methods tuned on held-out data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
+from contextgap.insight import plot
+from contextgap.policy import Card, Policy
 from contextgap.studies.experiments import Results, Study, Tuning
-from contextgap.studies.experiments.study import Pair
-from contextgap.studies.report.curves import HALF_DEVIATION, SINGLE_ARM, regret_curves, scale_panels
-from contextgap.studies.report.files import save
-from contextgap.studies.report.page import Origin, Report, Section, write_report
-from contextgap.studies.report.picks import pick_histogram
-from contextgap.studies.report.tuning import tuning_heat_map
+from contextgap.studies.experiments.compare import Pair
+from contextgap.studies.experiments.defaults import (
+    FULL,
+    SINGLE,
+    marked,
+    same_rows,
+    summarise_defaults,
+)
+from contextgap.studies.report.curves import (
+    HALF_DEVIATION,
+    ONE_ERROR,
+    SINGLE_ARM,
+    regret_curves,
+    scale_panels,
+)
+from contextgap.studies.report.page import Origin, Report, Section, save, write_report
+from contextgap.studies.report.panels import pick_histogram, tuning_heat_map
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
 
 _REGRET = (
     "Simple regret is what the deployed arm pays less than the best arm would, without feedback."
@@ -240,3 +255,138 @@ def study_settings(study: Study) -> dict[str, object]:
         "compared on": sizes(rounds[0]),
         "repetitions": len(rounds),
     }
+
+
+_YARDSTICKS = (
+    "The thin grey lines are yardsticks. Full information is the same learner, told the rewards of "
+    "all arms at every context. The best single arm is known in hindsight only."
+)
+_CAPTION = (
+    "After the last step, best first. The error is one standard error of the average regret, and "
+    "× uniform its ratio to that of uniform exploration."
+)
+_SEED = {"repetition": "seed"}  # as figures of other studies call it
+_HEADINGS = {
+    "average_regret": "average regret",
+    "error": "± error",
+    "worst_regret": "worst",
+    "ratio_to_uniform": "× uniform",
+}
+
+
+def run_report(
+    rounds: Sequence[Pair],
+    results: Results,
+    policy: Policy,
+    card: Card | None,
+    *,
+    settings: Mapping[str, Any],
+    seeds: Sequence[int],
+) -> Report:
+    """Return the report of a run; the policy is the first method's after the first round."""
+    explore, exploit = rounds[0]
+    records = results.records.rename(columns=_SEED).assign(
+        method=results.records["method"].map(marked)
+    )
+    picks = pick_histogram(results.picks.rename(columns=_SEED))
+    table = ranked(results.records)
+    sections = [
+        Section(
+            "Average regret",
+            f"{_reading(rounds, records)}\n\n{_YARDSTICKS}",
+            [("Average simple regret.", regret_figure(records))],
+            [(_CAPTION, table)],
+        ),
+        *_worst(records),
+        Section(
+            "What was tried",
+            TRIED,
+            [("Share of exploration steps by rank of the arm tried.", picks)],
+        ),
+        _policy_section(policy, card, exploit.inputs[0]),
+    ]
+    return Report(
+        title=f"What you get: {explore.name}",
+        summary=_summary(table, len(explore), len(exploit), settings),
+        sections=sections,
+        settings={
+            "problem": repr(explore),
+            "explored, then deployed on": f"{len(explore)} rows, {len(exploit)} rows",
+            "repetitions": len(rounds),
+            "learner": dict(settings) or "no settings",
+        },
+        seeds=seeds,
+        timings=results.timings,
+    )
+
+
+def _worst(records: DataFrame) -> list[Section]:
+    """Return the section on the worst regret; none where it is always the same, as of classes."""
+    if records["worst_regret"].nunique() == 1:
+        return []
+    text = "The highest simple regret over all contexts deployed on."
+    figure = regret_figure(records, "worst_regret")
+    return [Section("Worst regret", text, [("Worst simple regret.", figure)])]
+
+
+def regret_figure(records: DataFrame, statistic: str = "average_regret") -> Figure:
+    """Draw regret by steps with bands of one standard error, and the best single arm's level.
+
+    Parameters
+    ----------
+    records
+        From ``experiments.evaluate_defaults``, with the repetition in a column ``seed``.
+    statistic
+        ``"average_regret"`` or ``"worst_regret"``.
+    """
+    single = records["method"] == SINGLE
+    level = float(records.loc[single, statistic].mean()) if single.any() else None
+    return regret_curves(records[~single], statistic, single_arm=level, band=ONE_ERROR)
+
+
+def ranked(records: DataFrame) -> DataFrame:
+    """Return the regret after the last step, best first, with names and headings for people."""
+    table = summarise_defaults(records)
+    table["method"] = table["method"].map(marked)
+    return table.dropna(axis="columns", how="all").rename(columns=_HEADINGS)
+
+
+def _reading(rounds: Sequence[Pair], records: DataFrame) -> str:
+    text = reading(records, ONE_ERROR)
+    if not same_rows(rounds):
+        return text
+    return (
+        f"{text} The rows are in time order and the same in every repetition, so the bands show "
+        "the methods' own randomness only."
+    )
+
+
+def _summary(table: DataFrame, explored: int, deployed: int, settings: Mapping[str, Any]) -> str:
+    how = "the settings below" if settings else "nothing set and all scales learnt from the rewards"
+    regret = dict(zip(table["method"], table["average regret"], strict=True))
+    best = next(name for name in regret if name not in (FULL, SINGLE))
+    beside = "; ".join(f"{name} {regret[name]:.3g}" for name in (FULL, SINGLE) if name in regret)
+    return (
+        f"Every method explored {explored} contexts, with {how}, and was then deployed on "
+        f"{deployed} others without feedback. Lowest average regret: {best}, {regret[best]:.3g}"
+        + (f" ({beside})." if beside else ".")
+    )
+
+
+def _policy_section(policy: Policy, card: Card | None, context: Any) -> Section:
+    drawing = Figure(figsize=(5.6, 3.6), layout="constrained")
+    plot.decision(policy.decide(context), drawing.add_subplot())
+    believed = (
+        "What it believes about every arm at the first context to deploy on; the shaded arm is "
+        "deployed."
+    )
+    text = [
+        f"The file policy.cgap holds what {marked(policy.method.name)} learnt in the first "
+        "exploration."
+    ]
+    tables = []
+    if card is not None:
+        text += [f"Warning: {warning}." for warning in card.warnings]
+        rows = study_import("pandas").DataFrame(card.rows(), columns=["quantity", "estimate"])
+        tables.append((f"Its score card: {card.basis}.", rows))
+    return Section("The policy", "\n\n".join(text), [(believed, drawing)], tables)

@@ -8,17 +8,28 @@ list, and says what holds without it.
 from contextgap.studies.theory.constants import (
     confidence,
     information_gain_bound,
+    norm_estimate,
     scale,
     scale_offset,
     scale_slope,
 )
-from contextgap.studies.theory.eigenvalues import eigenvalue_bound, eigenvalue_threshold
-from contextgap.studies.theory.envelope import burn_in, pulls_for_width, width_envelope
-from contextgap.studies.theory.hardness import arm_hardness, hardness, reward_gap
-from contextgap.studies.theory.norm import norm_estimate
-from contextgap.studies.theory.rates import contextual_gap_rate, uniform_rate
-from contextgap.studies.theory.regret import RegretBound
-from contextgap.studies.theory.spectrum import Spectrum, spectrum
+from contextgap.studies.theory.regret import (
+    RegretBound,
+    burn_in,
+    contextual_gap_rate,
+    pulls_for_width,
+    uniform_rate,
+    width_envelope,
+)
+from contextgap.studies.theory.spectrum import (
+    Spectrum,
+    arm_hardness,
+    eigenvalue_bound,
+    eigenvalue_threshold,
+    hardness,
+    reward_gap,
+    spectrum,
+)
 
 __all__ = [
     "RegretBound",

@@ -1,7 +1,14 @@
-"""Assumption A III: in how many directions contexts vary, and how much at least."""
+"""What the bounds assume: in how many directions contexts vary, and how hard the arms are.
+
+Assumption A III, Lemma 5.1 and the hardness of section 5. S_t, the sum of φ(x)φ(x)ᵀ over the first
+t contexts, has the non-zero eigenvalues of their kernel matrix. Lemma 5.1 is proved for a kernel
+bounded by 1; other bounds are brought there by scaling, which is also where the paper's general
+formula, with t·L⁴ and λ_x/L, has errors.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +16,29 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
 from contextgap.tables.contexts import ContextSchema
+
+RIDGE_HINT = "0.01 to 1 suits rewards of unit spread"
+
+
+def eigenvalue_failure(value: Any) -> float:
+    """Return the failure probability of Lemma 5.1, which needs δ ≤ 1/8."""
+    return checks.fraction("failure_probability", value, most=0.125)
+
+
+def counts(name: str, values: Any) -> FloatArray:
+    """Return one count or an array of them as floats; none may be negative."""
+    array = np.asarray(values)
+    if array.dtype == object and all(isinstance(each, int) for each in array.ravel()):
+        array = array.astype(np.float64)  # whole numbers beyond 64 bits
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be numbers, got {values!r}")
+    array = array.astype(np.float64)
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"{name} must be finite and not negative, got {values!r}")
+    return array
 
 
 @dataclass(frozen=True)
@@ -94,3 +122,100 @@ def spectrum(contexts: Any, kernel: Kernel, *, share: float = 0.95) -> Spectrum:
         effective_dimension=size,
         kernel_bound=float(kernel.diagonal(rows).max()),
     )
+
+
+# Minsker's operator Freedman inequality has an effective rank of at most 50 times the dimension.
+_RANK_FACTOR = 50
+
+
+def eigenvalue_bound(steps: Any, spectrum: Spectrum, failure_probability: float) -> FloatArray:
+    """Return h(t, δ)₊, which the d*-th eigenvalue of S_t stays above for all t at once.
+
+    Parameters
+    ----------
+    steps
+        Numbers of contexts, t; a number or an array.
+    spectrum
+        What is assumed of the contexts.
+    failure_probability
+        The paper's δ: the probability that the bound fails at any t.
+    """
+    delta = checks.fraction("failure_probability", failure_probability)
+    t = counts("steps", steps)
+    # A(t, δ) and h(t, δ) of Lemma 5.1 with L = 1
+    a = np.log((t + 1) * (t + 3) * (_RANK_FACTOR * spectrum.effective_dimension) / delta)
+    h = t * spectrum.relative_floor - (np.sqrt(18 * t * a + a**2) + a) / 3
+    return np.asarray(spectrum.kernel_bound * np.maximum(h, 0.0))
+
+
+def eigenvalue_threshold(spectrum: Spectrum, failure_probability: float) -> float:
+    """Return from how many contexts on the d*-th eigenvalue of S_t is at least t · floor / 2.
+
+    Parameters
+    ----------
+    spectrum
+        What is assumed of the contexts.
+    failure_probability
+        The paper's δ, at most 1/8.
+    """
+    delta = eigenvalue_failure(failure_probability)
+    squared_floor = spectrum.relative_floor**2
+    rank = _RANK_FACTOR * spectrum.effective_dimension
+    return 256 / squared_floor * math.log(128 * rank / (squared_floor * delta))
+
+
+_TOLERANCE_HINT = "the simple regret that is small enough, in units of reward"
+
+
+def reward_gap(rewards: Any) -> FloatArray:
+    """Return Δ_a(x), how far each arm is from the best other one, in the shape of ``rewards``.
+
+    Parameters
+    ----------
+    rewards
+        Expected rewards, contexts by arms, of two arms or more.
+
+    Examples
+    --------
+    >>> reward_gap([[3.0, 1.0, 2.0]])
+    array([[1., 2., 1.]])
+    """
+    table = np.asarray(rewards, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < 2 or not len(table) or not np.isfinite(table).all():
+        raise ValueError(
+            "rewards must be finite numbers of shape (contexts, arms) with two arms or more, "
+            f"got shape {table.shape}"
+        )
+    second, highest = np.partition(table, -2, axis=1)[:, -2:].T[:, :, None]
+    rival = np.where(table == highest, second, highest)
+    return np.asarray(np.abs(rival - table))
+
+
+def arm_hardness(rewards: Any, tolerance: float) -> FloatArray:
+    """Return H_{a,ε} of every arm: the width below which the arm needs no more pulls.
+
+    It is the smallest over the contexts of max(½(Δ_a(x) + ε), ε).
+
+    Parameters
+    ----------
+    rewards
+        Expected rewards, contexts by arms.
+    tolerance
+        The paper's ε.
+    """
+    epsilon = checks.positive("tolerance", tolerance, _TOLERANCE_HINT)
+    closest = reward_gap(rewards).min(axis=0)
+    return np.asarray(np.maximum((closest + epsilon) / 2, epsilon))
+
+
+def hardness(rewards: Any, tolerance: float) -> float:
+    """Return H_ε, the sum over arms of H_{a,ε}⁻²; at most A/ε².
+
+    Parameters
+    ----------
+    rewards
+        Expected rewards, contexts by arms.
+    tolerance
+        The paper's ε.
+    """
+    return float((arm_hardness(rewards, tolerance) ** -2).sum())

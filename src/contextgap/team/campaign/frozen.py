@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 from sqlalchemy import Connection
 
+from contextgap.base.arrays import evenly
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.learner import StoppingRule
 from contextgap.learner.recorded import observations
-from contextgap.models.tuning.sample import evenly
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.tables.contexts import Encoded
@@ -182,5 +182,5 @@ def recall(
 
 
 def _seen(policy: Policy) -> Encoded:
-    contexts = policy._model.observed.contexts
-    return Encoded(contexts[evenly(np.arange(len(contexts)), SAMPLE)], policy._schema)
+    contexts = policy.state.model.observed.contexts
+    return Encoded(contexts[evenly(np.arange(len(contexts)), SAMPLE)], policy.state.schema)

@@ -367,7 +367,7 @@ class Campaign:
         return self._load(name, "rebuilt")
 
     def tune(self, criterion: str = "evidence", *, key: str | None = None) -> None:
-        """Learn the scales anew from all rewards, as ``Learner.tune`` does.
+        """Learn the hyperparameters again from all rewards, as ``Learner.tune`` does.
 
         Parameters
         ----------

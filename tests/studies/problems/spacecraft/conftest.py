@@ -2,7 +2,7 @@ import pytest
 
 from contextgap.studies.problems.spacecraft import Spacecraft
 from contextgap.studies.problems.spacecraft.constants import TLE
-from contextgap.studies.problems.spacecraft.simulate import simulate
+from contextgap.studies.problems.spacecraft.flight import simulate
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,11 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
-from contextgap.studies.problems.maker import standardised
+from contextgap.studies.problems.problem import standardised
 from contextgap.studies.problems.spacecraft import Spacecraft
 from contextgap.studies.problems.spacecraft.constants import TLE
+from contextgap.studies.problems.spacecraft.flight import simulate
 from contextgap.studies.problems.spacecraft.sensors import Sources
-from contextgap.studies.problems.spacecraft.simulate import simulate
 
 
 def test_readings_are_observed_and_expected_errors_are_the_rewards(flight):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems.spacecraft import constants as c
+from contextgap.studies.problems.spacecraft.attitude import draw_schedule
 from contextgap.studies.problems.spacecraft.orbit import propagate
-from contextgap.studies.problems.spacecraft.schedule import draw_schedule
 
 
 @pytest.fixture(scope="module")

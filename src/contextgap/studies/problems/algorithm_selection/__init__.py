@@ -1,8 +1,9 @@
 """Algorithm selection: scenarios of the Algorithm Selection Library, and the usual summaries."""
 
-from contextgap.studies.problems.algorithm_selection.maker import SHORTEST, AlgorithmSelection
-from contextgap.studies.problems.algorithm_selection.scenario import Scenario
-from contextgap.studies.problems.algorithm_selection.summaries import (
+from contextgap.studies.problems.algorithm_selection.scenario import (
+    SHORTEST,
+    AlgorithmSelection,
+    Scenario,
     closed_gap,
     folds,
     selected_performance,

@@ -1,22 +1,145 @@
-"""Turns instance features into contexts, without gaps, skewed or constant columns."""
+"""How raw features become contexts: fitted to a scenario, then applied to new instances alike."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.studies.problems.algorithm_selection.preparation import (
-    FailedStep,
-    Feature,
-    Preparation,
-    unskewed,
-)
-from contextgap.studies.problems.algorithm_selection.relation import INSTANCE, REPETITION, Relation
-from contextgap.studies.problems.maker import scales
+from contextgap.studies.problems.algorithm_selection.files import INSTANCE, REPETITION, Relation
+from contextgap.studies.problems.problem import scales
+from contextgap.tables.files import Sheet, read_sheet
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A number of the context that is made from one feature.
+
+    Parameters
+    ----------
+    name
+        The feature.
+    choices
+        Names that stand for 0, 1, ... where the feature's values are names; None for numbers.
+    logarithm
+        Whether a value x becomes sign(x) · ln(1 + abs(x)).
+    gap
+        The number where the value is missing.
+    """
+
+    name: str
+    choices: tuple[str, ...] | None
+    logarithm: bool
+    gap: float
+
+    def of(self, raw: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the number for every instance, from raw columns with NaN for gaps."""
+        column = unskewed(raw[self.name]) if self.logarithm else raw[self.name]
+        return np.where(np.isnan(column), self.gap, column)
+
+
+@dataclass(frozen=True)
+class FailedStep:
+    """A number of the context: 1 where a step of the feature computation failed, else 0.
+
+    Parameters
+    ----------
+    name
+        What the number is called.
+    features
+        The step failed where all of these are missing. None where a column called ``name`` says
+        whether it did.
+    """
+
+    name: str
+    features: tuple[str, ...] | None
+
+    def of(self, raw: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the number for every instance, from raw columns with NaN for gaps."""
+        if self.features is None:
+            return raw[self.name]
+        missing = [np.isnan(raw[name]) for name in self.features]
+        return np.asarray(np.all(missing, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How raw features become the numbers of a context.
+
+    Parameters
+    ----------
+    features
+        The numbers that come from features.
+    steps
+        The numbers that come behind: which steps of the feature computation failed.
+    centre, unit
+        From each number its centre is subtracted, then it is divided by its unit; None for numbers
+        that stay as they are.
+    """
+
+    features: tuple[Feature, ...]
+    steps: tuple[FailedStep, ...]
+    centre: tuple[float, ...] | None = None
+    unit: tuple[float, ...] | None = None
+
+    @property
+    def _parts(self) -> tuple[Feature | FailedStep, ...]:
+        return (*self.features, *self.steps)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of a context's numbers."""
+        return tuple(part.name for part in self._parts)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The raw columns that contexts are made from."""
+        behind = [name for step in self.steps for name in step.features or [step.name]]
+        return tuple(dict.fromkeys([*(feature.name for feature in self.features), *behind]))
+
+    def contexts(self, raw: Mapping[str, FloatArray]) -> FloatArray:
+        """Return one context per instance.
+
+        Parameters
+        ----------
+        raw
+            The needed columns, with a number per instance, NaN where it is missing.
+        """
+        numbers = np.column_stack([part.of(raw) for part in self._parts])
+        if self.centre is None or self.unit is None:
+            return numbers
+        return np.asarray((numbers - np.array(self.centre)) / np.array(self.unit))
+
+    @classmethod
+    def restored(cls, described: Mapping[str, Any]) -> Self:
+        """Return a preparation from what ``dataclasses.asdict`` made of it, and JSON of that.
+
+        Parameters
+        ----------
+        described
+            Lists in place of tuples will do.
+        """
+
+        def fixed(value: Any) -> Any:
+            return tuple(value) if isinstance(value, list) else value
+
+        def parts(kind: Any, name: str) -> tuple[Any, ...]:
+            entries = described[name]
+            return tuple(kind(**{key: fixed(entry[key]) for key in entry}) for entry in entries)
+
+        centre, unit = fixed(described["centre"]), fixed(described["unit"])
+        return cls(parts(Feature, "features"), parts(FailedStep, "steps"), centre, unit)
+
+
+def unskewed(column: FloatArray) -> FloatArray:
+    """Return sign(x) · ln(1 + abs(x))."""
+    return np.asarray(np.sign(column) * np.log1p(np.abs(column)))
+
 
 _LARGE_SKEW = 2.0  # the exponential distribution's
 
@@ -119,3 +242,80 @@ def _telling(
         if step.name not in taken and _varies(failed := step.of(raw)):
             kept.setdefault(failed.tobytes(), step)
     return tuple(kept.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """New instances.
+
+    Parameters
+    ----------
+    names
+        What they are called: their ``instance_id``, or else their number, from 1.
+    contexts
+        Their prepared features, shape (n, d).
+    unused
+        Columns of the file that play no part.
+    """
+
+    names: tuple[str, ...]
+    contexts: FloatArray
+    unused: tuple[str, ...]
+
+
+def read_instances(path: Path, preparation: Preparation) -> Instances:
+    """Return the instances in a CSV or Parquet file of raw features, named as in the scenario.
+
+    Rows with the same ``instance_id`` are repetitions, and averaged. A cell that is empty, "?" or
+    not finite is a gap.
+    """
+    sheet = read_sheet(path)
+    _check_columns(sheet, preparation)
+    relation = _relation(sheet, preparation)
+    said = [step.name for step in preparation.steps if step.features is None]
+    for name in said:
+        _check_said(relation, name)
+    names = tuple(dict.fromkeys(relation.instances))
+    table = mean_per_instance(relation, preparation.needed, names)
+    raw = dict(zip(preparation.needed, table.T, strict=True))
+    # One repetition that went well is enough for values.
+    raw |= {name: np.floor(raw[name]) for name in said}
+    used = {*preparation.needed, INSTANCE, REPETITION}
+    unused = tuple(column for column in sheet.columns if column not in used)
+    return Instances(names, preparation.contexts(raw), unused)
+
+
+def _check_columns(sheet: Sheet, preparation: Preparation) -> None:
+    missing = [name for name in preparation.needed if name not in sheet.columns]
+    if not missing:
+        return
+    said = {step.name for step in preparation.steps if step.features is None}
+    hint = ""
+    if missing[0] in said:
+        hint = ": 1 where that step of the feature computation failed, 0 where it went well"
+    elif len(missing) > 1:
+        hint = f", and {len(missing) - 1} more of {len(preparation.needed)} columns"
+    raise ValueError(f"{sheet.path}: there is no column {missing[0]!r}{hint}")
+
+
+def _relation(sheet: Sheet, preparation: Preparation) -> Relation:
+    choices = {feature.name: feature.choices for feature in preparation.features}
+    names, cells = list(sheet.columns), [tuple(map(_cell, column)) for column in sheet.cells]
+    if INSTANCE not in names:
+        names.append(INSTANCE)
+        cells.append(tuple(str(row) for row in range(1, len(sheet.places) + 1)))
+    values = tuple(choices.get(name) for name in names)
+    return Relation(sheet.path, tuple(names), values, tuple(cells), tuple(sheet.places))
+
+
+def _cell(cell: Any) -> Any:
+    text = cell.strip() if isinstance(cell, str) else cell
+    return None if text in ("", "?") else text
+
+
+def _check_said(relation: Relation, name: str) -> None:
+    wrong = np.flatnonzero(~np.isin(relation.numbers(name), [0, 1]))
+    if wrong.size:
+        row = int(wrong[0])
+        got = relation.column(name)[row]
+        raise ValueError(f"{relation.place(row, name)}: 0 or 1 is needed, got {got!r}")

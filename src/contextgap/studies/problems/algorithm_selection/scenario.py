@@ -1,15 +1,32 @@
-"""A problem that knows the performance behind its rewards."""
+"""Algorithm selection: which solver to run on which instance, and the usual summaries of that."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.studies.problems.algorithm_selection.preparation import Preparation
-from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.algorithm_selection.features import (
+    Preparation,
+    mean_per_instance,
+    read_features,
+)
+from contextgap.studies.problems.algorithm_selection.files import (
+    INSTANCE,
+    PENALTY,
+    REPETITION,
+    Relation,
+    read_description,
+    read_relation,
+    read_runs,
+)
+from contextgap.studies.problems.problem import FixedData, Problem
+from contextgap.tables.files import read_path
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -98,3 +115,211 @@ class Scenario(Problem):
             "instances": tuple(self.instances[row] for row in rows),
             "feature_cost": self.feature_cost[rows],
         }
+
+
+_DEALT_FOLDS = 10
+
+
+def single_best(scenario: Scenario) -> int:
+    """Return the index of the algorithm with the best mean performance.
+
+    Parameters
+    ----------
+    scenario
+        The instances to choose it on, usually the training part.
+    """
+    return int(scenario.performance.mean(axis=0).argmin())
+
+
+def virtual_best(scenario: Scenario) -> IntArray:
+    """Return the index of the best algorithm for each instance: what a perfect selector picks.
+
+    Parameters
+    ----------
+    scenario
+        The instances.
+    """
+    return np.asarray(scenario.performance.argmin(axis=1))
+
+
+def selected_performance(scenario: Scenario, arms: Any) -> FloatArray:
+    """Return the performance of one pick per instance, in the scenario's own unit.
+
+    Parameters
+    ----------
+    scenario
+        The instances.
+    arms
+        Indices 0..A-1, one per row; or one index for all rows.
+    """
+    picks = np.broadcast_to(np.asarray(arms), (len(scenario),)) if np.ndim(arms) == 0 else arms
+    scenario.regret(picks)  # raises if these are not picks
+    performance: FloatArray = scenario.performance[np.arange(len(scenario)), picks]
+    return performance
+
+
+def closed_gap(scenario: Scenario, arms: Any, *, train: Scenario | None = None) -> float:
+    """Return which share of the gap between single and virtual best solver the picks close.
+
+    (SBS − selected) / (SBS − VBS) in mean performance: 1 for perfect picks, 0 for picks as good as
+    the single best solver, negative for worse ones; NaN where there is no gap.
+
+    Parameters
+    ----------
+    scenario
+        The instances that were picked for.
+    arms
+        Indices 0..A-1, one per row.
+    train
+        The instances to choose the single best solver on; by default those of ``scenario``.
+    """
+    single = selected_performance(scenario, single_best(scenario if train is None else train))
+    gap = single.mean() - scenario.performance.min(axis=1).mean()
+    if gap == 0:
+        return math.nan
+    return float((single.mean() - selected_performance(scenario, arms).mean()) / gap)
+
+
+def folds(scenario: Scenario) -> Iterator[tuple[Scenario, Scenario]]:
+    """Yield a training and a test part for each of the scenario's cross-validation folds.
+
+    Instances without a fold are trained on and never tested. A scenario that has no folds at all
+    is dealt into ten, always the same.
+
+    Parameters
+    ----------
+    scenario
+        What to divide.
+    """
+    numbers = scenario.folds if scenario.folds.any() else _dealt(len(scenario))
+    present = np.unique(numbers[numbers > 0])
+    if len(scenario) < 2 or (len(present) == 1 and (numbers > 0).all()):
+        raise ValueError(f"{scenario.name!r} has one fold only, which leaves nothing to train on")
+    for number in present:
+        test = numbers == number
+        yield scenario.take(~test), scenario.take(test)
+
+
+def _dealt(rows: int) -> IntArray:
+    return np.random.default_rng(0).permutation(rows) % _DEALT_FOLDS + 1
+
+
+SHORTEST = 1e-3
+"""Runtimes below this many seconds count as this many: solvers' clocks resolve no more."""
+
+_PENALTIES = {"par10": PENALTY, "raw": 1.0}
+
+
+@dataclass(frozen=True)
+class AlgorithmSelection(FixedData):
+    """A scenario of the Algorithm Selection Library (ASlib): a folder of ARFF files.
+
+    The arms are the algorithms, the rows the instances, the contexts their features. Where
+    performance is a runtime t, the reward is −log10(t), with t not below ``SHORTEST``; where it is
+    the quality of a solution, the reward is that quality, negated where lower is better.
+    Repetitions are averaged before. A run that is missing counts as one that failed.
+
+    Features that are the same for all instances are left out; very skewed ones become
+    sign(x) · ln(1 + abs(x)); gaps get the median of the values present. A column "... failed" says
+    on which instances a step of the feature computation did not end well. The rewards play no part
+    in any of this, but the features of all instances do, those to be tested on included. What
+    computing the features costs is kept beside the performance, not added to it.
+
+    Parameters
+    ----------
+    folder
+        Where description.txt, algorithm_runs.arff and feature_values.arff are; and, if there are
+        any, feature_runstatus.arff, feature_costs.arff and cv.arff.
+    performance
+        What a run that failed or exceeded the cutoff counts as: ten times the cutoff ("par10")
+        or the cutoff ("raw"). Where performance is the quality of a solution this has no effect,
+        and a run without a quality counts as the worst one seen.
+    scale
+        Whether to give each feature mean 0 and standard deviation 1 over all instances, which
+        suits kernels with one bandwidth for all features.
+    """
+
+    folder: str | Path
+    _: KW_ONLY
+    performance: str = "par10"
+    scale: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", read_path(self.folder))
+        if self.performance not in _PENALTIES:
+            raise ValueError(
+                f"performance must be one of {sorted(_PENALTIES)}, got {self.performance!r}"
+            )
+
+    def load(self) -> Scenario:
+        """Return all instances, in the order of the runs."""
+        folder = Path(self.folder)
+        description = read_description(folder)
+        values = read_relation(folder / "feature_values.arff")
+        statuses = _read_optional(folder / "feature_runstatus.arff")
+        parts = _read_optional(folder / "cv.arff")
+        known = {name for table in (values, statuses, parts) if table for name in table.instances}
+        runs = read_runs(
+            read_relation(folder / "algorithm_runs.arff"),
+            description,
+            known,
+            _PENALTIES[self.performance],
+        )
+        contexts, preparation = read_features(
+            runs.instances, values, statuses, description.steps, self.scale
+        )
+        return Scenario(
+            name=description.name,
+            contexts=contexts,
+            rewards=_rewards(runs.performance, description.runtime),
+            arms=runs.algorithms,
+            columns=preparation.columns,
+            performance=runs.performance,
+            cutoff=description.cutoff,
+            folds=_fold_numbers(parts, runs.instances),
+            instances=runs.instances,
+            feature_cost=_total_costs(folder / "feature_costs.arff", runs.instances),
+            runtime=description.runtime,
+            preparation=preparation,
+        )
+
+
+def _read_optional(path: Path) -> Relation | None:
+    return read_relation(path) if path.exists() else None
+
+
+def _total_costs(path: Path, instances: Sequence[str]) -> FloatArray:
+    """Return the seconds that all steps of the feature computation took for each instance."""
+    costs = _read_optional(path)
+    if costs is None:
+        return np.zeros(len(instances))
+    steps = costs.others((INSTANCE, REPETITION))
+    return np.asarray(np.nansum(mean_per_instance(costs, steps, instances), axis=1))
+
+
+def _rewards(performance: FloatArray, runtime: bool) -> FloatArray:
+    # Subtracted, not negated, to avoid -0.
+    if runtime:
+        return np.asarray(0.0 - np.log10(np.maximum(performance, SHORTEST)))
+    return np.asarray(0.0 - performance)
+
+
+def _fold_numbers(parts: Relation | None, instances: Sequence[str]) -> IntArray:
+    """Return the fold of each instance, by the first repetition of the cross-validation."""
+    numbers = np.zeros(len(instances), dtype=np.intp)
+    if parts is None:
+        return numbers
+    folds = parts.numbers("fold")
+    repetitions = np.ones(len(folds))
+    if REPETITION in parts.names:
+        repetitions = np.nan_to_num(parts.numbers(REPETITION), nan=1.0)
+    places = {name: place for place, name in enumerate(instances)}
+    for row in np.flatnonzero(repetitions == repetitions.min()):
+        fold = folds[row]
+        if not (fold >= 1 and fold == int(fold)):
+            raise ValueError(
+                f"{parts.place(int(row), 'fold')}: a whole number from 1 is needed, got {fold}"
+            )
+        if parts.instances[row] in places:
+            numbers[places[parts.instances[row]]] = int(fold)
+    return numbers

@@ -5,7 +5,6 @@ that the spacecraft's own currents cause are simulated. ``constants`` lists ever
 """
 
 from contextgap.studies.problems.spacecraft.bench import MagnetometerBench
-from contextgap.studies.problems.spacecraft.flight import Flight
-from contextgap.studies.problems.spacecraft.maker import Spacecraft
+from contextgap.studies.problems.spacecraft.flight import Flight, Spacecraft
 
 __all__ = ["Flight", "MagnetometerBench", "Spacecraft"]

@@ -1,18 +1,196 @@
-"""How the spacecraft tumbles, and what its wheel and magnetic torquers do about it."""
+"""How the spacecraft tumbles, and what its wheel and magnetic torquers do about it.
+
+The rigid body, with a wheel along its y axis, is computed in plain floats and tuples: at this size
+they are several times as fast as arrays.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray
 from contextgap.studies.problems.spacecraft import constants as c
 from contextgap.studies.problems.spacecraft.constants import Vector
 from contextgap.studies.problems.spacecraft.orbit import Orbit
-from contextgap.studies.problems.spacecraft.rigid_body import State, advance, to_body
-from contextgap.studies.problems.spacecraft.schedule import Schedule
+
+
+def fading_sum(inputs: FloatArray, kept: float) -> FloatArray:
+    """Return y with y[t] = kept · y[t−1] + inputs[t], in the shape of ``inputs``."""
+    # scipy.signal.lfilter does the same, but takes half a second to import.
+    return np.array(list(accumulate(inputs, lambda before, new: kept * before + new)))
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """What is switched on at each time step, and the wheel's momentum to aim for (N m s).
+
+    ``detumble`` is B-dot control, ``downlink`` means that the transmitter talks to the ground
+    station, and ``processor`` is the processor's current in A.
+    """
+
+    wheel_target: FloatArray
+    payload: NDArray[np.bool_]
+    detumble: NDArray[np.bool_]
+    downlink: NDArray[np.bool_]
+    beacon: NDArray[np.bool_]
+    processor: FloatArray
+
+
+def draw_schedule(
+    latitude: FloatArray, elevation: FloatArray, step: float, rng: np.random.Generator
+) -> Schedule:
+    """Return a random schedule; a longer one from the same seed begins with the shorter one.
+
+    The latitude decides how often the payload runs, and the elevation above the ground station's
+    horizon about downlinks; both in degrees.
+    """
+    n = len(latitude)
+    # A row per step, and a generator of its own for each array, so that how long the flight is
+    # does not change its beginning.
+    for_events, for_processor = rng.spawn(2)
+    chance = for_events.random((n, 7))
+    high = np.abs(latitude) > c.PAYLOAD_LATITUDE
+    payload = _runs(np.where(high, *c.PAYLOAD_INTERVAL), step, chance[:, 0:2])
+    downlink = elevation > c.DOWNLINK_ELEVATION
+    beacon = (chance[:, 6] < c.BEACON_SHARE) & ~downlink
+    return Schedule(
+        wheel_target=_set_points(chance[:, 4:6], step),
+        payload=payload,
+        detumble=_runs(np.full(n, c.DETUMBLE_INTERVAL), step, chance[:, 2:4]),
+        downlink=downlink,
+        beacon=beacon & ~payload,  # as on GRIFEX, whose payload must not be disturbed
+        processor=_processor(for_processor.standard_normal(n), step),
+    )
+
+
+def _runs(interval: FloatArray, step: float, chance: FloatArray) -> NDArray[np.bool_]:
+    """Return when something is on that starts at random and lasts for a random time."""
+    starts = chance[:, 0] < -np.expm1(-step / interval)
+    shortest, longest = c.RUN_LENGTH
+    steps = np.ceil((shortest + (longest - shortest) * chance[:, 1]) / step).astype(int)
+    on = np.zeros(len(interval), dtype=bool)
+    free = 0
+    for start in np.flatnonzero(starts):
+        if start >= free:
+            free = start + steps[start]
+            on[start:free] = True
+    return on
+
+
+def _set_points(chance: FloatArray, step: float) -> FloatArray:
+    changes = chance[:, 0] < -np.expm1(-step / c.WHEEL_INTERVAL)
+    lowest, highest = c.WHEEL_TARGETS
+    values = lowest + (highest - lowest) * chance[:, 1]
+    latest = np.maximum.accumulate(np.where(changes, np.arange(len(changes)), -1))
+    return np.where(latest < 0, c.WHEEL_FIRST, values[latest])
+
+
+def _processor(shocks: FloatArray, step: float) -> FloatArray:
+    """Return a first-order autoregression with the stated mean, deviation and correlation time."""
+    mean, deviation = c.PROCESSOR_CURRENT
+    memory = math.exp(-step / c.PROCESSOR_LAG)
+    wander = fading_sum(np.sqrt(1 - memory**2) * shocks, memory)
+    return mean + deviation * wander
+
+
+# Quaternion from body to inertial axes (scalar first), body rates in rad/s, wheel momentum in
+# N m s: what one Runge-Kutta step advances together.
+State: TypeAlias = tuple[float, float, float, float, float, float, float, float]
+
+
+def advance(
+    state: State, span: float, field: Vector, moment: Vector, torque: float, jolt: Vector
+) -> State:
+    """Return the state after ``span`` seconds, by one Runge-Kutta step of fourth order.
+
+    The span must be short compared with a turn of the body; see ``derivative`` for the rest.
+    """
+
+    def slope(at: State) -> State:
+        return derivative(at, field, moment, torque, jolt)
+
+    q0, q1, q2, q3, *rest = _runge_kutta(slope, state, span)
+    length = math.sqrt(q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
+    rate_x, rate_y, rate_z, wheel = rest
+    return (q0 / length, q1 / length, q2 / length, q3 / length, rate_x, rate_y, rate_z, wheel)
+
+
+def derivative(state: State, field: Vector, moment: Vector, torque: float, jolt: Vector) -> State:
+    """Return the state's rate of change: quaternion kinematics and Euler's equation.
+
+    The Earth's field is in inertial axes (T), the magnetic moment in body axes (A m²). ``torque``
+    acts on the wheel (N m), so that the body feels its opposite; ``jolt`` is any other torque on
+    the body.
+    """
+    q0, q1, q2, q3, wx, wy, wz, wheel = state
+    inertia_x, inertia_y, inertia_z = c.INERTIA
+    bx, by, bz = to_body(state, field)
+    mx, my, mz = moment
+    # J·ω' = m×B + jolt − torque·y − ω×(J·ω + wheel·y)
+    along_x, along_y, along_z = inertia_x * wx, inertia_y * wy + wheel, inertia_z * wz
+    push_x = my * bz - mz * by + jolt[0] - (wy * along_z - wz * along_y)
+    push_y = mz * bx - mx * bz + jolt[1] - (wz * along_x - wx * along_z) - torque
+    push_z = mx * by - my * bx + jolt[2] - (wx * along_y - wy * along_x)
+    # q' = q⊗(0, ω)/2
+    return (
+        -0.5 * (q1 * wx + q2 * wy + q3 * wz),
+        0.5 * (q0 * wx + q2 * wz - q3 * wy),
+        0.5 * (q0 * wy + q3 * wx - q1 * wz),
+        0.5 * (q0 * wz + q1 * wy - q2 * wx),
+        push_x / inertia_x,
+        push_y / inertia_y,
+        push_z / inertia_z,
+        torque,
+    )
+
+
+def to_body(state: State, vector: Vector) -> Vector:
+    """Return an inertial vector in body axes.
+
+    The state's first four numbers are the unit quaternion from body to inertial axes.
+    """
+    w, x, y, z = state[:4]
+    a, b, d = vector
+    return (
+        (1 - 2 * (y * y + z * z)) * a + 2 * (x * y + w * z) * b + 2 * (x * z - w * y) * d,
+        2 * (x * y - w * z) * a + (1 - 2 * (x * x + z * z)) * b + 2 * (y * z + w * x) * d,
+        2 * (x * z + w * y) * a + 2 * (y * z - w * x) * b + (1 - 2 * (x * x + y * y)) * d,
+    )
+
+
+def rows_to_body(quaternion: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Return inertial vectors in body axes, row by row, shape (n, 3).
+
+    Quaternions turn body axes into inertial axes, scalar first, shape (n, 4).
+    """
+    # v − 2w(u×v) + 2u×(u×v), the rotation by the conjugate of (w, u)
+    scalar, axis = quaternion[:, :1], quaternion[:, 1:]
+    across = np.cross(axis, vectors)
+    body: FloatArray = vectors + 2 * (np.cross(axis, across) - scalar * across)
+    return body
+
+
+def _runge_kutta(slope: Callable[[State], State], state: State, span: float) -> State:
+    first = slope(state)
+    second = slope(_moved(state, first, span / 2))
+    third = slope(_moved(state, second, span / 2))
+    fourth = slope(_moved(state, third, span))
+    mean = [
+        (a + 2 * (b + d) + e) / 6 for a, b, d, e in zip(first, second, third, fourth, strict=True)
+    ]
+    return _moved(state, mean, span)
+
+
+def _moved(state: State, slope: State | list[float], span: float) -> State:
+    moved = [value + span * rate for value, rate in zip(state, slope, strict=True)]
+    return tuple(moved)  # type: ignore[return-value]  # as long as the state
 
 
 @dataclass(frozen=True, eq=False)

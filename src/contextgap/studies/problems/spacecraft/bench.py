@@ -10,14 +10,11 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.studies.problems.maker import Maker
-from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.problem import Maker, Problem
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft import magnetics
-from contextgap.studies.problems.spacecraft.attitude import Motion, wheel_torque
+from contextgap.studies.problems.spacecraft.attitude import Motion, draw_schedule, wheel_torque
 from contextgap.studies.problems.spacecraft.onboard import fly_onboard
-from contextgap.studies.problems.spacecraft.schedule import draw_schedule
-from contextgap.studies.problems.spacecraft.sensors import expected_length, hard_iron
+from contextgap.studies.problems.spacecraft.sensors import expected_length, hard_iron, loop_coupling
 
 _ROWS = 6000  # of a recorded run: the paper's 1000 + 1000 held out and 3000 + 950, and some more
 
@@ -72,7 +69,7 @@ class MagnetometerBench(Maker):
         currents = _recorded(size if self.sequence else max(size, _ROWS), for_run)
         if not self.sequence:
             currents = currents[for_order.permutation(len(currents))[:size]]
-        offsets = np.tensordot(currents, magnetics.loop_coupling(), axes=1) - hard_iron()
+        offsets = np.tensordot(currents, loop_coupling(), axes=1) - hard_iron()
         rewards = -expected_length(offsets, self.noise)
         read = offsets + for_noise.normal(0, self.noise, offsets.shape)
         resolution = c.BENCH_RESOLUTION

@@ -1,15 +1,39 @@
-"""A problem that knows where the spacecraft was."""
+"""The spacecraft as a source of problems: whole flights, one subsystem after the other.
+
+No later subsystem affects an earlier one: attitude does not depend on power, nor power on the
+sensors. So each subsystem is computed for all time steps at once, or in a loop of its own where its
+state feeds back.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.studies.problems.problem import Problem
+from contextgap.studies.problems.problem import Maker, Problem, standardised
+from contextgap.studies.problems.spacecraft import constants as c
+from contextgap.studies.problems.spacecraft.attitude import (
+    Motion,
+    draw_schedule,
+    rows_to_body,
+    tumble,
+)
+from contextgap.studies.problems.spacecraft.constants import REWARD_UNIT, SENSORS, TLE
+from contextgap.studies.problems.spacecraft.onboard import (
+    CHANNELS,
+    Onboard,
+    chosen_channels,
+    digitised,
+    fly_onboard,
+)
+from contextgap.studies.problems.spacecraft.orbit import Orbit, propagate
+from contextgap.studies.problems.spacecraft.sensors import Sensors, Sources, interference
 
 _FACTS = {
     "time": np.float64,
@@ -81,3 +105,208 @@ class Flight(Problem):
 
     def _facts(self, rows: IntArray) -> dict[str, Any]:
         return {name: getattr(self, name)[rows] for name in _FACTS}
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A simulated flight, one entry per time step.
+
+    ``telemetry`` holds the digitised channels in the order of CHANNELS; ``errors`` is each sensor's
+    reading minus the Earth's field in body axes, nT, shape (n, sensors, 3), and ``expected`` the
+    length of such an error, averaged over white noise and the rotor's phase, shape (n, sensors).
+    """
+
+    orbit: Orbit
+    motion: Motion
+    onboard: Onboard
+    telemetry: FloatArray
+    errors: FloatArray
+    expected: FloatArray
+
+
+def simulate(
+    tle: tuple[str, str],
+    n: int,
+    step: float,
+    seed: Any = None,
+    sources: Sources = Sources(),  # noqa: B008  # immutable
+) -> Simulation:
+    """Return a flight of ``n`` time steps, ``step`` seconds apart.
+
+    ``tle`` is the two lines of orbital elements. A longer flight from the same seed begins with the
+    shorter one, and ``sources`` change nothing but the sensors' errors.
+    """
+    children = np.random.default_rng(seed).spawn(5)
+    for_schedule, for_attitude, for_rotor, for_sensors, for_field = children
+    orbit = propagate(tle, n, step)
+    schedule = draw_schedule(orbit.latitude, orbit.elevation, step, for_schedule)
+    motion = tumble(orbit, schedule, step, for_attitude)
+    sun = rows_to_body(motion.quaternion, orbit.sun)
+    onboard = fly_onboard(sun, orbit.sunlit, schedule, motion, step)
+    field = rows_to_body(motion.quaternion, orbit.field)
+    measured = field + for_field.normal(0, c.FIELD_NOISE, field.shape)
+    phase = for_rotor.uniform(0, 2 * np.pi, n)
+    currents = np.column_stack([onboard.currents[name] for name in c.LOOPS])
+    sensors = Sensors(
+        field,
+        interference(currents, motion),
+        _sensor_temperatures(onboard.temperatures),
+        motion,
+        sources,
+    )
+    return Simulation(
+        orbit=orbit,
+        motion=motion,
+        onboard=onboard,
+        telemetry=_telemetry(onboard, motion, measured),
+        errors=sensors.readings(phase, for_sensors),
+        expected=sensors.expected(),
+    )
+
+
+def _telemetry(onboard: Onboard, motion: Motion, field: FloatArray) -> FloatArray:
+    return digitised(
+        {
+            **{f"{name} current": values for name, values in onboard.currents.items()},
+            **{f"{name} temperature": values for name, values in onboard.temperatures.items()},
+            **_by_axis("torquer {} moment", motion.command),
+            **_by_axis("field {}", field),
+            "wheel speed": motion.wheel / c.WHEEL_FULL * c.WHEEL_FULL_RPM,
+            "battery voltage": onboard.supply.voltage,
+        }
+    )
+
+
+def _by_axis(name: str, vectors: FloatArray) -> dict[str, FloatArray]:
+    return {name.format(axis): values for axis, values in zip("XYZ", vectors.T, strict=True)}
+
+
+def _sensor_temperatures(temperatures: dict[str, FloatArray]) -> FloatArray:
+    """Return each sensor's temperature, in the order of SENSORS, shape (n, sensors)."""
+    interior, amplifier = temperatures["interior"], temperatures["amplifier"]
+    top = interior + c.AMPLIFIER_SHARE * (amplifier - interior)
+    return np.column_stack([top, temperatures["battery"], temperatures["boom"]])
+
+
+_ROWS = 6000  # 10 orbits at 10 s: the paper's 1000 + 1000 held out and 3000 + 950, and some more
+
+
+@dataclass(frozen=True)
+class Spacecraft(Maker):
+    """A 3U CubeSat with three magnetometers: trusting a sensor pays −|its error| / 100 nT.
+
+    A context is a frame of telemetry: currents, torquer moments, wheel speed, temperatures,
+    battery voltage and the Earth's field in body axes as a coarse on-board magnetometer reads it.
+    A learner observes the reward of one reading; regret is measured against the reward that is
+    expected over the sensors' white noise and the phase of the wheel's rotor.
+
+    Parameters
+    ----------
+    known_below
+        Degrees of dipole latitude, either side of the geomagnetic equator, below which the
+        Earth's field is known; nearer the poles, auroral currents make it uncertain.
+    tle
+        The orbit as two-line elements; the flight starts at their epoch. GRIFEX's by default.
+    scale
+        Whether to give each channel mean 0 and standard deviation 1 over the whole flight
+        (constant channels become 0), which suits kernels with one bandwidth for all channels.
+        The columns then have no units.
+    noise, rotor, gain, drift
+        Factors of the sensors' white noise, of the rotor's dipole (whose phase no channel shows),
+        of scale and misalignment errors and of temperature drift; 0 leaves a source out.
+    telemetry
+        The channels of a context: ``"all"``, ``"currents"``, or a list of their names without
+        units, such as ``["bus current", "wheel speed"]``.
+
+    Examples
+    --------
+    >>> flight = Spacecraft().sample(100, seed=0)
+    >>> flight
+    Flight('spacecraft': 100 rows, 27 numbers per context, 3 arms (top deck, bottom deck, boom),
+    in time order, observations differ from rewards)
+    >>> Spacecraft(noise=0, rotor=0, telemetry="currents").sample(100, seed=0).dimension
+    11
+    """
+
+    _: KW_ONLY
+    known_below: float = 55.0
+    tle: tuple[str, str] = TLE
+    scale: bool = False
+    noise: float = 1.0
+    rotor: float = 1.0
+    gain: float = 1.0
+    drift: float = 1.0
+    telemetry: str | Sequence[str] = "all"
+
+    def __post_init__(self) -> None:
+        limit = checks.real("known_below", self.known_below, "degrees of dipole latitude")
+        if not 0 < limit <= 90:
+            raise ValueError(f"known_below must be degrees above 0, at most 90, got {limit:g}")
+        object.__setattr__(self, "known_below", limit)
+        object.__setattr__(self, "tle", _read_tle(self.tle))
+        for name, value in vars(self._sources).items():
+            object.__setattr__(self, name, value)
+        if not isinstance(self.telemetry, str):
+            object.__setattr__(self, "telemetry", tuple(self.telemetry))
+        self._channels  # noqa: B018  # unknown ones are errors here, not when sampling
+
+    @property
+    def _sources(self) -> Sources:
+        return Sources(self.noise, self.rotor, self.gain, self.drift)
+
+    @property
+    def _channels(self) -> list[int]:
+        return chosen_channels(self.telemetry)
+
+    def sample(self, n: int | None = None, seed: Any = None, step: float = 10.0) -> Flight:
+        """Return ``n`` frames of telemetry, in time order.
+
+        Parameters
+        ----------
+        n
+            Number of frames; None for 6000, which at 10 s are about 10 orbits.
+        seed
+            Fixes schedule, attitude and noise; the orbit is always the same. A longer flight
+            begins with the shorter one from the same seed.
+        step
+            Seconds between frames.
+        """
+        size = _ROWS if n is None else checks.whole("n", n, least=1)
+        step = checks.positive("step", step, "seconds between frames; 1 to 60 are usual")
+        flown = simulate(self.tle, size, step, seed, self._sources)
+        places = self._channels
+        channels = flown.telemetry[:, places]
+        rewards = -flown.expected / REWARD_UNIT
+        noisy = self.noise > 0 or self.rotor > 0
+        return Flight(
+            name="spacecraft",
+            contexts=standardised(channels) if self.scale else channels,
+            rewards=rewards,
+            observations=-np.linalg.norm(flown.errors, axis=2) / REWARD_UNIT if noisy else rewards,
+            arms=tuple(SENSORS),
+            ordered=True,
+            columns=tuple(
+                CHANNELS[place].name if self.scale else CHANNELS[place].column for place in places
+            ),
+            time=flown.orbit.time,
+            sunlit=flown.orbit.sunlit,
+            dipole_latitude=flown.orbit.dipole_latitude,
+            known=np.abs(flown.orbit.dipole_latitude) < self.known_below,
+            orbit_phase=flown.orbit.phase,
+            orbit_number=flown.orbit.number,
+        )
+
+
+def _read_tle(tle: Any) -> tuple[str, str]:
+    lines = tle if isinstance(tle, tuple | list) else (tle,)
+    if len(lines) != 2 or not all(isinstance(line, str) for line in lines):
+        raise TypeError(f"tle must be the two lines of orbital elements, got {tle!r}")
+    lines = [line.rstrip() for line in lines]
+    for number, line in zip("12", lines, strict=True):
+        if len(line) != 69 or not line.startswith(f"{number} "):
+            raise ValueError(
+                f"line {number} of tle must start with {number!r} and have 69 characters, "
+                f"got {line!r}"
+            )
+    first, second = lines
+    return first, second

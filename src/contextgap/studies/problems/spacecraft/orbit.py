@@ -1,4 +1,4 @@
-"""The orbit, and everything that follows from where the spacecraft is."""
+"""The orbit, and everything that follows from where the spacecraft is: Sun, field, station."""
 
 from __future__ import annotations
 
@@ -8,10 +8,113 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.extras import study_import
-from contextgap.studies.problems.spacecraft import earth
-from contextgap.studies.problems.spacecraft.constants import DAY, GROUND_STATION, J2000
-from contextgap.studies.problems.spacecraft.sun import sun_direction, visible_sun
+from contextgap.base.names import study_import
+from contextgap.studies.problems.spacecraft.constants import (
+    DAY,
+    EARTH_RADIUS,
+    GROUND_STATION,
+    IGRF_RADIUS,
+    J2000,
+    SUN_ANGULAR_RADIUS,
+)
+
+
+def sun_direction(days: FloatArray) -> FloatArray:
+    """Return the unit vector to the Sun in the mean equator and equinox of date, shape (n, 3).
+
+    This is the low-precision formula of the Astronomical Almanac, good to 0.01° from 1950 to 2050;
+    ``days`` are days since J2000.
+    """
+    mean_longitude = 280.460 + 0.9856474 * days
+    anomaly = np.radians(357.528 + 0.9856003 * days)
+    longitude = np.radians(mean_longitude + 1.915 * np.sin(anomaly) + 0.020 * np.sin(2 * anomaly))
+    obliquity = np.radians(23.439 - 4e-7 * days)
+    return np.column_stack(
+        [
+            np.cos(longitude),
+            np.cos(obliquity) * np.sin(longitude),
+            np.sin(obliquity) * np.sin(longitude),
+        ]
+    )
+
+
+def visible_sun(position: FloatArray, sun: FloatArray) -> FloatArray:
+    """Return the fraction of the Sun's disc that the Earth does not cover, shape (n,).
+
+    Positions are in km, shape (n, 3); ``sun`` is the unit vector to the Sun.
+    """
+    distance = np.linalg.norm(position, axis=1)
+    from_nadir = np.degrees(np.arccos(np.clip(-(position * sun).sum(axis=1) / distance, -1, 1)))
+    limb = np.degrees(np.arcsin(EARTH_RADIUS / distance))
+    # The Earth looks 250 times as wide as the Sun: its limb is nearly straight, and what it leaves
+    # of the disc a circular segment.
+    height = np.clip((from_nadir - limb) / SUN_ANGULAR_RADIUS, -1, 1)
+    fraction: FloatArray = (np.arccos(-height) + height * np.sqrt(1 - height**2)) / np.pi
+    return fraction
+
+
+_BLOCK = 4096  # rows per call of IGRF, whose temporaries take some 10 kB per row
+
+
+def sidereal_angle(days: FloatArray) -> FloatArray:
+    """Return Greenwich mean sidereal time in radians (Meeus, Astronomical Algorithms, 12.4).
+
+    ``days`` are days of universal time since J2000.
+    """
+    angle: FloatArray = np.radians((280.46061837 + 360.98564736629 * days) % 360)
+    return angle
+
+
+def turned(vectors: FloatArray, angle: FloatArray) -> FloatArray:
+    """Return vectors of shape (n, 3), each turned about the z axis by its angle in radians."""
+    x, y, z = vectors.T
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.column_stack([cos * x - sin * y, sin * x + cos * y, z])
+
+
+def earth_field(position: FloatArray, date: datetime) -> FloatArray:
+    """Return IGRF's field in nT at Earth-fixed positions in km, in Earth-fixed axes, shape (n, 3).
+
+    One date is enough for a flight: the field changes by less than 1 nT a day.
+    """
+    ppigrf = study_import("ppigrf", extra="spacecraft")
+    distance = np.linalg.norm(position, axis=1)
+    colatitude = np.arccos(position[:, 2] / distance)
+    longitude = np.arctan2(position[:, 1], position[:, 0])
+    spherical = []
+    for start in range(0, len(position), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        at = distance[rows], np.degrees(colatitude[rows]), np.degrees(longitude[rows])
+        spherical.append(np.array(ppigrf.igrf_gc(*at, date)).reshape(3, -1))
+    radial, south, east = np.hstack(spherical)
+    outward = np.sin(colatitude) * radial + np.cos(colatitude) * south
+    upward = np.cos(colatitude) * radial - np.sin(colatitude) * south
+    return turned(np.column_stack([outward, east, upward]), longitude)
+
+
+def dipole_axis(date: datetime) -> FloatArray:
+    """Return the Earth-fixed unit vector to the geomagnetic north pole, shape (3,)."""
+    # On the equator IGRF's first degree is Br = 2 (g11 cos φ + h11 sin φ) and Bθ = g10.
+    radial, south, _ = study_import("ppigrf", extra="spacecraft").igrf_gc(
+        IGRF_RADIUS, 90.0, np.array([0.0, 90.0]), date, max_degree=1
+    )
+    (g11, h11), g10 = radial.ravel() / 2, south.ravel()[0]
+    moment = -np.array([g11, h11, g10])
+    axis: FloatArray = moment / np.linalg.norm(moment)
+    return axis
+
+
+def elevation(position: FloatArray, latitude: float, longitude: float) -> FloatArray:
+    """Return the angle in degrees of positions above a station's horizon, shape (n,).
+
+    Positions are Earth-fixed, in km; latitude and longitude are in degrees north and east. The
+    Earth is taken as a sphere.
+    """
+    north, east = np.radians(latitude), np.radians(longitude)
+    up = np.array([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
+    sight = position - EARTH_RADIUS * up
+    angle: FloatArray = np.degrees(np.arcsin(sight @ up / np.linalg.norm(sight, axis=1)))
+    return angle
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +147,20 @@ def propagate(tle: tuple[str, str], n: int, step: float) -> Orbit:
     days = epoch + time / DAY
     # From days to a date: J2000 is noon of 1 January 2000.
     date = datetime(2000, 1, 1, 12) + timedelta(days=epoch)
-    sidereal = earth.sidereal_angle(days)
-    fixed = earth.turned(position, -sidereal)
+    sidereal = sidereal_angle(days)
+    fixed = turned(position, -sidereal)
     direction = fixed / np.linalg.norm(fixed, axis=1, keepdims=True)
     sun = sun_direction(days)
     phase, number = _phase(position, velocity)
     return Orbit(
         time=time,
         position=position,
-        field=earth.turned(earth.field(fixed, date), sidereal),
+        field=turned(earth_field(fixed, date), sidereal),
         sun=sun,
         sunlit=visible_sun(position, sun),
         latitude=np.degrees(np.arcsin(direction[:, 2])),
-        dipole_latitude=np.degrees(np.arcsin(direction @ earth.dipole_axis(date))),
-        elevation=earth.elevation(fixed, *GROUND_STATION),
+        dipole_latitude=np.degrees(np.arcsin(direction @ dipole_axis(date))),
+        elevation=elevation(fixed, *GROUND_STATION),
         phase=phase,
         number=number,
     )

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import decode_label
-from contextgap.models.tuning.sample import evenly
 from contextgap.team.campaign.trial import STATES
 from contextgap.team.service.page.tally import Counted
 

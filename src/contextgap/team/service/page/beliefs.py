@@ -46,7 +46,7 @@ class Look:
     @property
     def rewards(self) -> int:
         """How many rewards it rests on."""
-        return 0 if self.policy is None else len(self.policy._model.observed)
+        return 0 if self.policy is None else len(self.policy.state.model.observed)
 
 
 class Beliefs:
@@ -109,12 +109,12 @@ def columns(look: Look) -> dict[str, Any]:
     policy = look.policy
     if policy is None:
         return {"event": look.event, "columns": [], "typical": None, "named": False}
-    typical = policy._schema.decode(read_context(policy, None)[None])[0]
+    typical = policy.state.schema.decode(read_context(policy, None)[None])[0]
     return plain(
         {
             "event": look.event,
             "named": policy.columns is not None,
-            "columns": [_column(policy, name) for name in policy._schema.parts()],
+            "columns": [_column(policy, name) for name in policy.state.schema.parts()],
             "typical": typical,
         }
     )
@@ -122,8 +122,12 @@ def columns(look: Look) -> dict[str, Any]:
 
 def _column(policy: Policy, name: str) -> dict[str, Any]:
     kind = Number() if policy.kinds is None else policy.kinds[name]
-    found: dict[str, Any] = {"name": name, "kind": type(kind).__name__.lower(), "gaps": kind.gaps}
-    table = policy._schema.table
+    found: dict[str, Any] = {
+        "name": name,
+        "kind": type(kind).__name__.lower(),
+        "gaps": kind.missing,
+    }
+    table = policy.state.schema.table
     if isinstance(kind, Category) and table is not None:
         levels = table.codings[table.columns.index(name)].levels
         return found | {"levels": [level for level in levels if level is not None]}

@@ -1,0 +1,370 @@
+"""Widths: how far from the posterior mean the truth may lie.
+
+``TheoremWidth`` is the paper's Theorem 4.1 ("Simple Regret Minimization for Contextual Bandits",
+restating Theorem 2.1 of Durand, Maillard and Pineau, "Streaming kernel regression", 2018) in its
+data-dependent form. Its tighter bound is that of Flynn and Reeb, "Tighter Confidence Bounds for
+Sequential Kernel Regression" (2024), with the mixture's scale and the dual weight chosen so that it
+has a closed form in what the models keep anyway. ``NonadaptiveWidth`` is Theorem 1 of Vakili,
+Bouziani, Jalali, Bernacchia and Shiu, "Optimal Order Simple Regret for Gaussian Process Bandits"
+(2021).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray
+from contextgap.base.components import Component
+from contextgap.models import Posterior
+
+_HINT = "1 is the paper's choice; 0.1 to 2 are usual"
+
+
+class Width(Component, ABC):
+    """A rule that turns a posterior into confidence intervals.
+
+    ``adaptive`` says whether its guarantee, if there is one, holds where picks depend on rewards.
+    """
+
+    adaptive: ClassVar[bool] = True
+
+    @property
+    def probability(self) -> float | None:
+        """The probability with which all intervals hold at once; None if there is no guarantee."""
+        return None
+
+    def covers(self, contexts: int) -> bool:
+        """Return whether the guarantee, if there is one, covers so many contexts at once.
+
+        Parameters
+        ----------
+        contexts
+            How many.
+        """
+        del contexts
+        return True
+
+    def suited(self, *, adaptive: bool) -> Width:
+        """Return the width to use where picks depend on rewards, or where they do not.
+
+        Parameters
+        ----------
+        adaptive
+            Whether they do, as ``Method.adaptive`` says.
+        """
+        del adaptive
+        return self
+
+    @abstractmethod
+    def half_width(self, posterior: Posterior) -> FloatArray:
+        """Return upper − mean, in the shape of ``posterior.std``.
+
+        Parameters
+        ----------
+        posterior
+            Besides the standard deviations it has the ridge and each arm's information gain.
+        """
+
+
+@dataclass(frozen=True)
+class PosteriorWidth(Width):
+    """Half width scale · std, which the paper's experiments used.
+
+    Parameters
+    ----------
+    scale
+        The paper's α.
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checks.positive("scale", self.scale, _HINT))
+
+    def half_width(self, posterior: Posterior) -> FloatArray:
+        """Return scale · std."""
+        return self.scale * posterior.std
+
+
+@dataclass(frozen=True)
+class RidgeWidth(Width):
+    """Half width scale · std / √ridge, as in the paper's text (section 4.1).
+
+    Parameters
+    ----------
+    scale
+        The paper's α = C1·β + C2.
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checks.positive("scale", self.scale, _HINT))
+
+    def half_width(self, posterior: Posterior) -> FloatArray:
+        """Return scale · std / √ridge."""
+        return (self.scale / math.sqrt(posterior.ridge)) * posterior.std
+
+
+@dataclass(frozen=True)
+class TheoremWidth(Width):
+    """Intervals that hold for all arms, contexts and steps at once, with a given probability.
+
+    With failure probability δ shared over the A arms and K an arm's own kernel matrix, the half
+    width of that arm is (Theorem 4.1)::
+
+        (norm + noise · √(2 ln(A/δ) + ln det(I + K/ridge)) / √ridge) · std
+
+    or, if ``tight``, with the root of the sum of squares instead of the sum, which is never wider
+    and up to √2 times narrower::
+
+        √(norm² + noise² · (2 ln(A/δ) + ln det(I + K/ridge)) / ridge) · std
+
+    What must be true: each arm's expected reward f, minus the prior mean, lies in the kernel's
+    space with norm ‖f − m‖ of at most ``norm``; noise is conditionally sub-Gaussian with scale
+    ``noise``; contexts and picks depend on the past only. The prior mean m must be a number fixed
+    beforehand: ``prior_mean="auto"`` follows the rewards, so nothing is guaranteed. Arms may be
+    picked by any rule. Arms added later widen all intervals; the guarantee then covers the steps
+    seen with the new number of arms. It holds for any ridge; intervals are narrowest where the two
+    terms are about equal, at a ridge of 10 to 30 times (noise/norm)², where ``tight`` helps most.
+
+    Where arms share what they learn (``sharing`` or ``features`` given beforehand), all arms are
+    one function f(x, a) in the space of the kernel k(x, x')·B[a, a'], and ``norm`` bounds its norm
+    there: ‖f − m‖² is the sum over arms of B⁻¹[a, b]·⟨f_a − m, f_b − m⟩. There is one regression,
+    so A is 1 and K the kernel matrix of all observations. The intervals then hold for all arms, and
+    so do those of differences, with the standard deviation of f_b − f_a in place of std: it is they
+    that gaps and certificates are made of.
+
+    Where many observations are represented by inducing points (``points`` of ``Learner``), mean and
+    std are approximations, and ln det(I + K/ridge) is replaced by an upper bound, so that intervals
+    are wider. What is still true: std is the deviation that the observations leave if the points
+    say nothing about what lies beside them. What is not: the proof below is about the exact
+    posterior, so nothing is guaranteed and ``policy.probability`` is None. Learn with
+    ``points=None`` to keep the guarantee.
+
+    Parameters
+    ----------
+    noise
+        Sub-Gaussian scale of the rewards' noise, the paper's ρ: the standard deviation of Gaussian
+        noise; half the range of bounded noise.
+    norm
+        Bound on every arm's norm in the kernel's space; on that of all arms together, as above,
+        where arms share.
+    failure_probability
+        The probability that any interval ever fails; above 0 and below 1.
+    tight
+        Use the narrower bound.
+    contexts
+        How many contexts certificates will be read at, after exploration has ended, if that is
+        known. A learner whose method explores without looking at rewards then takes
+        ``NonadaptiveWidth`` in place of this width: the guarantee is for these contexts at the end,
+        and narrower. Other learners ignore it.
+
+    Notes
+    -----
+    Why the narrower bound holds, for one arm with rewards y at contexts X. For every function g
+    chosen beforehand, exp((‖y − f(X)‖² − ‖y − g(X)‖²) / (2 noise²)) is a supermartingale in the
+    number of rewards, since each factor is exp(sζ − s² noise²/2) with s = (g − f)(x)/noise² and
+    noise ζ. Averaging over g drawn from a Gaussian process with covariance (noise²/ridge)·k keeps
+    it one, and the Gaussian integral gives
+
+        exp((‖y − f(X)‖² − ridge·yᵀ(K + ridge·I)⁻¹y) / (2 noise²) − ½ ln det(I + K/ridge)).
+
+    By Ville's inequality it stays below A/δ for ever, with probability 1 − δ/A; that is,
+
+        ‖y − f(X)‖² ≤ noise²·(2 ln(A/δ) + ln det(I + K/ridge)) + ridge·yᵀ(K + ridge·I)⁻¹y.
+
+    Add ridge·‖f‖² ≤ ridge·norm². The left side is now what kernel ridge regression minimises: a
+    quadratic with minimum ridge·yᵀ(K + ridge·I)⁻¹y, at the posterior mean. The minimum cancels, so
+
+        ‖f(X) − mean(X)‖² + ridge·‖f − mean‖²
+            ≤ noise²·(2 ln(A/δ) + ln det(I + K/ridge)) + ridge·norm²,
+
+    and by Cauchy and Schwarz (f − mean)²(x) is at most std²(x)/ridge times the left side. Since
+    √(a² + b²) ≤ a + b this implies Theorem 4.1.
+
+    Nothing in this depends on what x is, so it holds for pairs of a context and an arm, with the
+    kernel k·B. And it holds for any linear functional ℓ that is bounded on the kernel's space, not
+    only for the value at a point: the left side is a squared norm, in which ℓ has the squared norm
+    (posterior variance of ℓ)/ridge. With ℓ(f) = f(x, b) − f(x, a) that is the statement about
+    differences.
+
+    Examples
+    --------
+    >>> width = TheoremWidth(noise=0.1, norm=2.0, failure_probability=0.05)
+    >>> width.probability
+    0.95
+    """
+
+    noise: float
+    norm: float
+    failure_probability: float
+    tight: bool = False
+    contexts: int | None = None
+
+    def __post_init__(self) -> None:
+        noise = checks.at_least("noise", self.noise, 0, "a standard deviation")
+        norm = checks.positive("norm", self.norm, "it bounds every arm's norm in the kernel space")
+        if not isinstance(self.tight, bool):
+            raise TypeError(f"tight must be True or False, got {self.tight!r}")
+        if self.contexts is not None:
+            checks.whole("contexts", self.contexts, least=1)
+        canonical = {
+            "noise": noise,
+            "norm": norm,
+            "failure_probability": checks.fraction("failure_probability", self.failure_probability),
+        }
+        for name, value in canonical.items():
+            object.__setattr__(self, name, value)
+
+    def describe(self) -> dict[str, Any]:
+        described = super().describe()
+        if self.contexts is None:  # as it was before there was such a setting
+            del described["contexts"]
+        return described
+
+    @property
+    def probability(self) -> float:
+        return 1.0 - self.failure_probability
+
+    def suited(self, *, adaptive: bool) -> Width:
+        """Return ``NonadaptiveWidth`` where picks do not depend on rewards and contexts are known.
+
+        Parameters
+        ----------
+        adaptive
+            Whether picks depend on rewards.
+        """
+        if adaptive or self.contexts is None:
+            return self
+        return NonadaptiveWidth(
+            self.noise, self.norm, self.failure_probability, self.contexts, self.tight
+        )
+
+    def half_width(self, posterior: Posterior) -> FloatArray:
+        """Return how far each arm's expected reward may be from its mean."""
+        # information_gain is ½ ln det(I + K/ridge); the appendix of the paper drops the square on
+        # σ̂ in the sum that this determinant is.
+        log_share = math.log(posterior.n_arms / self.failure_probability)
+        deviation = self.noise * np.sqrt(
+            2.0 * (log_share + posterior.information_gain) / posterior.ridge
+        )
+        reach = np.hypot(self.norm, deviation) if self.tight else self.norm + deviation
+        return np.asarray(reach * posterior.std)
+
+
+@dataclass(frozen=True)
+class NonadaptiveWidth(Width):
+    """Intervals that hold at a number of contexts at once, where picks do not depend on rewards.
+
+    With A arms, m contexts and failure probability δ the half width is::
+
+        (norm + noise · √(2 ln(2·A·m/δ)) / √ridge) · std
+
+    or, if ``tight``, with the root of the sum of squares instead of the sum::
+
+        √(norm² + 2 · noise² · ln(2·A·m/δ) / ridge) · std
+
+    There is no information gain in it, so that it does not grow with the number of rewards. Where
+    that gain is above ln(2·m), it is narrower than ``TheoremWidth``. With ridge = noise² the first
+    formula is (norm + √(2 ln(2·A·m/δ))) · std.
+
+    What must be true: each arm's expected reward f, minus the prior mean, lies in the kernel's
+    space with norm of at most ``norm``; the noise of different rewards is independent and
+    sub-Gaussian with scale ``noise``; and neither the contexts and arms tried, nor the contexts at
+    which intervals are read, nor the moment at which exploration ended, were chosen by looking at
+    rewards. ``Uniform``, ``MaxVariance`` and ``PlannedSampling`` pick in that way. With an explorer
+    that does not, a policy's ``probability`` is None, and so it is where the deployment rule looks
+    back over all steps. A certificate at more than m contexts has none either. Trials that were
+    told without being asked for, such as those of a sheet written beforehand, are taken to have
+    been chosen in that way, too: no learner can know.
+
+    Where arms share what they learn, ``norm`` bounds the norm of all arms together, as for
+    ``TheoremWidth``, and A is replaced by A·(A + 1)/2: the number of arms and of their differences,
+    each of which has an interval of its own.
+
+    Parameters
+    ----------
+    noise
+        Sub-Gaussian scale of the rewards' noise: the standard deviation of Gaussian noise; half the
+        range of bounded noise.
+    norm
+        Bound on every arm's norm in the kernel's space.
+    failure_probability
+        The probability that any interval fails at the m contexts; above 0 and below 1.
+    contexts
+        How many contexts m intervals or certificates are read at. If they are read several times
+        while exploration continues, as stopping rules do, contexts times the number of readings.
+    tight
+        Use the narrower bound.
+
+    Notes
+    -----
+    The proof, for one arm with rewards y = f(X) + ε at contexts X. The posterior mean at x is wᵀy
+    with the weights w = (K + ridge·I)⁻¹k, which do not depend on rewards. With φ the feature map,
+    f(x) − wᵀf(X) = ⟨f, φ(x) − Σ wᵢφ(xᵢ)⟩ is at most norm·b with b = ‖φ(x) − Σ wᵢφ(xᵢ)‖. The rest of
+    the error, wᵀε, is sub-Gaussian with scale noise·‖w‖, since w is fixed: it is above
+    noise·‖w‖·c, c = √(2 ln(2·A·m/δ)), with a probability of at most δ/(A·m), and a union bound
+    over arms and contexts remains. The weights minimise b² + ridge·‖w‖², and the minimum is the
+    posterior variance: b² + ridge·‖w‖² = std². So the error is at most
+
+        norm·b + (noise·c/√ridge)·(√ridge·‖w‖)  with  b² + (√ridge·‖w‖)² = std²,
+
+    which is at most √(norm² + noise²·c²/ridge)·std by Cauchy and Schwarz. Since √(a² + b²) ≤ a + b
+    this implies the first formula. Both hold for differences of arms that share, whose weights do
+    not depend on rewards either.
+
+    Examples
+    --------
+    >>> NonadaptiveWidth(noise=0.1, norm=2.0, failure_probability=0.05, contexts=100).probability
+    0.95
+    """
+
+    noise: float
+    norm: float
+    failure_probability: float
+    contexts: int
+    tight: bool = False
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checked = {
+            "noise": checks.at_least("noise", self.noise, 0, "a standard deviation"),
+            "norm": checks.positive(
+                "norm", self.norm, "it bounds every arm's norm in the kernel space"
+            ),
+            "failure_probability": checks.fraction("failure_probability", self.failure_probability),
+            "contexts": checks.whole("contexts", self.contexts, least=1),
+        }
+        if not isinstance(self.tight, bool):
+            raise TypeError(f"tight must be True or False, got {self.tight!r}")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def probability(self) -> float:
+        return 1.0 - self.failure_probability
+
+    def covers(self, contexts: int) -> bool:
+        """Return whether these are no more contexts than were counted beforehand.
+
+        Parameters
+        ----------
+        contexts
+            How many.
+        """
+        return contexts <= self.contexts
+
+    def half_width(self, posterior: Posterior) -> FloatArray:
+        """Return how far each arm's expected reward may be from its mean."""
+        intervals = (posterior.differences or posterior.n_arms) * self.contexts
+        log_share = math.log(2.0 * intervals / self.failure_probability)
+        deviation = self.noise * math.sqrt(2.0 * log_share / posterior.ridge)
+        reach = math.hypot(self.norm, deviation) if self.tight else self.norm + deviation
+        return np.asarray(reach * posterior.std)

@@ -1,0 +1,367 @@
+"""Reads the files of a scenario; every error names file, line and attribute."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.lazy import lazy
+from contextgap.base.names import study_import
+from contextgap.tables.cells import to_number
+
+INSTANCE, REPETITION = "instance_id", "repetition"
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """A table with an instance in each row; an instance may have several rows.
+
+    ``values`` holds the values that each attribute may take, None where any is allowed; ``cells``
+    holds each attribute's values, None where one is missing; ``places`` is what errors call each
+    row, such as "line 9".
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...] | None, ...]
+    cells: tuple[tuple[Any, ...], ...]
+    places: tuple[str, ...]
+
+    @lazy
+    def instances(self) -> tuple[str, ...]:
+        """Which instance each row is about."""
+        return self.texts(INSTANCE)
+
+    def column(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute's values as they are in the file."""
+        if name not in self.names:
+            raise ValueError(
+                f"{self.path}: there is no attribute {name!r}; the attributes are "
+                f"{list(self.names)}"
+            )
+        return self.cells[self.names.index(name)]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return an attribute whose values are names, none of them missing."""
+        column = self.column(name)
+        for row, cell in enumerate(column):
+            if cell is None:
+                raise ValueError(f"{self.place(row, name)}: a name is needed, the value is missing")
+        return tuple(str(cell) for cell in column)
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return an attribute as floats, NaN where it is missing or infinite.
+
+        Values from a list of names become places in that list, unless the names are numbers.
+        """
+        column, choices = self.column(name), self.choices(name)
+        known = {choice: float(place) for place, choice in enumerate(choices or ())}
+        wanted = "a number" if choices is None else f"one of {list(choices)}"
+        numbers = np.full(len(column), math.nan)
+        for row, cell in enumerate(column):
+            if cell is None:
+                continue
+            number = to_number(cell) if choices is None else known.get(cell)
+            if number is None:
+                raise ValueError(f"{self.place(row, name)}: {wanted} is needed, got {cell!r}")
+            if math.isfinite(number):
+                numbers[row] = number
+        return numbers
+
+    def choices(self, name: str) -> tuple[str, ...] | None:
+        """Return the names that are an attribute's values; None where these are numbers."""
+        listed = self.values[self.names.index(name)]
+        if listed is None or all(to_number(choice) is not None for choice in listed):
+            return None
+        return listed
+
+    def others(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the names of all attributes but these."""
+        left_out = set(names)
+        return tuple(name for name in self.names if name not in left_out)
+
+    def place(self, row: int, name: str) -> str:
+        """Return what to call a cell in an error."""
+        return f"{self.path}, {self.places[row]}, attribute {name!r}"
+
+
+def read_relation(path: Path) -> Relation:
+    """Return the table in an ARFF file that has an attribute ``instance_id``."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file, which an ASlib scenario must have")
+    lines = _read_lines(path)
+    loaded = _parse(path, lines)
+    attributes, rows = loaded["attributes"], loaded["data"]
+    if not rows:
+        raise ValueError(f"{path}: there is no row behind @data")
+    relation = Relation(
+        path,
+        tuple(name for name, _ in attributes),
+        tuple(tuple(kind) if isinstance(kind, list) else None for _, kind in attributes),
+        tuple(zip(*rows, strict=True)),
+        _places(lines),
+    )
+    relation.column(INSTANCE)
+    return relation
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text ({error.reason})") from None
+    # liac-arff wants blanks, not tabs, behind @attribute.
+    return [line.replace("\t", " ") if line.lstrip().startswith("@") else line for line in lines]
+
+
+def _parse(path: Path, lines: Sequence[str]) -> Any:
+    arff = study_import("arff", extra="aslib")
+    try:
+        return arff.load(iter(lines))
+    except arff.ArffException as error:
+        try:
+            problem = str(error)
+        except (TypeError, ValueError):  # liac-arff formats a message that has the file's % in it
+            problem = type(error).__name__
+        raise ValueError(f"{path}, line {error.line}: not ARFF ({problem})") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not ARFF ({error})") from None
+
+
+def _places(lines: Sequence[str]) -> tuple[str, ...]:
+    """Where the rows stand, by the parser's own rule of what a row is."""
+    start = next(n for n, line in enumerate(lines) if line.strip().upper().startswith("@DATA"))
+    behind = enumerate(lines[start + 1 :], start + 2)
+    rows = (n for n, line in behind if line.strip() and not line.strip().startswith("%"))
+    return tuple(f"line {n}" for n in rows)
+
+
+_FILE = "description.txt"
+_TYPES = ("runtime", "solution_quality")
+# Older descriptions leave the question mark bare, which YAML takes for the start of a key.
+_BARE_MARK = re.compile(r"^([^#\n]*(?::|-)[ \t]+)\?[ \t\r]*$", re.MULTILINE)
+# ... and have one entry per feature step, "feature_step Static: a, b", instead of a tree.
+_STEP_ENTRY = re.compile(r"feature_step[ _](.+)")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a scenario's description file says; of several performance measures, the first counts.
+
+    ``measure`` is the column of the runs with the performance, which is a runtime or else a
+    solution quality. ``cutoff`` is the seconds after which runs were stopped, infinite where not
+    given, and ``steps`` maps each step of the feature computation to the features it provides.
+    """
+
+    path: Path
+    name: str
+    measure: str
+    runtime: bool
+    maximize: bool
+    cutoff: float
+    steps: Mapping[str, tuple[str, ...]]
+
+
+def read_description(folder: Path) -> Description:
+    """Return the description in a scenario's folder."""
+    path = folder / _FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file; {_what_a_scenario_is()}")
+    entries = _read_yaml(path)
+    measures = _listed(entries.get("performance_measures"))
+    if not measures:
+        raise ValueError(f"{path}: performance_measures must name a column of the runs, got none")
+    kind = _first(entries, "performance_type", "runtime").lower()
+    if kind not in _TYPES:
+        raise ValueError(f"{path}: performance_type must be one of {_TYPES}, got {kind!r}")
+    maximize = _truth(path, "maximize", _first(entries, "maximize", "false"))
+    if kind == "runtime" and maximize:
+        raise ValueError(f"{path}: maximize must be false where performance_type is runtime")
+    return Description(
+        path=path,
+        name=str(entries.get("scenario_id") or folder.resolve().name),
+        measure=measures[0],
+        runtime=kind == "runtime",
+        maximize=maximize,
+        cutoff=_seconds(path, "algorithm_cutoff_time", entries.get("algorithm_cutoff_time")),
+        steps=_read_steps(entries),
+    )
+
+
+def _what_a_scenario_is() -> str:
+    return "an ASlib scenario is a folder with description.txt and several .arff files"
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    yaml = study_import("yaml", extra="aslib")
+    try:
+        text = _BARE_MARK.sub(r"\1null", path.read_text(encoding="utf-8-sig"))
+        entries = yaml.safe_load(text)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text ({error.reason})") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = "" if mark is None else f", line {mark.line + 1}"
+        problem = getattr(error, "problem", None) or error
+        raise ValueError(f"{path}{place}: not YAML ({problem})") from None
+    if not isinstance(entries, dict):
+        raise ValueError(f"{path}: entries such as 'scenario_id: ...' are needed, got {entries!r}")
+    return entries
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() in ("", "?"))
+
+
+def _listed(value: Any) -> tuple[str, ...]:
+    """Return what may be a list, one value, or several with commas between them."""
+    if isinstance(value, str):
+        value = value.split(",")
+    values = value if isinstance(value, list) else [value]
+    return tuple(str(entry).strip() for entry in values if not _is_missing(entry))
+
+
+def _first(entries: dict[str, Any], name: str, default: str) -> str:
+    return (*_listed(entries.get(name)), default)[0]
+
+
+def _truth(path: Path, name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise ValueError(f"{path}: {name} must be true or false, got {value!r}")
+    return value.lower() == "true"
+
+
+def _seconds(path: Path, name: str, value: Any) -> float:
+    if _is_missing(value):
+        return math.inf
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not seconds > 0:
+        raise ValueError(f"{path}: {name} must be a positive number of seconds, got {value!r}")
+    return seconds
+
+
+def _read_steps(entries: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    steps = {}
+    tree = entries.get("feature_steps")
+    if isinstance(tree, dict):
+        for name, step in tree.items():
+            provides = step.get("provides") if isinstance(step, dict) else step
+            steps[str(name)] = _listed(provides)
+    for name, value in entries.items():
+        entry = _STEP_ENTRY.fullmatch(str(name))
+        if entry is not None:
+            steps[entry[1].strip()] = _listed(value)
+    return steps
+
+
+PENALTY = 10.0  # PAR10: a run that did not finish counts ten times the cutoff
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Performance, shape (instances, algorithms) and averaged over repetitions; lower is better.
+
+    Instances and algorithms are in the order of their first run.
+    """
+
+    instances: tuple[str, ...]
+    algorithms: tuple[str, ...]
+    performance: FloatArray
+
+
+def read_runs(
+    relation: Relation, description: Description, known: Container[str], penalty: float
+) -> Runs:
+    """Return the table of performance from the runs, one per row of ``relation``.
+
+    ``known`` holds the instances that other files of the scenario mention; a run that did not
+    finish in time counts as ``penalty`` times the cutoff.
+    """
+    for row, name in enumerate(relation.instances):
+        if name not in known:
+            raise ValueError(
+                f"{relation.place(row, INSTANCE)}: the instance {name!r} is unknown; "
+                "neither features nor cross-validation folds mention it"
+            )
+    names = relation.texts("algorithm")
+    instances = tuple(dict.fromkeys(relation.instances))
+    algorithms = tuple(dict.fromkeys(names))
+    if len(algorithms) < 2:
+        raise ValueError(f"{relation.path}: runs of at least two algorithms are needed")
+    if description.runtime:
+        values, failure = _runtimes(relation, description, penalty)
+    else:
+        values, failure = _qualities(relation, description)
+    cells = _indices(relation.instances, instances) * len(algorithms) + _indices(names, algorithms)
+    size = len(instances) * len(algorithms)
+    total = np.bincount(cells, values, size)
+    count = np.bincount(cells, minlength=size)
+    if math.isinf(failure) and not count.all():
+        raise ValueError(_no_cutoff(description, "some algorithms were not run on all instances"))
+    mean = np.where(count > 0, total / np.maximum(count, 1), failure)
+    return Runs(instances, algorithms, mean.reshape(len(instances), len(algorithms)))
+
+
+def _indices(names: tuple[str, ...], among: tuple[str, ...]) -> IntArray:
+    places = {name: place for place, name in enumerate(among)}
+    return np.array([places[name] for name in names], dtype=np.intp)
+
+
+def _measured(relation: Relation, description: Description) -> FloatArray:
+    if description.measure not in relation.names:
+        raise ValueError(
+            f"{description.path}: performance_measures names {description.measure!r}, which is no "
+            f"attribute of {relation.path}; those are {list(relation.names)}"
+        )
+    return relation.numbers(description.measure)
+
+
+def _runtimes(
+    relation: Relation, description: Description, penalty: float
+) -> tuple[FloatArray, float]:
+    """Return seconds per run, and what an unfinished run counts as."""
+    seconds = _measured(relation, description)
+    finished = np.array([str(status).lower() == "ok" for status in relation.column("runstatus")])
+    for problem, wrong in (("missing", np.isnan(seconds)), ("negative", seconds < 0)):
+        bad = np.flatnonzero(finished & wrong)
+        if bad.size:
+            raise ValueError(
+                f"{relation.place(int(bad[0]), description.measure)}: the runtime is {problem}, "
+                "but the run's status is ok"
+            )
+    # A crash after a second is not a fast run: failed runs count by the cutoff, not their time.
+    finished &= ~(seconds > description.cutoff)
+    failure = penalty * description.cutoff
+    if math.isinf(failure) and not finished.all():
+        row = int(np.flatnonzero(~finished)[0])
+        raise ValueError(
+            _no_cutoff(description, f"the run in {relation.places[row]} of {relation.path} ")
+            + "did not finish"
+        )
+    return np.where(finished, seconds, failure), failure
+
+
+def _no_cutoff(description: Description, why: str) -> str:
+    return f"{description.path}: algorithm_cutoff_time is needed, since {why}"
+
+
+def _qualities(relation: Relation, description: Description) -> tuple[FloatArray, float]:
+    """Return the quality per run, lower is better, and what a run without one counts as."""
+    quality = _measured(relation, description)
+    present = ~np.isnan(quality)
+    if not present.any():
+        raise ValueError(f"{relation.path}: all values of {description.measure!r} are missing")
+    # Subtracted, not negated, to avoid -0.
+    quality = 0.0 - quality if description.maximize else quality
+    worst = float(quality[present].max())
+    return np.where(present, quality, worst), worst
