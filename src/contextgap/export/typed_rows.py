@@ -16,14 +16,19 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from contextgap.base.arrays import FloatArray
+from contextgap.export.rule import DecisionRule
+from contextgap.policy.fallback import Fallback
 from contextgap.tables.columns import CYCLES, Category, Cyclic, Date
 from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.schema import MOST_LEVELS, Coding, TableSchema
 from contextgap.tables.table import Table
 
-_GAPS = 0.15  # share of cells of random rows that are missing, where some may be
+# Sines and cosines of two libraries differ by less than so many roundings of 1.
+_ROUNDINGS = 16
+_MISSING = 0.15  # share of cells of random rows that are missing, where some may be
 
 
 class How(Enum):
@@ -32,7 +37,7 @@ class How(Enum):
     VALUE = 0
     COSINE = 1
     SINE = 2
-    IS_GAP = 3
+    IS_MISSING = 3
     CODE = 4
 
 
@@ -84,7 +89,7 @@ def _numbers(place: int, coding: Coding) -> Iterator[SpreadNumber]:
         for how in (How.COSINE, How.SINE):
             yield SpreadNumber(how, place, 0.0 if kind.missing else math.nan, period)
     if kind.missing:
-        yield SpreadNumber(How.IS_GAP, place)
+        yield SpreadNumber(How.IS_MISSING, place)
 
 
 def _code(place: int, coding: Coding) -> SpreadNumber:
@@ -144,7 +149,7 @@ def rows_of(table: TableSchema, seen: FloatArray) -> FloatArray:
         elif each.how is How.SINE and whole[each.source]:
             turns = np.arctan2(values, circle) / (2 * np.pi)
             rows[:, each.source] = each.by * (turns % 1.0)
-        elif each.how is How.IS_GAP:
+        elif each.how is How.IS_MISSING:
             rows[values > 0, each.source] = np.nan
     return rows
 
@@ -168,5 +173,23 @@ def random_rows(
             beyond = around * (high - low if high > low else 1.0)
             rows[:, place] = rng.uniform(low - beyond, high + beyond)
         if coding.kind.missing:
-            rows[rng.random(count) < _GAPS, place] = np.nan
+            rows[rng.random(count) < _MISSING, place] = np.nan
     return rows
+
+
+def seen_ranges(
+    fallback: Fallback, rule: DecisionRule, dtype: DTypeLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest of each number that kernels see and that counts as seen.
+
+    A column of a cycle that never changed has a range of no length, which the target's own sine may
+    miss by a rounding. So ranges of sines and cosines are longer by as much as that.
+    """
+    if not fallback.low:  # every number is below 1 or above 0, and so outside
+        return np.ones(rule.dimension), np.zeros(rule.dimension)
+    low, high = np.array(fallback.low), np.array(fallback.high)
+    if rule.table is not None:
+        circles = [each.how in (How.COSINE, How.SINE) for each in spread_numbers(rule.table)]
+        slack = _ROUNDINGS * float(np.finfo(dtype).eps) * np.array(circles)
+        low, high = low - slack, high + slack
+    return low, high
