@@ -10,12 +10,12 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models.arm import root
 from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
-from contextgap.models.bounded.arm import BoundedArm, Folded
-from contextgap.models.bounded.dictionary import Dictionary, Whitened
+from contextgap.models.bounded_arm import BoundedArm, Folded
+from contextgap.models.dictionary import Dictionary, Whitened
 from contextgap.models.follower import FollowedArm, carried_over, starts_with
 
 if TYPE_CHECKING:
-    from contextgap.models.bounded.model import BoundedModel
+    from contextgap.models.bounded import BoundedModel
 
 
 class _FollowedArm:
