@@ -26,7 +26,6 @@ from contextgap.models.base import (
     Support,
 )
 from contextgap.models.bounded_arm import ARRAYS, BoundedArm, squares
-from contextgap.models.bounded_follower import BoundedFollower
 from contextgap.models.bounded_predictor import BoundedPredictor
 from contextgap.models.dictionary import (
     Dictionary,
@@ -36,7 +35,7 @@ from contextgap.models.dictionary import (
     sums_by_arm,
 )
 from contextgap.models.factor import Triangle
-from contextgap.models.follower import starts_with
+from contextgap.models.follower import BoundedFollower, starts_with
 from contextgap.models.observations import Observations, check_floats
 
 POINTS = 512
