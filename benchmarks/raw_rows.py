@@ -30,9 +30,9 @@ from contextgap.export.onnx import GraphPolicy, write_onnx
 
 ARMS, LEARNT = 3, 240
 COLUMNS = cg.Columns(
-    country=cg.Category(gaps=True),
+    country=cg.Category(missing=True),
     hour=cg.Cyclic(24),
-    pressure=cg.Number(gaps=True),
+    pressure=cg.Number(missing=True),
     day=cg.Date(("week",)),
     charging="category",
 )

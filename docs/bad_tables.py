@@ -68,12 +68,12 @@ IN_PYTHON: dict[str, Callable[[], Any]] = {
     "a column twice": lambda: learner().ask(pd.concat([TABLE, TABLE[["age"]]], axis=1)),
     "too few cells": lambda: learner().ask(["DE", 33.0]),
     "text where a number was": asked(age="old"),
-    "a gap where none was": asked(hour=None),
+    "a missing value where none was": asked(hour=None),
     "an infinity": asked(age=np.inf),
     "no date": asked(day="soon"),
     "a time with a zone": asked(day=ZONED),
     "a level of no known kind": asked(country=1j),
-    "a column of gaps, first": first(y=None),
+    "a column of missing values, first": first(y=None),
     "numbers and text, first": first(y=[1, "one"] * 20),
     "a list in a cell, first": first(y=[[1]] * 40),
     "NaN in an array": lambda: cg.Learner(ARMS).ask([1.0, np.nan]),
@@ -191,9 +191,9 @@ Every error names the column and, in a table, the row or the line of the file, w
 and what to do. Nothing is learnt from a table that is refused. `python docs/bad_tables.py` makes
 this page, and the test suite compares both.
 
-The learner below was told a table with the columns country (a category with gaps), age (a number
-with gaps), hour (`Cyclic(24)`) and day (a date). What is called *first* is about the first table
-that another learner sees.
+The learner below was told a table with the columns country (a category that may lack values), age
+(a number that may), hour (`Cyclic(24)`) and day (a date). What is called *first* is about the first
+table that another learner sees.
 
 {found[0]}
 Columns that are probably not meant to be context are named in a warning when the first table is

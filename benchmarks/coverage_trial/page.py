@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.report import style
 from contextgap.studies.report.page import Report, Section
 from contextgap.studies.report.style import end_labels

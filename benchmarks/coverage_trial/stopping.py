@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.beliefs.widths import TheoremWidth
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner, StoppingRule

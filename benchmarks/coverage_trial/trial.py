@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import Width
 from contextgap.methods.explorers import Moment, explore

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import contextgap as cg
-from contextgap.base.saving import whole_file
+from contextgap.base.files import whole_file
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="modes, links and devices are POSIX's")
 
@@ -63,7 +63,7 @@ def test_what_killed_saves_leave_is_removed_by_the_next(policy, tmp_path):
     policy.save(path)
     code = (
         "import os, signal\n"
-        "from contextgap.base.saving import whole_file\n"
+        "from contextgap.base.files import whole_file\n"
         f"with whole_file({str(path)!r}) as file:\n"
         "    file.write(b'half'); file.flush()\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

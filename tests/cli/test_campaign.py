@@ -210,7 +210,7 @@ def test_no_policy_replaces_the_campaigns_own_database(call, begun, database):
 def test_what_is_asked_for_twice_or_about_nothing_is_refused(call, begun):
     twice = ("temperature=1", "temperature=2", "mode=eco")
     assert "name each column once, got 'temperature' twice" in call("ask", *twice, code=2)
-    message = "--cyclic and --gaps are about the contexts of --reference FILE"
+    message = "--cyclic and --missing are about the contexts of --reference FILE"
     assert message in call("create", "other", "--arms", "a,b", "--share", 7, code=2)
     assert message in call("create", "other", "--arms", "a,b", "--tolerance", 0.5, code=2)
 
@@ -246,22 +246,22 @@ def test_levels_that_look_like_numbers_stay_as_they_are(call, tmp_path):
 
 def test_columns_of_a_campaign_may_be_cyclic_and_have_gaps_later(call, tmp_path):
     (tmp_path / "reference.csv").write_text("id,hour,age,code\n1,3,20,7\n2,15,30,8\n3,23,40,7\n")
-    given = ["--exclude", "id", "--cyclic", "hour=24", "--gaps", "age", "--category", "code"]
+    given = ["--exclude", "id", "--cyclic", "hour=24", "--missing", "age", "--category", "code"]
     call("create", "c", "--arms", "x,y", "--reference", "reference.csv", *given)
     with cg.Campaign.open(tmp_path / "contextgap.db", "c") as campaign:
         kinds = dict(campaign.learner().columns)
     assert kinds == {
         "hour": cg.Cyclic(24),
-        "age": cg.Number(gaps=True),
+        "age": cg.Number(missing=True),
         "code": cg.Category(),
     }
     asked = call.json("ask", "hour=4", "age=", "code=7")
     assert asked["context"] == {"hour": 4.0, "age": None, "code": "7"}
     call("tell", asked["trial"], 0.5)
     said = call("ask", "hour=", "age=3", "code=7", code=2)
-    assert "or contextgap campaign create --gaps hour on the command line" in said
+    assert "or contextgap campaign create --missing hour on the command line" in said
     said = call("create", "d", "--arms", "x,y", "--cyclic", "hour=24", code=2)
-    assert "--cyclic and --gaps are about the contexts of --reference FILE" in said
+    assert "--cyclic and --missing are about the contexts of --reference FILE" in said
 
 
 def test_hints_of_sheets_name_the_command_that_has_the_option(call, tmp_path):

@@ -48,14 +48,14 @@ def test_a_messy_log_becomes_a_policy(tmp_path):
     learn(tmp_path, "--exclude", "user", "--category", "shop", "--cyclic", "hour=24")
     policy = cg.Policy.load(tmp_path / "p.cgap")
     assert dict(policy.kinds) == {
-        "country": cg.Category(gaps=True),
+        "country": cg.Category(missing=True),
         "vip": cg.Category(),
         "shop": cg.Category(),
         "hour": cg.Cyclic(24),
-        "age": cg.Number(gaps=True),
+        "age": cg.Number(missing=True),
     }
     shown = " ".join(call("show", tmp_path / "p.cgap").output.replace("│", " ").split())
-    assert "country: category with gaps" in shown
+    assert "country: category with missing values" in shown
     fresh = messy_log(tmp_path / "fresh.csv", seed=1)
     answers = call("recommend", tmp_path / "p.cgap", tmp_path / "fresh.csv", "--json").output
     arms = np.array([answer["arm"] for answer in json.loads(answers)])
@@ -99,8 +99,8 @@ def test_truth_values_among_numbers_are_read_again(tmp_path):
         (["--category", "shop", "--ridge", "1"], "scales are learnt where columns are named"),
         (["--separator", ";"], "there is no column 'arm'"),
         (["--separator", ";;"], "separator must be one character"),
-        (["--gaps", "nobody"], "there is no context column 'nobody'"),
-        (["--gaps", "hour", "--ridge", "1"], "scales are learnt where columns are named"),
+        (["--missing", "nobody"], "there is no context column 'nobody'"),
+        (["--missing", "hour", "--ridge", "1"], "scales are learnt where columns are named"),
         (["--context", "arm"], "column 'arm' cannot be context and outcome at once"),
         (["--context", "user", "--exclude", "user"], "no column is left as context"),
     ],
@@ -117,11 +117,11 @@ def test_a_gap_where_none_was_is_named(tmp_path):
     frame.to_csv(tmp_path / "new.csv")
     made = call("recommend", tmp_path / "p.cgap", tmp_path / "new.csv", code=2)
     said = " ".join(made.output.split())
-    assert "new.csv: contexts must have no gap in column 'hour', line 5;" in said
-    assert "or contextgap learn --gaps hour on the command line" in said
-    learn(tmp_path, "--exclude", "user", "--gaps", "hour,shop")
+    assert "new.csv: contexts must have no missing value in column 'hour', line 5;" in said
+    assert "or contextgap learn --missing hour on the command line" in said
+    learn(tmp_path, "--exclude", "user", "--missing", "hour,shop")
     kinds = cg.Policy.load(tmp_path / "p.cgap").kinds
-    assert kinds["hour"] == kinds["shop"] == cg.Number(gaps=True)
+    assert kinds["hour"] == kinds["shop"] == cg.Number(missing=True)
     assert kinds["vip"] == cg.Category()
     call("recommend", tmp_path / "p.cgap", tmp_path / "new.csv")
 

@@ -78,9 +78,9 @@ def test_given_scales_and_costs(few, tmp_path):
 
 def test_gaps_that_may_come_later(few, tmp_path):
     table = make()[["x", "kind", "arm", "reward"]]
-    learn(tmp_path, write(table, tmp_path), "--gaps", "x", "--points", "64")
+    learn(tmp_path, write(table, tmp_path), "--missing", "x", "--points", "64")
     policy = cg.Policy.load(tmp_path / "policy.cgap")
-    assert policy.kinds["x"].gaps
+    assert policy.kinds["x"].missing
     assert policy.recommend({"x": None, "kind": "a"}) in policy.arms
 
 

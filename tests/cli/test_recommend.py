@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import contextgap as cg
-from contextgap.tables import blocks
+from contextgap.tables import files
 from tests.cli.test_policies import call, rows
 
 
@@ -51,14 +51,14 @@ def check_same(one, two):
 @pytest.mark.parametrize("options", [[], ["--no-bounds"], ["--eligible", "may"], ["--json"]])
 def test_blocks_are_answered_as_the_whole(policy, table, tmp_path, monkeypatch, options):
     whole = answered(policy, table, *options)
-    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
+    monkeypatch.setattr(files.read_blocks, "__defaults__", (None, 7))
     check_same(answered(policy, table, *options), whole)
     frame = pd.read_csv(table, dtype=str)
     for place, part in enumerate(np.array_split(np.arange(100), 3)):
         frame.iloc[part].to_csv(tmp_path / f"part{place}.csv", index=False)
     check_same(answered(policy, tmp_path / "part*.csv", *options), whole)
-    files = [tmp_path / f"part{place}.csv" for place in range(3)]
-    check_same(answered(policy, *files, *options), whole)
+    paths = [tmp_path / f"part{place}.csv" for place in range(3)]
+    check_same(answered(policy, *paths, *options), whole)
 
 
 def test_answers_are_the_policys(policy, table, tmp_path):
@@ -94,7 +94,7 @@ def test_a_level_never_met_has_a_status_without_a_fallback_too(policy, tmp_path)
 
 @pytest.mark.parametrize("name", ["out.parquet", "out.pq", "out.tsv"])
 def test_other_formats_hold_the_same_as_csv(policy, table, tmp_path, monkeypatch, name):
-    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
+    monkeypatch.setattr(files.read_blocks, "__defaults__", (None, 7))
     call("recommend", policy, table, "-o", tmp_path / "out.csv")
     call("recommend", policy, table, "-o", tmp_path / name)
     want = pd.read_csv(tmp_path / "out.csv")
@@ -108,7 +108,7 @@ def test_other_formats_hold_the_same_as_csv(policy, table, tmp_path, monkeypatch
 
 
 def test_gaps_in_columns_of_numbers_are_nulls_and_other_columns_stay_text(tmp_path):
-    columns = cg.Columns({"x": cg.Number(gaps=True), "code": cg.Category()})
+    columns = cg.Columns({"x": cg.Number(missing=True), "code": cg.Category()})
     learner = cg.Learner(["a", "b"], columns=columns, seed=0)
     rows = [{"x": place / 7, "code": f"00{place % 2}"} for place in range(20)]
     learner.fit(pd.DataFrame(rows), ["a", "b"] * 10, np.arange(20) / 7)
@@ -123,7 +123,7 @@ def test_gaps_in_columns_of_numbers_are_nulls_and_other_columns_stay_text(tmp_pa
 
 
 def test_columns_of_parquet_files_keep_their_types(policy, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
+    monkeypatch.setattr(files.read_blocks, "__defaults__", (None, 7))
     frame = pd.read_csv(table)
     frame["arm"] = pd.array([None, *range(1, 100)], dtype="Int32")
     frame["day"] = pd.date_range("2026-01-01", periods=100, tz="UTC")
@@ -162,11 +162,11 @@ def test_types_that_do_not_go_together_are_named(policy, table, tmp_path):
     frame = pd.read_csv(table)
     frame.to_parquet(tmp_path / "one.parquet")
     frame.assign(may=1).to_parquet(tmp_path / "two.parquet")
-    files = tmp_path / "one.parquet", tmp_path / "two.parquet"
-    failed = call("recommend", policy, *files, "-o", tmp_path / "out.parquet", code=2)
+    paths = tmp_path / "one.parquet", tmp_path / "two.parquet"
+    failed = call("recommend", policy, *paths, "-o", tmp_path / "out.parquet", code=2)
     assert "hold different things" in failed.stderr
     assert ".csv" in failed.stderr
-    call("recommend", policy, *files, "-o", tmp_path / "out.csv")
+    call("recommend", policy, *paths, "-o", tmp_path / "out.csv")
 
 
 @pytest.mark.parametrize("name", ["out.txt", "out"])
@@ -199,7 +199,7 @@ def test_answers_keep_the_separator_and_can_be_answered_again(policy, table, tmp
 def test_a_later_block_that_is_wrong_is_named_and_nothing_is_written(
     policy, table, tmp_path, monkeypatch, output
 ):
-    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
+    monkeypatch.setattr(files.read_blocks, "__defaults__", (None, 7))
     lines = table.read_text().splitlines()
     lines[60] = "much,a,left"
     table.write_text("\n".join(lines))
@@ -217,7 +217,7 @@ def test_files_with_other_columns_are_both_named(policy, table, tmp_path):
 
 
 def test_long_work_is_announced(policy, table, monkeypatch):
-    monkeypatch.setattr(blocks.read_blocks, "__defaults__", (None, 7))
+    monkeypatch.setattr(files.read_blocks, "__defaults__", (None, 7))
     assert "about" not in call("recommend", policy, table).stderr
     monkeypatch.setattr("contextgap.cli.terminal._LONG", 0.0)
     assert "100 rows: about 0 s" in call("recommend", policy, table).stderr

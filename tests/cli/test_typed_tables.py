@@ -26,7 +26,7 @@ def table(tmp_path):
 
 def test_a_typed_table_is_a_problem(table):
     problem = Table(table, rewards=["left", "right"]).sample()
-    assert dict(problem.schema.kinds) == {"country": cg.Category(), "x": cg.Number(gaps=True)}
+    assert dict(problem.schema.kinds) == {"country": cg.Category(), "x": cg.Number(missing=True)}
     assert problem.columns == ("country", "x")
     assert problem.dimension == 3
     part, rest = problem.split(100, 140)
@@ -64,20 +64,20 @@ def test_studies_are_told_what_columns_hold(tmp_path):
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False, sep="|")
     how = ["--rewards", "a,b", "--category", "shop", "--cyclic", "hour=24", "--exclude", "id"]
-    gaps = ["--gaps", "hour"]
+    missing = ["--missing", "hour"]
     more = ["--methods", "uniform", "--repetitions", "1", "--out", tmp_path / "out", "--jobs", "1"]
-    call("run", path, *how, *gaps, *more)
+    call("run", path, *how, *missing, *more)
     policy = cg.Policy.load(tmp_path / "out" / "policy.cgap")
-    assert dict(policy.kinds) == {"shop": cg.Category(), "hour": cg.Cyclic(24, gaps=True)}
+    assert dict(policy.kinds) == {"shop": cg.Category(), "hour": cg.Cyclic(24, missing=True)}
     assert policy.recommend({"shop": 100, "hour": None}) in ("a", "b")
-    with pytest.raises(ValueError, match="no gap in column 'shop'"):
+    with pytest.raises(ValueError, match="no missing value in column 'shop'"):
         policy.recommend({"shop": None, "hour": 12})
     call("compare", path, *how, *more, "--grid", "1", "--separator", "|")
     for wrong, text in (
         (["--category", "shops"], "there is no column 'shops'"),
         (["--exclude", "ids"], "there is no column 'ids'"),
-        (["--gaps", "hours"], "there is no column 'hours'"),
-        (["--gaps", "id", "--exclude", "id"], "there is no context column 'id'"),
+        (["--missing", "hours"], "there is no column 'hours'"),
+        (["--missing", "id", "--exclude", "id"], "there is no context column 'id'"),
         (["--separator", ","], "there is no column 'a'"),
     ):
         said = call("run", path, "--rewards", "a,b", *wrong, *more, code=2).output

@@ -7,11 +7,11 @@ import contextgap as cg
 from tests.export.test_c import RULES
 
 COLUMNS = cg.Columns(
-    country=cg.Category(gaps=True),
-    hour=cg.Cyclic(24, gaps=True),
+    country=cg.Category(missing=True),
+    hour=cg.Cyclic(24, missing=True),
     turned_on="category",
-    x=cg.Number(gaps=True),
-    when=cg.Date(("week", "year"), gaps=True),
+    x=cg.Number(missing=True),
+    when=cg.Date(("week", "year"), missing=True),
     load="number",
     tilt=cg.Cyclic(360),
     crew="category",

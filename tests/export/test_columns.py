@@ -23,8 +23,7 @@ from contextgap.export.columns import (
     spread_numbers,
 )
 from contextgap.export.onnx import GraphPolicy, write_onnx
-from contextgap.tables.columns import TableSchema
-from contextgap.tables.columns.coding import MOST_LEVELS
+from contextgap.tables.schema import MOST_LEVELS, TableSchema
 from tests.export.compilers import (
     COMPILERS,
     STRICT,
@@ -86,7 +85,7 @@ def test_comparison_rows_are_rows_that_may_be_met():
     rows = comparison_contexts(policy, decision_rule(policy), 2000, None)
     for place, coding in enumerate(schema(policy).codings):
         gap = np.isnan(rows[:, place])
-        assert gap.any() == coding.kind.gaps
+        assert gap.any() == coding.kind.missing
         if coding.levels:
             assert set(rows[~gap, place]) == set(range(-1, len(coding.levels)))
 
@@ -157,7 +156,7 @@ def test_arms_that_share(rule, float32, tmp_path):
 
 @pytest.mark.parametrize("kernel", [cg.Gaussian(0.7, categories=2), cg.Linear(categories=2)])
 def test_codes_and_nothing_else(kernel, tmp_path):
-    columns = cg.Columns(country=cg.Category(gaps=True), crew="category")
+    columns = cg.Columns(country=cg.Category(missing=True), crew="category")
     policy = learnt("gap", kernel, columns=columns).freeze()
     frame = table(300, seed=2, unseen=0.2)[list(columns)]
     rows, wanted = read_rows(schema(policy), frame), indices(policy, frame)
@@ -190,11 +189,11 @@ def test_numbers_with_gaps_and_nothing_else(tmp_path):
 @settings(max_examples=15, deadline=None)
 def test_any_kinds_in_any_order(data, tmp_path_factory):
     kinds = {
-        "country": [cg.Category(gaps=True)],
+        "country": [cg.Category(missing=True)],
         "crew": [cg.Category()],
-        "hour": [cg.Cyclic(24, gaps=True), cg.Number(gaps=True)],
-        "tilt": [cg.Cyclic(360), cg.Cyclic(360, gaps=True), cg.Number()],
-        "when": [cg.Date(("day",), gaps=True), cg.Date(gaps=True)],
+        "hour": [cg.Cyclic(24, missing=True), cg.Number(missing=True)],
+        "tilt": [cg.Cyclic(360), cg.Cyclic(360, missing=True), cg.Number()],
+        "when": [cg.Date(("day",), missing=True), cg.Date(missing=True)],
     }
     names = data.draw(st.permutations(list(kinds)).map(lambda p: p[: 1 + len(p) // 2]))
     columns = cg.Columns({name: data.draw(st.sampled_from(kinds[name])) for name in names})
@@ -210,7 +209,7 @@ def test_any_kinds_in_any_order(data, tmp_path_factory):
 def test_what_has_no_answer(tmp_path):
     policy = learnt().freeze()
     good = read_rows(schema(policy), table(1, gaps=0.0))[0]
-    gaps = [coding.kind.gaps for coding in schema(policy).codings]
+    gaps = [coding.kind.missing for coding in schema(policy).codings]
     rows, bad = [], []
     for place, may_be_gap in enumerate(gaps):
         for value in (np.nan, np.inf, -np.inf):

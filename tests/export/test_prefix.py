@@ -13,8 +13,7 @@ from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.c.levels import category_names, declarations
 from contextgap.export.columns import read_rows
-from contextgap.tables.columns import TableSchema
-from contextgap.tables.columns.coding import Coding
+from contextgap.tables.schema import Coding, TableSchema
 from tests.export.compilers import COMPILERS, STRICT, run, self_test
 from tests.export.tables import COLUMNS, learnt, table
 from tests.export.test_c import around, explored
@@ -112,7 +111,7 @@ def test_prefixes_that_are_none(prefix, tmp_path):
 def test_texts_have_the_codes_that_python_gives(tmp_path):
     odd = ["Zürich", "zurich", "ZURICH", "*/ int evil;", "磁", "", 'say "hi"', "back\\", "?" * 3]
     columns = {
-        "where": cg.Category(gaps=True),
+        "where": cg.Category(missing=True),
         "Where?": cg.Category(),
         "export": cg.Category(),
         "number": cg.Category(),
@@ -152,7 +151,7 @@ NAMED = st.tuples(st.text(max_size=90), st.lists(LEVELS, unique_by=repr))
 @given(st.lists(NAMED, unique_by=lambda named: named[0], min_size=1))
 def test_names_are_distinct_and_valid(columns):
     table = TableSchema(
-        tuple(Coding(name, cg.Category(gaps=True), tuple(levels)) for name, levels in columns)
+        tuple(Coding(name, cg.Category(missing=True), tuple(levels)) for name, levels in columns)
     )
     names = category_names(table, "contextgap")
     words = [each.function for each in names] + [each.enum for each in names]

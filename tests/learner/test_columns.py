@@ -33,7 +33,7 @@ def log(count, seed, gaps=0.1):
 
 
 COLUMNS = cg.Columns(
-    country="category", device="category", hour=cg.Cyclic(24), x=cg.Number(gaps=True)
+    country="category", device="category", hour=cg.Cyclic(24), x=cg.Number(missing=True)
 )
 
 
@@ -80,7 +80,7 @@ def test_the_posterior_is_that_of_columns_of_levels():
         kernel=cg.Gaussian.from_contexts(table) + 0.5 * Constant(),
         ridge=0.1,
         columns=cg.Columns(
-            dict.fromkeys(LEVELS, "category"), hour="number", x=cg.Number(gaps=True)
+            dict.fromkeys(LEVELS, "category"), hour="number", x=cg.Number(missing=True)
         ),
     )
     assert typed.kernel.left.categories == 2
@@ -346,7 +346,7 @@ def test_models_of_tables_are_compared_on_the_same_evidence():
 
 @pytest.mark.parametrize("how", [{"kernel": cg.Gaussian(1.0), "ridge": 0.1}, {}])
 def test_gaps_that_come_before_the_first_number_are_as_if_it_had_been_known(how):
-    kinds = cg.Columns(t=cg.Number(gaps=True), when=cg.Date(("week",), gaps=True), v="number")
+    kinds = cg.Columns(t=cg.Number(missing=True), when=cg.Date(("week",), missing=True), v="number")
     gap, number = {"t": None, "when": None, "v": 1.0}, {"t": 900.0, "when": "2024-05-03", "v": 2.0}
     learners = [cg.Learner(["x", "y"], columns=kinds, seed=0, **how) for _ in range(2)]
     first, knowing = learners

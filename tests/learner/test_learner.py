@@ -466,9 +466,9 @@ def test_what_would_overflow_is_refused_and_changes_nothing(context, reward, mes
 def test_masked_entries_are_refused():
     learner = cg.Learner(2)
     hidden = np.ma.array([1.0, 2.0], mask=[0, 1])
-    with pytest.raises(ValueError, match="contexts must have no gaps"):
+    with pytest.raises(ValueError, match="contexts must have no missing values"):
         learner.ask(hidden)
-    with pytest.raises(ValueError, match="rewards must have no gaps"):
+    with pytest.raises(ValueError, match="rewards must have no missing values"):
         learner.tell(np.zeros((2, 1)), [0, 1], hidden)
 
 

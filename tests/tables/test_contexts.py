@@ -344,3 +344,12 @@ def test_a_first_table_of_rows_by_name_has_the_same_columns_throughout():
         ContextSchema().read(rows[::-1], learning=True)
     known = ContextSchema().read(rows[:1], learning=True).schema
     assert len(known.read(rows).rows) == 2  # what is not wanted is passed over
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "D"])
+@pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
+def test_times_and_durations_are_no_numbers(kind, unit):
+    times = np.array([[1, 2], [3, 4]], dtype=f"{kind}[{unit}]")
+    for contexts in (times, pd.DataFrame(times, columns=["x", "y"])):
+        with pytest.raises(TypeError, match="contexts must be numbers"):
+            ContextSchema(2, ("x", "y")).read(contexts)

@@ -113,7 +113,7 @@ def finite_vector(name: str, values: Any, entry: Callable[[str, Any], float] = r
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
         raise TypeError(f"{name} must be a sequence of numbers, one per context, got {values!r}")
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} must have no gaps, got a masked array with masked entries")
+        raise ValueError(f"{name} must have no missing values, got masked entries")
     try:
         given = np.asarray(values)
     except ValueError:

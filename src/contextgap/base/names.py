@@ -1,7 +1,7 @@
-"""Objects of the user's own, named as "package.module:name".
+"""What is imported or called by name: extras, arguments by old names, and users' own objects.
 
-This is the form of entry points in ``pyproject.toml``. Explorers, methods, kernels and problems are
-all read here, from Python and from the command line.
+These are named as "package.module:name", the form of entry points in ``pyproject.toml``. Explorers,
+methods, kernels and problems are all read here, from Python and from the command line.
 """
 
 from __future__ import annotations
@@ -10,12 +10,49 @@ import difflib
 import importlib
 import os
 import sys
+import warnings
+from collections.abc import Callable
+from functools import wraps
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from contextgap.base import checks
 
 FORM = "package.module:name"
+C = TypeVar("C", bound=type)
+
+
+def study_import(module: str, extra: str = "study") -> Any:
+    """Return ``module``, or raise an error that says which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"this needs {package}, which could not be imported ({error}); "
+            f"pip install 'contextgap[{extra}]' brings it"
+        ) from error
+
+
+def renamed(**names: str) -> Callable[[C], C]:
+    """Let a class take arguments by their old names too, which are given with the new ones."""
+
+    def decorate(kind: C) -> C:
+        init: Any = kind.__init__  # type: ignore[misc]  # of a class that is not subclassed further
+
+        @wraps(init)
+        def with_old_names(self: Any, *args: Any, **kwargs: Any) -> None:
+            for old, new in names.items():
+                if old in kwargs:
+                    said = f"{old}= is now called {new}="
+                    warnings.warn(said, DeprecationWarning, stacklevel=2)
+                    kwargs[new] = kwargs.pop(old)
+            init(self, *args, **kwargs)
+
+        kind.__init__ = with_old_names  # type: ignore[misc]
+        return kind
+
+    return decorate
 
 
 def is_path(text: Any) -> bool:

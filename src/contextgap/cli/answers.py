@@ -12,13 +12,12 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from contextgap.base.extras import study_import
+from contextgap.base.files import whole_file
 from contextgap.base.labels import Label, label_array
-from contextgap.base.saving import whole_file
+from contextgap.base.names import study_import
 from contextgap.cli.terminal import plain
-from contextgap.tables.blocks import PARQUET, SEPARATORS
-from contextgap.tables.cells import is_gap, to_number
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.cells import is_missing_number, to_number
+from contextgap.tables.files import PARQUET, SEPARATORS, Sheet
 
 Answers: TypeAlias = dict[str, list[Any]]  # columns of what is answered
 _NOT_WRITTEN = (".feather", ".json", ".ods", ".xls", ".xlsx")
@@ -158,7 +157,9 @@ def _kept_types(files: Sequence[Path], numbers: Sequence[str]) -> dict[str, Any]
 def _array(arrow: Any, cells: list[Any], kind: Any, decimal_comma: bool) -> Any:
     if arrow.types.is_floating(kind) and not set(map(type, cells)) <= {float, type(None)}:
         numbers = [to_number(cell, decimal_comma=decimal_comma) for cell in cells]
-        cells = [None if is_gap(cell) else n for cell, n in zip(cells, numbers, strict=True)]
+        cells = [
+            None if is_missing_number(cell) else n for cell, n in zip(cells, numbers, strict=True)
+        ]
     if arrow.types.is_string(kind):
         cells = [cell if cell is None or isinstance(cell, str) else str(cell) for cell in cells]
     return arrow.array(cells, kind)

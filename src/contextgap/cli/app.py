@@ -25,6 +25,7 @@ from contextgap.cli import (
     tune,
     verify,
 )
+from contextgap.cli.options import new_name
 from contextgap.cli.terminal import say_error
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"token_normalize_func": new_name},
 )
 app.command("run")(run.run_command)
 app.command("compare")(studies.compare_command)

@@ -10,7 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from contextgap.base.labels import Written
-from contextgap.cli.options import CategoryColumns, CyclicColumns, Exclude, Gaps, Json, list_option
+from contextgap.cli.options import (
+    CategoryColumns,
+    CyclicColumns,
+    Exclude,
+    Json,
+    Missing,
+    list_option,
+)
 from contextgap.cli.problems import given_kinds
 from contextgap.cli.tables import context_columns, described_table, new_levels
 from contextgap.cli.terminal import (
@@ -23,9 +30,9 @@ from contextgap.cli.terminal import (
 )
 from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
-from contextgap.tables.blocks import read_sheet
 from contextgap.tables.cells import to_number
 from contextgap.tables.columns import Category, Date, Kind
+from contextgap.tables.files import read_sheet
 
 app = typer.Typer(
     help="Explore for days, from several places: campaigns, with their log in a database.",
@@ -115,7 +122,7 @@ def create_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
-    gaps: Gaps = None,
+    missing: Missing = None,
     lease: Annotated[
         float, typer.Option(help="Days after which a pick without a reward stops counting.")
     ] = 7.0,
@@ -140,12 +147,14 @@ def create_command(
         if sheet is not None:
             names = context_columns(sheet, exclude)
             kinds = given_kinds(category, cyclic)
-            table, columns = described_table(sheet, names, kinds, gaps or ())
+            table, columns = described_table(sheet, names, kinds, missing or ())
             wanted = 0.95 if share is None else share
             goal = StoppingRule(tolerance or 0.0, wanted, reference=table)
-        elif any(each is not None for each in (tolerance, share, exclude, category, cyclic, gaps)):
+        elif any(
+            each is not None for each in (tolerance, share, exclude, category, cyclic, missing)
+        ):
             raise ValueError(
-                "--tolerance, --share, --exclude, --category, --cyclic and --gaps are about the "
+                "--tolerance, --share, --exclude, --category, --cyclic and --missing are about the "
                 "contexts of --reference FILE"
             )
         how: dict[str, Any] = {} if bandwidth is None else {"kernel": Gaussian(bandwidth)}

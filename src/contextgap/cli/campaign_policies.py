@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.base.saving import check_output
+from contextgap.base.files import check_output
 from contextgap.cli.campaign import FILE, By, Key, Where, Which, opened, read_arm
 from contextgap.cli.options import Json
 from contextgap.cli.policies import print_policy

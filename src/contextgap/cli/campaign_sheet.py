@@ -14,9 +14,8 @@ import typer
 from contextgap.cli.campaign import FILE, By, Where, Which, described, opened, say_new_levels
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
-from contextgap.tables.blocks import read_sheet
-from contextgap.tables.cells import is_empty, is_gap, no_number, to_number
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.cells import is_empty, is_missing_number, no_number, to_number
+from contextgap.tables.files import Sheet, read_sheet
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how what is no plain text begins
 
@@ -213,7 +212,7 @@ def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
 def _same(asked: Any, cell: Any, decimal_comma: bool) -> bool:
     """Whether a cell of a sheet says what a trial was asked for."""
     if asked is None or asked != asked:
-        return is_gap(cell)
+        return is_missing_number(cell)
     if isinstance(asked, bool):
         return str(cell).strip().lower() == str(asked).lower()
     if isinstance(asked, int | float):

@@ -12,7 +12,7 @@ from contextgap.cli.terminal import say_seconds
 from contextgap.learner.bulk.sample import SAMPLE
 from contextgap.learner.bulk.source import Partition
 from contextgap.learner.bulk.summary import Summarise
-from contextgap.tables.blocks import BLOCK
+from contextgap.tables.files import BLOCK
 from contextgap.tables.trials import Trials
 
 _TUNING = 20.0  # seconds that scales take, with any number of rows

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from contextgap.base.saving import check_output
+from contextgap.base.files import check_output
 from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.duration import say_duration
 from contextgap.cli.options import (
@@ -17,8 +17,8 @@ from contextgap.cli.options import (
     CyclicColumns,
     Dask,
     Exclude,
-    Gaps,
     Json,
+    Missing,
     Separator,
     SkipMissing,
     list_option,
@@ -42,7 +42,7 @@ from contextgap.learner.bulk.source import partitions_of
 from contextgap.methods.method import METHODS
 from contextgap.models import POINTS
 from contextgap.models.tuning import Tuning
-from contextgap.tables.blocks import files_named
+from contextgap.tables.files import files_named
 from contextgap.tables.trials import Trials
 
 
@@ -61,7 +61,7 @@ def learn_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
-    gaps: Gaps = None,
+    missing: Missing = None,
     separator: Separator = None,
     skip_missing: SkipMissing = False,
     minimize: Annotated[
@@ -110,7 +110,7 @@ def learn_command(
             propensity=propensity,
             eligible=tuple(eligible or ()),
             kinds=given_kinds(category, cyclic),
-            gaps=tuple(gaps or ()),
+            missing=tuple(missing or ()),
         )
         how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
         how |= {"reward": "minimize"} if minimize else {}
@@ -160,7 +160,7 @@ def _settings(
         return how
     if how:
         raise ValueError(
-            "scales are learnt where columns are named by --category, --cyclic or --gaps; leave "
+            "scales are learnt where columns are named by --category, --cyclic or --missing; leave "
             "out --bandwidth and --ridge"
         )
     kernel = Gaussian.from_contexts(table)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contextgap.cli.terminal import say_warning
 from contextgap.methods.method import METHODS
 
 
@@ -24,6 +25,14 @@ def list_option(text: str, *flags: str) -> Any:
     Its parameter is a ``list[str]`` of names, or None.
     """
     return typer.Option(*flags, callback=names_in, metavar="A,B", help=text)
+
+
+def new_name(option: str) -> str:
+    """Return the name of an option, which may be given by its old one."""
+    if option != "gaps":
+        return option
+    say_warning("--gaps is deprecated and now called --missing")
+    return "missing"
 
 
 ProblemName = Annotated[
@@ -69,9 +78,9 @@ CyclicColumns = Annotated[
         "Columns that come back to where they began: hour=24; dates: when=day+week.", "--cyclic"
     ),
 ]
-Gaps = Annotated[
+Missing = Annotated[
     list[str] | None,
-    list_option("Columns that may have gaps later, though the file has none."),
+    list_option("Columns that may lack values later, though the file has them all."),
 ]
 Separator = Annotated[
     str | None,

@@ -123,7 +123,7 @@ def print_settings(title: str, policy: Policy) -> None:
 
 
 def _in_words(bandwidths: dict[str, list[float]]) -> str:
-    """Return bandwidths by column; where there may be gaps, the last is that of gaps."""
+    """Return bandwidths by column; the last is that of missing values, where there may be any."""
     listed = ((name, ", ".join(f"{x:.4g}" for x in own)) for name, own in bandwidths.items())
     return "; ".join(f"{name} {numbers}" for name, numbers in listed)
 
@@ -140,7 +140,7 @@ def _kind_in_words(kind: Kind) -> str:
     name = type(kind).__name__.lower()
     if isinstance(kind, Cyclic):
         name = f"{name} {kind.period:g}"
-    return f"{name} with gaps" if kind.gaps else name
+    return f"{name} with missing values" if kind.missing else name
 
 
 def has_card(policy: Policy) -> bool:

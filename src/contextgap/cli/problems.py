@@ -20,10 +20,9 @@ from contextgap.studies.problems import (
     Spacecraft,
     Table,
 )
-from contextgap.tables.blocks import read_sheet
 from contextgap.tables.cells import to_number
-from contextgap.tables.columns import Category, Cyclic, Date, Kind
-from contextgap.tables.columns.kinds import CYCLES
+from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind
+from contextgap.tables.files import read_sheet
 
 _SIMULATED: dict[str, Maker] = {
     "bench": MagnetometerBench(),
@@ -45,7 +44,7 @@ def read_problem(
     exclude: Sequence[str] | None = None,
     category: Sequence[str] | None = None,
     cyclic: Sequence[str] | None = None,
-    gaps: Sequence[str] | None = None,
+    missing: Sequence[str] | None = None,
     separator: str | None = None,
     skip_missing: bool = False,
 ) -> Problem:
@@ -79,7 +78,7 @@ def read_problem(
             rewards=rewards,
             exclude=exclude or (),
             kinds=given_kinds(category, cyclic),
-            gaps=gaps or (),
+            missing=missing or (),
             separator=separator,
             skip_missing=skip_missing,
             ordered=ordered,
@@ -90,7 +89,7 @@ def read_problem(
         "exclude": exclude,
         "category": category,
         "cyclic": cyclic,
-        "gaps": gaps,
+        "missing": missing,
     }
     given |= {"separator": separator, "skip-missing": skip_missing or None}
     for option, value in given.items():

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
+from contextgap.base.files import check_output
 from contextgap.base.labels import check_written
-from contextgap.base.saving import check_output
 from contextgap.cli.answers import Answers, check_answers, written
 from contextgap.cli.options import CORES, Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
@@ -21,9 +21,8 @@ from contextgap.cli.tables import encoded_in, new_levels
 from contextgap.cli.terminal import Forecast, complaints, out, phases, print_table, say_warning
 from contextgap.policy import Policy, Status
 from contextgap.studies.experiments.tasks import one_thread
-from contextgap.tables.blocks import BLOCK, check_alike, count_rows, files_named, read_blocks
 from contextgap.tables.columns import Category, Date
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import BLOCK, Sheet, check_alike, count_rows, files_named, read_blocks
 from contextgap.tables.trials import eligible_arms
 
 _NAMED = 5  # arms or levels in a warning

@@ -19,11 +19,11 @@ from contextgap.cli.options import (
     Evaluate,
     Exclude,
     Explore,
-    Gaps,
     Jobs,
     Json,
     KernelName,
     Methods,
+    Missing,
     Noise,
     Ordered,
     ProblemName,
@@ -79,7 +79,7 @@ def run_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
-    gaps: Gaps = None,
+    missing: Missing = None,
     separator: Separator = None,
     skip_missing: SkipMissing = False,
     ordered: Ordered = False,
@@ -132,7 +132,7 @@ def run_command(
             "exclude": exclude,
             "category": category,
             "cyclic": cyclic,
-            "gaps": gaps,
+            "missing": missing,
         }
         table |= {"separator": separator, "skip_missing": skip_missing}
         samples = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods, list_option
 from contextgap.cli.selector import ship
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table

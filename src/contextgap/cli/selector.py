@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from contextgap.base.saving import whole_file
+from contextgap.base.files import whole_file
 from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.terminal import out, phases, print_json, print_table
 from contextgap.studies.experiments.selection import (

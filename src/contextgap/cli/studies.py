@@ -17,12 +17,12 @@ from contextgap.cli.options import (
     Evaluate,
     Exclude,
     Explore,
-    Gaps,
     GridSize,
     Jobs,
     Json,
     KernelName,
     Methods,
+    Missing,
     Noise,
     Ordered,
     ProblemName,
@@ -66,7 +66,7 @@ def compare_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
-    gaps: Gaps = None,
+    missing: Missing = None,
     separator: Separator = None,
     skip_missing: SkipMissing = False,
     ordered: Ordered = False,
@@ -93,7 +93,7 @@ def compare_command(
             "exclude": exclude,
             "category": category,
             "cyclic": cyclic,
-            "gaps": gaps,
+            "missing": missing,
         }
         table |= {"separator": separator, "skip_missing": skip_missing}
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)

@@ -11,10 +11,10 @@ import numpy as np
 from contextgap.base.arrays import FloatArray
 from contextgap.cli.terminal import noting_warnings
 from contextgap.policy import Policy
-from contextgap.tables.blocks import read_sheet
-from contextgap.tables.columns import Columns, Kind, TableSchema
+from contextgap.tables.columns import Columns, Kind
 from contextgap.tables.contexts import Encoded
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet, read_sheet
+from contextgap.tables.schema import TableSchema
 from contextgap.tables.trials import check_columns
 
 
@@ -44,22 +44,21 @@ def read_features(path: Path, arm: str) -> dict[str, dict[str, Any]]:
     if len(set(arms)) < len(arms):
         twice = next(each for each in arms if arms.count(each) > 1)
         raise ValueError(f"{path}: the arm {twice!r} is there twice; it has one row of features")
-    rows = sheet.table(names).to_dict("records")
-    return dict(zip(arms, rows, strict=True))
+    return dict(zip(arms, sheet.table(names), strict=True))
 
 
 def described_table(
     sheet: Sheet,
     names: Sequence[str],
     kinds: Mapping[str, Kind],
-    gaps: Sequence[str] = (),
+    missing: Sequence[str] = (),
 ) -> tuple[Any, Columns | None]:
     """Return columns of a table, and what they hold; None unless the user said something of it."""
-    check_columns([*kinds, *gaps], names)
+    check_columns([*kinds, *missing], names)
     table = sheet.table(names, kinds)
-    if not kinds and not gaps:
+    if not kinds and not missing:
         return table, None
-    return table, Columns.from_table(table, **kinds).with_gaps(gaps)
+    return table, Columns.from_table(table, **kinds).with_missing(missing)
 
 
 def context_columns(

@@ -25,9 +25,9 @@ from contextgap.cli.workers import workers
 from contextgap.kernels import Gaussian
 from contextgap.methods.method import METHODS
 from contextgap.studies.experiments.plan import Plan, plan
-from contextgap.tables.blocks import read_sheet
 from contextgap.tables.columns import Columns
 from contextgap.tables.contexts import Encoded, read_columns
+from contextgap.tables.files import read_sheet
 
 
 def plan_command(

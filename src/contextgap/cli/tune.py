@@ -16,10 +16,10 @@ from contextgap.cli.options import (
     Evaluate,
     Exclude,
     Explore,
-    Gaps,
     GridSize,
     Jobs,
     Json,
+    Missing,
     Noise,
     Ordered,
     ProblemName,
@@ -50,7 +50,7 @@ def tune_command(
     exclude: Exclude = None,
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
-    gaps: Gaps = None,
+    missing: Missing = None,
     separator: Separator = None,
     skip_missing: SkipMissing = False,
     ordered: Ordered = False,
@@ -71,7 +71,7 @@ def tune_command(
             "exclude": exclude,
             "category": category,
             "cyclic": cyclic,
-            "gaps": gaps,
+            "missing": missing,
         }
         table |= {"separator": separator, "skip_missing": skip_missing}
         data = read_problem(problem, context, rewards, noise, ordered, rows, seed, **table)

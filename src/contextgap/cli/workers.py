@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.cli.terminal import err
 from contextgap.studies.experiments.tasks import Store
 

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.tables.columns import Category, Cyclic, Date, TableSchema
-from contextgap.tables.columns.coding import MOST_LEVELS, Coding
-from contextgap.tables.columns.kinds import CYCLES
-from contextgap.tables.columns.raw import raw_cells
+from contextgap.tables.columns import CYCLES, Category, Cyclic, Date
 from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.schema import MOST_LEVELS, Coding, TableSchema
+from contextgap.tables.table import Table
 
 _GAPS = 0.15  # share of cells of random rows that are missing, where some may be
 
@@ -76,21 +75,21 @@ def _numbers(place: int, coding: Coding) -> Iterator[SpreadNumber]:
         yield _code(place, coding)
         return
     if not isinstance(kind, Cyclic):
-        filling = (coding.filling or 0.0) if kind.gaps else math.nan
+        filling = (coding.filling or 0.0) if kind.missing else math.nan
         yield SpreadNumber(How.VALUE, place, filling)
     periods = [kind.period] if isinstance(kind, Cyclic) else []
     if isinstance(kind, Date):
         periods = [CYCLES[cycle] for cycle in kind.cycles]
     for period in periods:
         for how in (How.COSINE, How.SINE):
-            yield SpreadNumber(how, place, 0.0 if kind.gaps else math.nan, period)
-    if kind.gaps:
+            yield SpreadNumber(how, place, 0.0 if kind.missing else math.nan, period)
+    if kind.missing:
         yield SpreadNumber(How.IS_GAP, place)
 
 
 def _code(place: int, coding: Coding) -> SpreadNumber:
     found = SpreadNumber(How.CODE, place, by=float(len(coding.levels)))
-    if not coding.kind.gaps:
+    if not coding.kind.missing:
         return found
     own = [code for code, level in enumerate(coding.levels) if level is None]
     return SpreadNumber(How.CODE, place, own[0] if own else found.unknown, found.by)
@@ -127,10 +126,9 @@ def has_unknown_level(table: TableSchema | None, rows: FloatArray) -> Any:
 
 def read_rows(table: TableSchema, contexts: Any) -> FloatArray:
     """Return raw cells, in a DataFrame, a mapping or rows of cells, as rows of numbers."""
-    raw = raw_cells(contexts)
-    schema = ContextSchema.of(table)
-    cells = raw.picked(schema._wanted(raw.names) if raw.names is not None else ())
-    return table.read([[cell] for cell in cells] if raw.single else cells)[0]
+    given = Table.of(contexts)
+    cells = ContextSchema.of(table).picked(given)
+    return table.read([[cell] for cell in cells] if given.single else cells)[0]
 
 
 def rows_of(table: TableSchema, seen: FloatArray) -> FloatArray:
@@ -169,6 +167,6 @@ def random_rows(
             low, high = (known.min(), known.max()) if len(known) else (-1.0, 1.0)
             beyond = around * (high - low if high > low else 1.0)
             rows[:, place] = rng.uniform(low - beyond, high + beyond)
-        if coding.kind.gaps:
+        if coding.kind.missing:
             rows[rng.random(count) < _GAPS, place] = np.nan
     return rows

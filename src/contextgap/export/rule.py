@@ -30,7 +30,7 @@ from contextgap.methods.recommenders import (
 from contextgap.models import Posterior, Support
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
-from contextgap.tables.columns import TableSchema
+from contextgap.tables.schema import TableSchema
 
 _EXPORTABLE = (HighestMean, HighestUpper, SmallestGap, SmallestGapInHistory)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, evenly
 from contextgap.policy import Policy
+from contextgap.tables.cells import date_of
 from contextgap.tables.columns import Category, Cyclic, Date, Kind, Number
-from contextgap.tables.columns.cells import date_of
 from contextgap.tables.contexts import Encoded
 
 _SEEN = 256  # contexts among which the most typical one is looked for
@@ -75,7 +75,7 @@ def values_of(policy: Policy, column: str, points: int) -> list[Any]:
         return list(levels[:_MOST_LEVELS])
     if isinstance(kind, Cyclic):
         return list(np.linspace(0.0, kind.period, points).tolist())
-    known = numbers[:, 0][numbers[:, -1] == 0.0] if kind.gaps else numbers[:, 0]
+    known = numbers[:, 0][numbers[:, -1] == 0.0] if kind.missing else numbers[:, 0]
     if not len(known):
         raise ValueError(f"the column {column!r} has nothing but gaps")
     values = np.linspace(known.min(), known.max(), points).tolist()

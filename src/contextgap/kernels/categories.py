@@ -21,8 +21,8 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels.base import Kernel, Pair, Scaled
-from contextgap.tables.columns import Layout
-from contextgap.tables.columns.far import far_beyond
+from contextgap.tables.doubts import far_beyond
+from contextgap.tables.schema import Layout
 
 _MANY = 2**14  # number of pairs from which a matrix product is faster
 

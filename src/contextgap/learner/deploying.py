@@ -22,7 +22,7 @@ from contextgap.policy.known import Known
 from contextgap.policy.policy import Policy
 from contextgap.policy.ranking import Ranked
 from contextgap.policy.state import PolicyState
-from contextgap.tables.columns.doubts import level_of_user
+from contextgap.tables.doubts import level_of_user
 
 _NOTHING = "no reward was told yet, so nothing is known about any arm"
 _FEWEST = 40  # rewards before exploring may stop, where scales are learnt from them

@@ -11,7 +11,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.base.checks import finite_vector
 from contextgap.base.labels import Label
 from contextgap.models import Features
-from contextgap.tables.columns import TableSchema
+from contextgap.tables.schema import TableSchema
 
 _HINT = 'features must map every arm to its numbers, such as {"A": [1.0, 0.2], "B": [2.0, 0.1]}'
 

@@ -62,8 +62,8 @@ from contextgap.models import (
 from contextgap.models.tuning import Hyperparameters, Tuning, learn
 from contextgap.policy.state import Rules, read_costs
 from contextgap.tables.columns import Columns
-from contextgap.tables.columns.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.contexts import ContextSchema, Intake, read_columns, row_of
+from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
 
@@ -703,13 +703,12 @@ class Learner(Deploying):
     def _checkpoint(self) -> tuple[Any, ...]:
         """What ``_restore`` needs to undo asks and tells."""
         kept = {**vars(self), "_pending": self._pending.copy(), "_followed": None}
-        # What stands in for a method of the class does so for a while only.
-        kept = {name: value for name, value in kept.items() if not hasattr(Learner, name)}
         return kept, self._model.mark(), self._rng.bit_generator.state
 
     def _restore(self, state: tuple[Any, ...]) -> None:
         kept, mark, random = state
-        vars(self).update(kept)
+        # What stands in for a method of the class does so for a while only.
+        vars(self).update({n: value for n, value in kept.items() if not hasattr(Learner, n)})
         self._model.rewind(mark)
         self._rng.bit_generator.state = random
 

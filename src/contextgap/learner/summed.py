@@ -14,9 +14,9 @@ from contextgap.models import Dictionary, Observations, Statistics, dictionary_o
 from contextgap.policy.fallback import Fallback
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import AllRows
-from contextgap.tables.columns import Number, TableSchema
-from contextgap.tables.columns.coding import Coding
+from contextgap.tables.columns import Number
 from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.schema import Coding, TableSchema
 
 
 def set_columns(learner: Learner, codings: Sequence[Coding]) -> None:

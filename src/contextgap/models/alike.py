@@ -13,7 +13,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.base.lazy import lazy
 from contextgap.kernels import Gaussian
 from contextgap.kernels.categories import Spread, deviations
-from contextgap.tables.columns import Layout
+from contextgap.tables.schema import Layout
 
 # Similarities of features do not fall below this: exports divide by them.
 _LEAST = 1e-12

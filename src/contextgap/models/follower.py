@@ -105,7 +105,7 @@ def carried_over(
     everything = np.arange(len(new))
     if old is new or (old.dtype == new.dtype and np.array_equal(old, new)):
         return everything, everything[:0]
-    if old.dtype.kind == new.dtype.kind == "i":
+    if len(old) and old.dtype.kind == new.dtype.kind == "i":
         kept, added = np.flatnonzero(np.isin(old, new)), np.flatnonzero(~np.isin(new, old))
         if np.array_equal(np.concatenate([old[kept], new[added]]), new):
             return kept, added

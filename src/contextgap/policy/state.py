@@ -14,8 +14,8 @@ from contextgap.methods.method import Method
 from contextgap.models import Model, describe_model, restored_model
 from contextgap.policy.card import Card
 from contextgap.policy.fallback import Fallback
-from contextgap.tables.columns import TableSchema
 from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.schema import TableSchema
 
 if TYPE_CHECKING:
     from contextgap.export.compression import CompressionReport

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.tables.columns import Columns, Layout, Number, Refilling, Renaming, TableSchema
-from contextgap.tables.columns.raw import Raw, are_mappings, by_name, raw_cells
+from contextgap.tables.cells import is_number
+from contextgap.tables.columns import Columns, Number
+from contextgap.tables.schema import Layout, Refilling, Renaming, TableSchema
+from contextgap.tables.table import Table, are_mappings, check_distinct
 
 
 class Intake(NamedTuple):
@@ -106,7 +107,7 @@ class ContextSchema:
         return self if table is self.table else ContextSchema.of(table), renaming
 
     def refilling(self, before: ContextSchema) -> Refilling | None:
-        """Return how rows change that were read before columns with gaps had a number, if any."""
+        """Return how rows change that were read before a column that may lack values had one."""
         if self.table is None or before.table is None or self.table is before.table:
             return None
         return self.table.refilling(before.table)
@@ -141,7 +142,7 @@ class ContextSchema:
             raise type(error)(f"{called} {error}{hint}") from None
 
     def _read(self, contexts: Any) -> Intake:
-        names, values = self._by_name(contexts)
+        names, values = self.in_order(contexts)
         array = _as_floats(values, names or self.columns)
         if array.ndim > 2:
             raise ValueError(f"must be 1-D or 2-D, got shape {array.shape}")
@@ -166,70 +167,60 @@ class ContextSchema:
         return ContextSchema(self.dimension, names)
 
     def _read_table(self, contexts: Any, table: TableSchema, learning: bool) -> Intake:
-        raw = raw_cells(contexts)
-        if raw.doubtful and not set(table.columns) <= set(raw.names or ()):
-            raw = raw._replace(names=None)
-        cells = raw.picked(self._wanted(raw.names) if raw.names is not None else ())
-        if raw.single:
+        given = Table.of(contexts)
+        if given.doubtful and not set(table.columns) <= set(given.names or ()):
+            given = replace(given, names=None)
+        cells = self.picked(given)
+        if given.single:
             rows, after = table.encode_row(cells, learning)
         else:
             first = table.learnt(cells) if learning and table.is_new else table
             rows, after = first.encode(cells, learning)
         schema = self if after is table else ContextSchema.of(after)
-        return Intake(rows, raw.single, schema)
+        return Intake(rows, given.single, schema)
 
-    def _by_name(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
+    def picked(self, table: Table) -> Sequence[Any]:
+        """Return the cells of a table or row in the order of the columns; raise if one lacks."""
+        return table.picked(() if table.names is None else self._wanted(table.names))
+
+    def in_order(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
+        """Return the values of contexts in the order of the columns, and names if they have some.
+
+        Numbers of columns and of rows are not names, unless they are those that were met before.
+        """
         if type(contexts) is np.ndarray:  # the usual case in a live loop, recognised first
             return None, contexts
+        if not _may_have_names(contexts):
+            return None, contexts
+        labels = getattr(contexts, "columns", ())
+        unnamed = self.columns is None and self.dimension is not None
+        if unnamed and len(labels) and not any(isinstance(name, str) for name in labels):
+            numbers = list(range(len(labels)))
+            ordered = contexts[numbers] if {*labels} == {*numbers} else contexts
+            return None, ordered.to_numpy()
+        table = Table.of(contexts)
+        names = table.names
+        if table.doubtful and not (self.columns and {*self.columns} <= {*(names or ())}):
+            names = None
+        wanted = None if names is None else self._wanted(names)
+        cells = table.cells if wanted is None else table.picked(wanted)
         if isinstance(contexts, Mapping):
-            given = [str(name) for name in contexts]
-            wanted = self._wanted(given)
-            values = [list(contexts.values())[given.index(name)] for name in wanted]
-            for name, value in zip(wanted, values, strict=True):
-                if np.ndim(value):
-                    raise TypeError(
-                        f"by name must hold one number each, got {value!r} for {name!r}; "
-                        "use a DataFrame for a table"
-                    )
-            return wanted, values
-        if are_mappings(contexts):
-            columns = by_name(contexts)
-            wanted = self._wanted(list(columns))
-            return wanted, [list(row) for row in zip(*map(columns.get, wanted), strict=True)]
-        if hasattr(contexts, "columns") and hasattr(contexts, "to_numpy"):
-            given = [str(name) for name in contexts.columns]
-            unnamed = self.columns is None and self.dimension is not None
-            if unnamed and not any(isinstance(name, str) for name in contexts.columns):
-                numbers = list(range(len(given)))
-                ordered = contexts[numbers] if set(contexts.columns) == {*numbers} else contexts
-                return None, ordered.to_numpy()  # numbers of columns are not names
-            wanted = self._wanted(given)
-            picked = contexts[[contexts.columns[given.index(name)] for name in wanted]]
-            return wanted, picked.to_numpy()
-        index = getattr(contexts, "index", None)
-        if index is not None and hasattr(index, "tolist") and hasattr(contexts, "to_numpy"):
-            labels = index.tolist()
-            given = [str(label) for label in labels]
-            known = self.columns is not None and set(self.columns) <= set(given)
-            if not known and not all(isinstance(label, str) for label in labels):
-                return None, contexts.to_numpy()  # row numbers are not names
-            wanted = self._wanted(given)
-            return wanted, contexts.to_numpy()[[given.index(name) for name in wanted]]
-        return None, contexts
+            _check_one_each(wanted or (), cells)
+        return wanted, cells if table.single else _by_row(cells)
 
-    def _wanted(self, given: list[str]) -> tuple[str, ...]:
-        _check_distinct(given)
+    def _wanted(self, given: Sequence[str]) -> tuple[str, ...]:
+        check_distinct(given)
         if given and self.columns is None and self.dimension is not None:
             raise ValueError(
-                f"have columns by name, {given}, but what was learnt has no names to match them "
-                "with; pass an array with the columns in the order learnt, or name them: "
+                f"have columns by name, {list(given)}, but what was learnt has no names to match "
+                "them with; pass an array with the columns in the order learnt, or name them: "
                 "Learner(..., columns=[...]) before learning, policy.with_columns([...]) after"
             )
         if self.columns is None:
             return tuple(given)
         missing = [name for name in self.columns if name not in given]
         if missing:
-            raise ValueError(f"lack the column {missing[0]!r}; they have {given}")
+            raise ValueError(f"lack the column {missing[0]!r}; they have {list(given)}")
         return self.columns
 
     def _check_dimension(self, dimension: int, single: bool) -> None:
@@ -272,19 +263,51 @@ def read_names(names: Any) -> tuple[str, ...]:
     return tuple(listed)
 
 
+def _may_have_names(contexts: Any) -> bool:
+    """Whether contexts are mappings, a ``Table``, or a DataFrame or Series of another library."""
+    if hasattr(contexts, "to_numpy"):
+        return hasattr(contexts, "columns") or hasattr(getattr(contexts, "index", None), "tolist")
+    return isinstance(contexts, Mapping | Table) or are_mappings(contexts)
+
+
+def _check_one_each(names: Iterable[str], cells: Iterable[Any]) -> None:
+    for name, value in zip(names, cells, strict=True):
+        if np.ndim(value):
+            raise TypeError(
+                f"by name must hold one number each, got {value!r} for {name!r}; "
+                "use a DataFrame for a table"
+            )
+
+
+def _by_row(columns: Sequence[Any]) -> Any:
+    """Return columns as an array of rows: of numbers, or of objects if one of them has others."""
+    if not columns:
+        return np.empty((0, 0))
+    if all(map(_holds_numbers, columns)):
+        return np.column_stack(columns)
+    objects = [np.fromiter(column, dtype=object, count=len(column)) for column in columns]
+    return np.column_stack(objects)
+
+
+def _holds_numbers(column: Any) -> bool:
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "fiub"
+    return set(map(type, column)) <= {float, int}
+
+
 def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | None:
     """Return the schema of a first table with names; None if it is numbers throughout."""
-    named = isinstance(contexts, Mapping) or hasattr(contexts, "to_numpy") or are_mappings(contexts)
-    raw = raw_cells(contexts) if named else None
-    if raw is None or raw.names is None or raw.doubtful:
+    table = Table.of(contexts) if _may_have_names(contexts) else None
+    if table is None or table.names is None or table.doubtful:
         return None
-    _check_distinct(raw.names)
+    check_distinct(table.names)
     if are_mappings(contexts) and wanted is None:
-        _check_alike(contexts, raw.names)
-    names = raw.names if wanted is None else list(wanted)
-    if not set(names) <= set(raw.names):
+        _check_alike(contexts, table.names)
+    names = table.names if wanted is None else wanted
+    if not set(names) <= set(table.names):
         return None  # what is missing is said later
-    return TableSchema.inferred(names, [raw.by_column[raw.names.index(each)] for each in names])
+    columns = table.by_column
+    return TableSchema.inferred(names, [columns[table.names.index(each)] for each in names])
 
 
 def _check_alike(rows: Iterable[Mapping[Any, Any]], names: Iterable[str]) -> None:
@@ -294,7 +317,7 @@ def _check_alike(rows: Iterable[Mapping[Any, Any]], names: Iterable[str]) -> Non
             if str(name) not in names:
                 raise ValueError(
                     f"have the column {str(name)!r} in row {place} but not in row 0; write None "
-                    "for a gap"
+                    "for a missing value"
                 )
 
 
@@ -307,26 +330,26 @@ def read_table(contexts: Any, called: str) -> Intake | None:
         intake = ContextSchema().read(contexts, called=called)
         single, count = intake.single, len(intake.rows)
     except (TypeError, ValueError):
-        intake, raw = None, _raw_table(contexts)
-        if raw is None:
+        intake, table = None, _typed_table(contexts)
+        if table is None:
             raise
-        single, count = raw.single, len(raw.cells[0]) if raw.cells and not raw.single else 0
+        single, count = table.single, len(table)
     if single or not count:
         raise ValueError(f"{called} must be a table of contexts (2-D) with at least one row")
     return intake
 
 
-def _raw_table(contexts: Any) -> Raw | None:
-    """Return the cells of what may be a table with columns that are no numbers; else None."""
+def _typed_table(contexts: Any) -> Table | None:
+    """Return what may be a table with columns that are no numbers; else None."""
     try:
-        raw = raw_cells(contexts)
+        table = Table.of(contexts)
     except (TypeError, ValueError):
         return None
-    cells = (cell for column in raw.by_column for cell in column)
-    typed = raw.names is not None or any(
+    cells = (cell for column in table.by_column for cell in column)
+    typed = table.names is not None or any(
         cell is None or not isinstance(cell, Real) for cell in cells
     )
-    return raw if typed else None
+    return table if typed else None
 
 
 def row_of(table: Any, row: int) -> Any:
@@ -342,12 +365,14 @@ def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
     if type(values) is np.ndarray and values.dtype == np.float64:  # the usual case, handled first
         return values.copy()
     if np.ma.is_masked(values):
-        raise ValueError("must have no gaps, got a masked array with masked entries")
+        raise ValueError("must have no missing values, got masked entries")
     try:
         array = np.asarray(values)
     except ValueError:
         raise ValueError("must have rows of equal length, got different lengths") from None
-    if array.dtype.kind in "cmMSUV":
+    if array.dtype.kind in "mM":  # as objects, times would be numbers of nanoseconds
+        array = np.fromiter(array.flat, dtype=object, count=array.size).reshape(array.shape)
+    elif array.dtype.kind in "cSUV":
         array = np.asarray(values, dtype=object)  # the values as they were given
     if array.dtype == object and (bad := _first_bad(array, names)):
         raise TypeError(f"must be numbers, got {bad}")
@@ -359,19 +384,11 @@ def _as_floats(values: Any, names: tuple[str, ...] | None) -> FloatArray:
         raise TypeError(f"must be numbers, got {values!r}") from None
 
 
-def _check_distinct(names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"name the column {name!r} twice")
-        seen.add(name)
-
-
 def _first_bad(array: Any, names: tuple[str, ...] | None) -> str:
     """Describe the first entry that is not a number; a None in a table becomes NaN, found later."""
     for place, value in np.ndenumerate(array):
-        gap = value is None and place
-        if not gap and not isinstance(value, Real | Decimal | np.bool_):
+        missing = value is None and place
+        if not missing and not is_number(value) and not isinstance(value, bool | np.bool_):
             return f"{value!r}{_place(place, names)}"
     return ""
 
@@ -385,7 +402,8 @@ def _check_finite(rows: FloatArray, names: tuple[str, ...] | None, single: bool)
         where = _place((column,) if single else (row, column), names)
         hint = ""
         if names and np.isnan(rows[row, column]):
-            hint = f"; to allow gaps, give columns with {names[column]!r}: Number(gaps=True)"
+            allowed = f"{names[column]!r}: Number(missing=True)"
+            hint = f"; to allow missing values, give columns with {allowed}"
         raise ValueError(f"must be finite, got {rows[row, column]}{where}{hint}")
 
 

@@ -13,7 +13,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import NUMBER, Written
 from contextgap.tables.cells import COMMA
 from contextgap.tables.columns import Kind
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet
 
 _NONE = object()
 
@@ -38,8 +38,8 @@ class Trials:
         Columns with the arms that could have been chosen, such as a|b.
     kinds
         What columns of contexts hold that are not what they seem.
-    gaps
-        Columns of contexts that may have gaps later, though the log has none.
+    missing
+        Columns of contexts that may lack values later, though the log has them all.
     """
 
     arm: str
@@ -49,7 +49,7 @@ class Trials:
     propensity: str | None = None
     eligible: tuple[str, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
-    gaps: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def columns(self, sheet: Sheet) -> list[str]:
         """Return the columns that are context; says nothing of a saved index that is left out."""
@@ -69,7 +69,7 @@ class Trials:
             raise ValueError(
                 f"{sheet.path}: no column is left as context beside {', '.join(map(repr, outcome))}"
             )
-        check_columns([*self.kinds, *self.gaps], columns)
+        check_columns([*self.kinds, *self.missing], columns)
         return columns
 
     def rewarded(self, sheet: Sheet) -> Sheet:

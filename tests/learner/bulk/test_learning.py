@@ -10,7 +10,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.learner.bulk import sample, source
-from contextgap.tables import blocks
+from contextgap.tables import files
 
 ROWS, KEPT = 6000, 1500
 
@@ -37,7 +37,7 @@ def expected(table, arm):
 def few(monkeypatch):
     """Have samples and blocks be small, so that little is much."""
     monkeypatch.setattr(sample, "SAMPLE", KEPT)
-    monkeypatch.setattr(blocks.Part.blocks, "__defaults__", (700,))
+    monkeypatch.setattr(files.Part.blocks, "__defaults__", (700,))
     monkeypatch.setattr(source, "BLOCK", 700)
 
 
@@ -95,7 +95,7 @@ def test_sums_are_those_of_a_model_told_all_rows(few, tmp_path, suffix):
         "Category",
         "Date",
     ]
-    assert policy.kinds["y"].gaps
+    assert policy.kinds["y"].missing
     # The oracle: all rows, encoded in the same way, with the same scales and support points.
     rows, _ = policy.state.read(table)
     arms = np.array([policy.arms.index(arm) for arm in table["arm"]])
@@ -170,7 +170,7 @@ def test_a_sorted_log_teaches_as_much_as_a_shuffled_one(few, tmp_path, order):
 def test_how_rows_are_divided_into_blocks_does_not_matter(few, tmp_path, monkeypatch):
     pattern = write(make(), tmp_path)
     one = learn(pattern).policy
-    monkeypatch.setattr(blocks.Part.blocks, "__defaults__", (331,))
+    monkeypatch.setattr(files.Part.blocks, "__defaults__", (331,))
     two, new = learn(pattern).policy, make(100, seed=1)
     assert one._model.observed.contexts.tolist() == two._model.observed.contexts.tolist()
     np.testing.assert_allclose(beliefs(one, new), beliefs(two, new), rtol=1e-9, atol=1e-10)

@@ -16,7 +16,7 @@ from contextgap.models.tuning import learn
 from contextgap.models.tuning.criteria import _most_each, evidence, leave_one_out, places_used
 from contextgap.models.tuning.search import Search, Terms
 from contextgap.models.tuning.sharing import Sharing
-from contextgap.tables.columns import Layout
+from contextgap.tables.schema import Layout
 
 
 def data(seed=0, sizes=(20, 15), dimension=3, units=(1.0, 10.0, 0.1)):

@@ -3,6 +3,7 @@
 import gzip
 import sqlite3
 import subprocess
+import warnings
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -204,6 +205,38 @@ def test_opening_checks_what_it_uses(place, contexts):
     with pytest.warns(RuntimeWarning, match="the snapshot of event 1. was altered.*; the log is"):
         again = place.open()
     assert to_bytes(again.learner()) == wanted
+
+
+def test_opening_checks_events_that_it_uses_and_verify_those_that_a_snapshot_covers(
+    local, contexts
+):
+    campaign = local.create()
+    trial = campaign.ask(contexts[0], key="first")
+    tell_some(campaign, contexts[1:6])
+    campaign._session.write_snapshot()
+    taken, wanted = campaign._session.replay.number, to_bytes(campaign.learner())
+    change = "UPDATE contextgap_events SET at = :at WHERE number = :number"
+    tell_some(campaign, contexts[6:8])
+    log = events(campaign)
+    for each in (log[0], log[taken - 1], log[taken], log[-1]):
+        execute(campaign, change, at="2024", number=each.number)
+        with pytest.raises(AlteredError, match=rf"event {each.number} .* altered"):
+            opened(local)
+        execute(campaign, change, at=each.at, number=each.number)
+    execute(campaign, change, at="2024", number=2)
+    again = local.open()
+    assert to_bytes(again.learner()) == to_bytes(campaign.learner()) != wanted
+    with pytest.raises(AlteredError, match=r"event 2 .* altered"):
+        again.ask(contexts[0], key="first")
+    assert again.trial(trial.id) == trial
+    assert any("event 2 was altered" in each for each in verify(Database(local.database)))
+
+
+def opened(place):
+    """Open a campaign, whatever it warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return place.open()
 
 
 def test_others_may_write_while_a_call_computes(local, contexts, monkeypatch):

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.team.campaign import clock, wire
+from contextgap.tables.table import read_json
+from contextgap.team.campaign import clock
 from contextgap.team.campaign.payloads import as_json, decode_contexts, encode_contexts, json
 
 from .oracle import to_bytes
@@ -167,7 +168,7 @@ def test_a_numeric_reference_keeps_its_names(local, rng):
     assert campaign.learner().columns.keys() == {"b", "a"}
 
 
-GAPS = cg.Columns(t=cg.Number(gaps=True), v="number")
+GAPS = cg.Columns(t=cg.Number(missing=True), v="number")
 
 
 def test_gaps_before_the_first_number_stay_what_they_were(local, monkeypatch):
@@ -226,8 +227,8 @@ def test_contexts_that_no_reward_could_be_told_at_are_not_asked_for(local):
 
 def test_columns_may_be_called_time_and_hold_numbers():
     rows = [{"time": 3.5}, {"time": 4.5}]
-    assert wire.read_contexts(rows) == rows
-    assert wire.read_contexts([{"time": "2024-05-01T10:00"}, 1.0]) == [
+    assert list(read_json(rows)) == rows
+    assert read_json([{"time": "2024-05-01T10:00"}, 1.0]) == [
         datetime(2024, 5, 1, 10),
         1.0,
     ]

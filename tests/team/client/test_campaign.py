@@ -136,7 +136,7 @@ def test_tables_dates_gaps_and_labels_of_all_kinds(both):
     )
     arms = [("a", 1), "b", 3]
     features = {("a", 1): [0.0, "x"], "b": [1.0, "y"], 3: [None, "y"]}
-    columns = {"mode": cg.Category(gaps=True), "speed": cg.Number(gaps=True), "day": "date"}
+    columns = {"mode": cg.Category(missing=True), "speed": cg.Number(missing=True), "day": "date"}
     columns["level"] = "category"
     how = {"kernel": None, "columns": columns, "features": features, "reward": "minimize"}
     here, there = both(arms, **how)

@@ -1,7 +1,8 @@
-"""The proxy configurations of docs/service.md, run with nginx before a service."""
+"""The proxy configurations of docs/service.md, run before a service."""
 
 import os
 import re
+import shlex
 import shutil
 import socket
 import ssl
@@ -17,10 +18,10 @@ import pytest
 from .conftest import ARMS, serving
 
 PAGE = Path(__file__).parents[3] / "docs" / "service.md"
-CONFIGURATIONS = re.findall(
-    r"^```nginx\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL
-)
-AROUND = """
+SECTION = PAGE.read_text("utf-8").partition("## Behind a proxy\n")[2].partition("\n## ")[0]
+CONFIGURATIONS = re.findall(r"^```\w+\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+PROGRAMS = ["nginx", "nginx", "caddy", "haproxy"]  # of the configurations, in order
+NGINX = """
 {user}
 worker_processes 1;
 pid {folder}/pid;
@@ -35,7 +36,20 @@ http {{
     {server}
 }}
 """
-pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+CADDY = """
+{{
+    admin off
+    auto_https disable_redirects
+    default_bind 127.0.0.1
+}}
+{server}
+"""
+AROUND = {"nginx": NGINX, "caddy": CADDY, "haproxy": "{server}"}
+COMMANDS = {
+    "nginx": "nginx -p {folder} -e {folder}/errors -g 'daemon off;' -c {file}",
+    "caddy": "caddy run --adapter caddyfile --config {file}",
+    "haproxy": "haproxy -db -f {file}",
+}
 
 
 @pytest.fixture(scope="module")
@@ -47,21 +61,26 @@ def closed(tmp_path_factory):
 
 
 @contextmanager
-def proxied(server, service, folder):
-    """Run nginx with the configuration of a server; yield a client that trusts it."""
+def proxied(program, server, service, folder):
+    """Run a proxy with a configuration; yield a client that trusts it."""
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    secure = " ssl" in server
+    secure = "/etc/ssl/" in server
     if secure:
         make_certificate(folder)
-    server = re.sub(r"listen \d+", f"listen 127.0.0.1:{port}", server)
-    server = re.sub(r"/etc/ssl/\S+(pem|key);", rf"{folder}/own.\1;", server)
-    server = server.replace("http://127.0.0.1:8000", service.url)
-    user = "user root;" if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(AROUND.format(user=user, folder=folder, server=server))
-    command = ["nginx", "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "errors"]
-    process = subprocess.Popen([*command, "-g", "daemon off;"])
+    server = re.sub(r"(?<=listen )\d+|(?<=bind ):\d+", f"127.0.0.1:{port}", server)
+    server = re.sub(r"^cg\.example\.org", f":{port}", server)
+    server = re.sub(r"/etc/ssl/\S+\.(pem|key)", rf"{folder}/own.\1", server)
+    server = server.replace("127.0.0.1:8000", service.url.removeprefix("http://"))
+    user, file = "user root;" if os.geteuid() == 0 else "", folder / "configuration"
+    file.write_text(AROUND[program].format(user=user, folder=folder, server=server))
+    command = shlex.split(COMMANDS[program].format(folder=folder, file=file))
+    own = {**os.environ, "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    with open(folder / "output", "w") as output:
+        process = subprocess.Popen(command, env=own, stdout=output, stderr=output)
     try:
         trusted = ssl.create_default_context(cafile=folder / "own.pem") if secure else False
         url = f"http{'s' * secure}://localhost:{port}"
@@ -90,16 +109,22 @@ def make_certificate(folder):
     where = ["-keyout", folder / "own.key", "-out", folder / "own.pem"]
     names = ["-days", "2", "-addext", "subjectAltName=DNS:localhost"]
     subprocess.run([*command, *where, *names], check=True, capture_output=True)
+    with open(folder / "own.pem", "a") as file:  # HAProxy reads both from one file
+        file.write((folder / "own.key").read_text())
 
 
 def test_there_are_configurations():
-    assert len(CONFIGURATIONS) == 2
+    assert len(CONFIGURATIONS) == len(PROGRAMS)
 
 
-@pytest.mark.parametrize("server", CONFIGURATIONS, ids=["tls", "shortest"])
-def test_a_proxy_lets_nobody_in_without_a_token(server, closed, tmp_path):
+@pytest.mark.parametrize(
+    ("program", "server"),
+    list(zip(PROGRAMS, CONFIGURATIONS, strict=True)),
+    ids=["nginx", "shortest", "caddy", "haproxy"],
+)
+def test_a_proxy_lets_nobody_in_without_a_token(program, server, closed, tmp_path):
     token = closed.token(f"proxied {tmp_path}", "read", "explore", "admin")
-    with proxied(server, closed, tmp_path) as http:
+    with proxied(program, server, closed, tmp_path) as http:
         for host in ("cg.example.org", "localhost", "127.0.0.1"):
             named = {"Host": host}
             body = {"name": f"by {host}", "arms": ARMS}

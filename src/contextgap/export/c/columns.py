@@ -12,8 +12,8 @@ from contextgap.export.c.literals import Real, array, column_names, comment_text
 from contextgap.export.c.naming import named
 from contextgap.export.columns import How, spread_numbers
 from contextgap.export.rule import DecisionRule
-from contextgap.tables.columns import Category, Cyclic, Date, Kind, TableSchema
-from contextgap.tables.columns.coding import MOST_LEVELS
+from contextgap.tables.columns import Category, Cyclic, Date, Kind
+from contextgap.tables.schema import MOST_LEVELS, TableSchema
 
 
 class Words(NamedTuple):
@@ -71,7 +71,7 @@ def row_layout(rule: DecisionRule, prefix: str) -> str:
     if rule.table is not None:
         functions = {each.place: each.function for each in category_names(rule.table, prefix)}
         for place, coding in enumerate(rule.table.codings):
-            gap = "; NAN for a gap" if coding.kind.gaps else ""
+            gap = "; NAN for a gap" if coding.kind.missing else ""
             names[place] += f": {_meaning(coding.kind, functions.get(place, ''))}{gap}"
     return "\n".join(f" *   [{i}] {name}" for i, name in enumerate(names))
 

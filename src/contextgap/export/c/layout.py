@@ -20,7 +20,7 @@ from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
-from contextgap.tables.columns import TableSchema
+from contextgap.tables.schema import TableSchema
 
 _POINTER = 8
 

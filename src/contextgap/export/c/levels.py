@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from contextgap.export.c.literals import rows, string, string_bytes
 from contextgap.export.c.naming import Identifiers, plain_word
-from contextgap.tables.columns import Category, TableSchema
-from contextgap.tables.columns.cells import Level
+from contextgap.tables.cells import Level
+from contextgap.tables.columns import Category
+from contextgap.tables.schema import TableSchema
 
 _POINTER = 8
 # Macros of the header, which no constant may be called.

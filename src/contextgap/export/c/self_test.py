@@ -70,6 +70,6 @@ def _data(rule: DecisionRule, layout: Layout, expected: Answers, tolerance: floa
         data.append(integers("statuses", "int", statuses, meaning))
     if rule.table is not None:
         # The last of the three bad inputs is NaN, which is none where there may be gaps.
-        kinds = [2 if coding.kind.gaps else 3 for coding in rule.table.codings]
+        kinds = [2 if coding.kind.missing else 3 for coding in rule.table.codings]
         data.append(integers("bad_kinds", "int", kinds, "whether NaN is bad input, too"))
     return data

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.export.rule import ExportError
 
 # From here on axes of these operators are an input; before, an attribute.

@@ -6,7 +6,7 @@ import numpy as np
 
 from contextgap.export.columns import How, SpreadNumber, spread_numbers
 from contextgap.export.onnx.builder import GraphBuilder
-from contextgap.tables.columns import TableSchema
+from contextgap.tables.schema import TableSchema
 
 
 def spread_rows(graph: GraphBuilder, rows: str, table: TableSchema) -> str:

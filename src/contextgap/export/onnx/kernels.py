@@ -31,7 +31,7 @@ from contextgap.kernels import (
     Sum,
 )
 from contextgap.kernels.categories import weights
-from contextgap.tables.columns import TableSchema
+from contextgap.tables.schema import TableSchema
 
 _KNOWN = (Constant, Gaussian, Matern, Periodic, Linear, Polynomial, Sum, Product, Scaled)
 # Below this a bandwidth's square is too close to zero; as the kernels themselves have it.

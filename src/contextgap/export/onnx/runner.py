@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base import checks
-from contextgap.base.extras import study_import
 from contextgap.base.files import FileFormatError
 from contextgap.base.labels import Label, decode_label
+from contextgap.base.names import study_import
 from contextgap.export.columns import read_rows
 from contextgap.export.onnx.eligible import NAME
 from contextgap.export.onnx.writer import PREFIX
-from contextgap.tables.columns import TableSchema
 from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.eligible import Mask, read_eligible
+from contextgap.tables.schema import TableSchema
 
 # Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.
 _BLOCK = 2**18
@@ -137,7 +137,7 @@ class GraphPolicy:
         numbers = isinstance(contexts, np.ndarray) and contexts.dtype.kind in "fiub"
         if self.table is None:
             # Not the schema's own reading: what is not finite is the graph's to answer.
-            _, values = ContextSchema(self.dimension, self.columns)._by_name(contexts)
+            _, values = ContextSchema(self.dimension, self.columns).in_order(contexts)
         elif numbers:
             values = contexts
         else:

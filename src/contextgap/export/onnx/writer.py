@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.extras import study_import
 from contextgap.base.labels import encode_label
+from contextgap.base.names import study_import
 from contextgap.export.answers import comparison_contexts, warn_of_rounding
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.onnx.decision import emit

@@ -29,9 +29,8 @@ from contextgap.methods.method import Method, read_method
 from contextgap.models import POINTS
 from contextgap.models.tuning import Tuning
 from contextgap.policy import Policy
-from contextgap.tables.columns import Columns
-from contextgap.tables.columns.kinds import read_kind
-from contextgap.tables.sheet import Sheet, check_missing, read_names
+from contextgap.tables.columns import Columns, read_kind
+from contextgap.tables.files import Sheet, check_missing, read_names
 from contextgap.tables.trials import Trials, eligible_arms, labels_of
 
 Watch: TypeAlias = Callable[[str], Progress]
@@ -168,13 +167,13 @@ def learn_from(
 
 def columns_for(table: Any, trials: Trials) -> dict[str, Any]:
     """Return what a learner is told about columns: nothing, unless the user said something."""
-    if not trials.kinds and not trials.gaps:
+    if not trials.kinds and not trials.missing:
         return {}
     return {"columns": _kinds(table, trials)}
 
 
 def _kinds(table: Any, trials: Trials) -> Columns:
-    return Columns.from_table(table, **trials.kinds).with_gaps(trials.gaps)
+    return Columns.from_table(table, **trials.kinds).with_missing(trials.missing)
 
 
 def learn_trials(

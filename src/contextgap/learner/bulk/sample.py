@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.tables.blocks import joined
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet, joined
 
 SAMPLE = 2**17
 """Rows of a log that are looked at one by one; a log of no more is learnt from as a whole."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contextgap.tables.blocks import BLOCK, Part, count_rows, files_named, parts_of, sheet_of
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import BLOCK, Part, Sheet, count_rows, files_named, parts_of, sheet_of
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from contextgap.learner.bulk.sample import Sample, draws_for
-from contextgap.tables.blocks import check_alike
-from contextgap.tables.cells import Holds
+from contextgap.tables.cells import Holds, Level, level
 from contextgap.tables.columns import Category, Cyclic, Kind, Number
-from contextgap.tables.columns.cells import Level, level
-from contextgap.tables.columns.coding import MOST_LEVELS, Coding
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet, check_alike
+from contextgap.tables.schema import MOST_LEVELS, Coding
 from contextgap.tables.trials import Trials
 
 _MOST_COUNTED = 200 * MOST_LEVELS  # levels of a column; of more, the frequent ones are counted on
@@ -85,7 +83,7 @@ class Summary:
     def _coding(self, name: str, kind: Kind) -> Coding:
         holds = self.holds[name]
         gap = holds.blank or (holds.na and isinstance(kind, Number | Cyclic))
-        kind = replace(kind, gaps=True) if gap else kind
+        kind = replace(kind, missing=True) if gap else kind
         if not isinstance(kind, Category):
             return Coding(name, kind)
         frequent = self.levels[name].most_common(MOST_LEVELS)  # as they come, where they tie

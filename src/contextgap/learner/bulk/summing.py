@@ -13,9 +13,9 @@ from functools import reduce
 from operator import add
 from typing import Any, TypeAlias, TypeVar
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.learner.bulk.source import Partition
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Any], T | None]  # None where there is nothing to add

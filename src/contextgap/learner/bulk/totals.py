@@ -15,7 +15,7 @@ from contextgap.models import Dictionary, Statistics, sums_by_arm
 from contextgap.policy.scoring import read_propensities
 from contextgap.tables.cells import Holds
 from contextgap.tables.contexts import ContextSchema
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet
 from contextgap.tables.trials import Trials
 
 

@@ -14,9 +14,9 @@ from contextgap.base.components import Component
 from contextgap.base.lazy import lazy
 from contextgap.beliefs.belief import Belief
 from contextgap.models import LookAhead
-from contextgap.tables.columns.cells import plain
-from contextgap.tables.columns.raw import raw_cells
+from contextgap.tables.cells import plain
 from contextgap.tables.contexts import ContextSchema, read_table
+from contextgap.tables.table import Table
 
 
 def as_numbers(contexts: Any) -> FloatArray:
@@ -178,9 +178,9 @@ class ReferringExplorer(Explorer):
         if intake is not None:
             names, rows = intake.schema.columns, tuple(map(tuple, intake.rows.tolist()))
         else:
-            raw = raw_cells(self.references)
-            names = None if raw.names is None else tuple(raw.names)
-            cells = [[plain(cell) for cell in column] for column in raw.cells]
+            table = Table.of(self.references)
+            names = None if table.names is None else tuple(table.names)
+            cells = [[plain(cell) for cell in column] for column in table.cells]
             rows = tuple(zip(*cells, strict=True))
         object.__setattr__(self, "references", rows)
         object.__setattr__(self, "columns", names or self.columns)

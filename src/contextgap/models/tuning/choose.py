@@ -24,7 +24,7 @@ from contextgap.models.tuning.criteria import (
 from contextgap.models.tuning.report import Candidate, Tuning
 from contextgap.models.tuning.search import Hyperparameters, Search, Terms
 from contextgap.models.tuning.sharing import MOST_SHARED, shared
-from contextgap.tables.columns import Layout
+from contextgap.tables.schema import Layout
 
 # Starting points are tried on as many observations as cost this much; the best continues on all.
 _ROUGH = 3 * 100**3

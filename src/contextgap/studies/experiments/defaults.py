@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.methods.method import Method, read_method
 from contextgap.studies.experiments.compare import Pair, Results, read_methods

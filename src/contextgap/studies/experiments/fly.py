@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner

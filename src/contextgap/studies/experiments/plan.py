@@ -11,7 +11,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method, read_method

@@ -171,7 +171,7 @@ def perform(function: Callable[..., Result], arguments: dict[str, Any]) -> Resul
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread: runs are small, and do not then depend on a machine's cores."""
-    from contextgap.base.extras import study_import
+    from contextgap.base.names import study_import
 
     with study_import("threadpoolctl").threadpool_limits(1):
         yield

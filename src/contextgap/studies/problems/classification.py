@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.base.extras import study_import
 from contextgap.base.labels import Label, check_label
+from contextgap.base.names import study_import
 from contextgap.studies.problems.problem import FixedData, Problem, standardised
 from contextgap.tables.contexts import ContextSchema
 

@@ -13,8 +13,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, read_labels
 from contextgap.studies.problems.problem import FixedData, Problem, standardised
-from contextgap.tables.blocks import SUFFIXES, check_file, read_sheet
-from contextgap.tables.sheet import read_names, read_path
+from contextgap.tables.files import SUFFIXES, check_file, read_names, read_path, read_sheet
 
 _TELEMETRY, _NOISE = "telMat", "bNorm"
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, read_labels
+from contextgap.base.names import renamed
 from contextgap.studies.problems.problem import FixedData, Problem, standardised
-from contextgap.tables.blocks import read_sheet
-from contextgap.tables.columns import Columns
+from contextgap.tables.columns import Columns, all_numbers
 from contextgap.tables.contexts import read_columns
-from contextgap.tables.sheet import check_missing, read_names, read_path
+from contextgap.tables.files import check_missing, read_names, read_path, read_sheet
 
 
+@renamed(gaps="missing")
 @dataclass(frozen=True)
 class Table(FixedData):
     """A CSV, TSV or Parquet file with context columns and one reward column per arm.
@@ -32,7 +33,7 @@ class Table(FixedData):
         Columns that are not context, such as ids.
     kinds
         What columns hold that are not what they seem: ``{"hour": Cyclic(24), "shop": "category"}``.
-    gaps
+    missing
         Columns of which later tables may lack cells, though this one lacks none.
     separator
         What separates the cells of a text file; by default told from its header.
@@ -47,7 +48,7 @@ class Table(FixedData):
     scale
         Whether to give each context column mean 0 and standard deviation 1 over all rows
         (constant columns become 0), which suits kernels with one bandwidth for all columns. The
-        rewards play no part in it. Tables with text or gaps are left as they are.
+        rewards play no part in it. Tables with text or missing values stay raw.
     """
 
     path: str | Path
@@ -55,7 +56,7 @@ class Table(FixedData):
     context: Sequence[str] | None = None
     exclude: Sequence[str] = ()
     kinds: Mapping[str, Any] | None = None
-    gaps: Sequence[str] = ()
+    missing: Sequence[str] = ()
     separator: str | None = None
     skip_missing: bool = False
     rewards: Sequence[str]
@@ -72,8 +73,8 @@ class Table(FixedData):
             object.__setattr__(self, "exclude", read_names("exclude", self.exclude))
         if self.kinds:
             object.__setattr__(self, "kinds", Columns(self.kinds))
-        if self.gaps:
-            object.__setattr__(self, "gaps", read_names("gaps", self.gaps))
+        if self.missing:
+            object.__setattr__(self, "missing", read_names("missing", self.missing))
         if self.context is None:
             return
         object.__setattr__(self, "context", read_names("context", self.context))
@@ -90,20 +91,20 @@ class Table(FixedData):
             check_missing(first, len(missing), len(sheet), self.skip_missing)
             sheet = sheet.drop(missing)
         rewards = np.column_stack([sheet.rewards(name) for name in self.rewards])
-        for name in (*self.exclude, *(self.kinds or {}), *self.gaps):
+        for name in (*self.exclude, *(self.kinds or {}), *self.missing):
             sheet.cells_of(name)  # a name that is mistyped would do nothing
         wanted = self.context or sheet.others((*self.rewards, *self.exclude))
         columns = tuple(name for name in wanted if name not in self.exclude)
         if not columns:
             raise ValueError(f"{path}: every column is in rewards, which leaves none as context")
         table = sheet.table(columns, self.kinds)
-        if self.kinds or self.gaps:
-            return self._problem(_encoded(table, self.kinds or {}, self.gaps), rewards)
-        plain = all(kind == "f" for kind in (table[name].dtype.kind for name in columns))
-        if plain and not table.isna().any(axis=None):
-            table = sheet.numbers(columns)
-            table = standardised(table) if self.scale else table
-        return self._problem({"contexts": table, "columns": columns}, rewards)
+        if self.kinds or self.missing:
+            return self._problem(_encoded(table, self.kinds or {}, self.missing), rewards)
+        contexts: Any = table
+        if all(map(all_numbers, table.cells)):
+            numbers = np.column_stack(table.cells)
+            contexts = standardised(numbers) if self.scale else numbers
+        return self._problem({"contexts": contexts, "columns": columns}, rewards)
 
     def _problem(self, contexts: dict[str, Any], rewards: FloatArray) -> Problem:
         return Problem(
@@ -115,9 +116,9 @@ class Table(FixedData):
         )
 
 
-def _encoded(table: Any, kinds: Mapping[str, Any], gaps: Sequence[str]) -> dict[str, Any]:
+def _encoded(table: Any, kinds: Mapping[str, Any], missing: Sequence[str]) -> dict[str, Any]:
     """Return contexts of columns that are not all what they seem, and how they were read."""
-    given = {name: kind for name, kind in kinds.items() if name in table.columns}
-    columns = Columns.from_table(table, **given).with_gaps(gaps)
+    given = {name: kind for name, kind in kinds.items() if name in table.names}
+    columns = Columns.from_table(table, **given).with_missing(missing)
     intake = read_columns(columns).read(table, learning=True)
     return {"contexts": intake.rows, "schema": intake.schema}

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import matplotlib
 import numpy as np
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.report.curves import check_columns
 
 if TYPE_CHECKING:

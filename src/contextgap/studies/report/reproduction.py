@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.experiments import Comparison, FlightTrace, fly
 from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction
 from contextgap.studies.problems import Problem

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.insight import plot
 from contextgap.policy import Card, Policy
 from contextgap.studies.experiments import Results, Study, Tuning

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from contextgap.base.labels import decode_label
 from contextgap.learner import StoppingRule
 from contextgap.learner.recorded import observations
 from contextgap.team.campaign import requests
@@ -15,7 +17,7 @@ from contextgap.team.campaign.goal import asks_left, progress, steps, wanted_sha
 from contextgap.team.campaign.payloads import rows_of
 from contextgap.team.campaign.replay import Replay
 from contextgap.team.campaign.session import Draft, Session
-from contextgap.team.campaign.trial import Trial, read_trial
+from contextgap.team.campaign.trial import Trial, read_time, read_trial
 
 
 def ask(
@@ -47,11 +49,12 @@ def check_own(draft: Draft, given: Any) -> None:
     for trial in given if isinstance(given, list | tuple) else [given]:
         if not isinstance(trial, Trial):
             continue
-        known = read_trial(draft.trial(trial.id))
-        if (known.arm, known.asked) != (trial.arm, trial.asked):
+        row = draft.trial(trial.id)
+        arm, asked = decode_label(json.loads(row["arm"])), read_time(row["asked"])
+        if (arm, asked) != (trial.arm, trial.asked):
             raise ValueError(
-                f"trial {trial.id} of this campaign is of {known.arm!r}, asked for at "
-                f"{known.asked}; the one given, of {trial.arm!r} at {trial.asked}, is of another"
+                f"trial {trial.id} of this campaign is of {arm!r}, asked for at "
+                f"{asked}; the one given, of {trial.arm!r} at {trial.asked}, is of another"
             )
 
 

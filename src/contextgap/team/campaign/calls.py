@@ -67,7 +67,7 @@ def calling(
 
 def speak_for(by: str | None) -> None:
     """Have calls of campaigns in the rest of a task made for somebody; None for nobody."""
-    _CALL.set(_Call(by))
+    _CALL.set(_NOBODY if by is None else _Call(by))
 
 
 def check_time() -> None:

@@ -53,9 +53,9 @@ class Campaign:
         self._lock = RLock()
         if connection is None:
             with session.reading() as connection:
-                (first,) = session.store.events(connection, 0, 1)
+                first = session.store.event(connection, 1)
         else:
-            (first,) = session.store.events(connection, 0, 1)
+            first = session.store.event(connection, 1)
         self._goal = decode_goal(first.requested["goal"])
         self._lease: float | None = first.requested["lease"]
         self._looks = Looks(session, self._goal)

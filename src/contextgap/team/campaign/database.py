@@ -69,7 +69,6 @@ class Database:
                 raise FileNotFoundError(f"cannot open {path}: there is no folder {path.parent}")
         make = _sqlite if self.is_file else _postgresql
         self._engine = make(self.url, max_overflow=connections - _KEPT)
-        self._writers = self._engine.execution_options(contextgap_writes=True)
         # All that one transaction reads is as of one moment; on SQLite it is always.
         as_of_one = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
         self._readers = self._engine.execution_options(**as_of_one)
@@ -100,8 +99,7 @@ class Database:
 
         On SQLite no other process can write meanwhile.
         """
-        self._leave_to_parent()
-        with _unavailable(), self._writers.begin() as connection:
+        with self.connected() as connection, self.writing_on(connection):
             yield connection
 
     @contextmanager
@@ -114,9 +112,11 @@ class Database:
     @contextmanager
     def writing_on(self, connection: Connection) -> Iterator[None]:
         """Have a transaction, as ``writing`` does, on a connection that there is."""
-        connection.connection.rollback()  # drivers may take what was read for the beginning of one
         connection.rollback()
-        connection.execution_options(contextgap_writes=True)
+        if self.is_file:
+            connection.info["writes"] = True
+        else:
+            connection.connection.rollback()  # the driver takes a read for the beginning of one
         with connection.begin():
             yield
 
@@ -242,7 +242,7 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
         if connection.info["file"] != _identity(url.database):
             # What is written to a file without a name is lost when the last process closes it.
             raise OSError(f"{url.database} was removed or replaced while it was in use")
-        if connection.get_execution_options().get("contextgap_writes"):
+        if connection.info.pop("writes", False):
             _begin_writing(connection.connection.driver_connection)
         else:
             connection.exec_driver_sql("BEGIN")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from contextgap.base.lazy import lazy
@@ -46,18 +46,13 @@ class Event:
         by: str | None = None,
     ) -> Event:
         """Return the event that comes after a log with the hash ``before``."""
-        made = cls(number, at or clock.now(), kind, key, request, result, "", by, before)
-        return replace(made, hash=made._hash(before))
+        parts = (number, at or clock.now(), kind, key, request, result)
+        return cls(*parts, _hash(before, parts, by), by, before)
 
     def follows(self, before: str) -> bool:
         """Return whether the event's hash is right after a log with the hash ``before``."""
-        return self.before == before and self.hash == self._hash(before)
-
-    def _hash(self, before: str) -> str:
-        parts = [self.number, self.at, self.kind, self.key, self.request, self.result]
-        if self.by is not None:  # releases before 0.3 did not log it
-            parts.append(self.by)
-        return hashlib.sha256(f"{before}\n{as_json(parts)}".encode()).hexdigest()
+        parts = (self.number, self.at, self.kind, self.key, self.request, self.result)
+        return self.before == before and self.hash == _hash(before, parts, self.by)
 
     @lazy
     def requested(self) -> dict[str, Any]:
@@ -68,3 +63,8 @@ class Event:
     def came_of_it(self) -> dict[str, Any]:
         """What came of the request, read from JSON."""
         return dict(json.loads(self.result))
+
+
+def _hash(before: str, parts: tuple[Any, ...], by: str | None) -> str:
+    logged = parts if by is None else (*parts, by)  # releases before 0.3 did not log callers
+    return hashlib.sha256(f"{before}\n{as_json(logged)}".encode()).hexdigest()

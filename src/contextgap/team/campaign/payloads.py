@@ -9,18 +9,13 @@ read back, so that a replay gives them the same.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
-from enum import Enum
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from contextgap.tables.columns.cells import is_gap, level
-from contextgap.tables.columns.raw import Levels, raw_cells
+from contextgap.tables.table import Table
 
 MOST_COLUMNS = 4096
 """The most columns of a context in a campaign."""
@@ -40,22 +35,12 @@ def encode_contexts(contexts: Any, called: str = "contexts") -> dict[str, Any]:
     try:
         if isinstance(contexts, np.ndarray) and contexts.ndim > 2:
             raise ValueError(f"must be 1-D or 2-D, got shape {contexts.shape}")
-        raw = raw_cells(contexts)
-        if len(raw.cells) > MOST_COLUMNS:
-            raise ValueError(f"must have at most {MOST_COLUMNS} columns, got {len(raw.cells)}")
-        names = None if raw.doubtful else raw.names
-        if raw.single:
-            cells = [_encode_cell(cell) for cell in raw.cells]
-            return {"row": cells if names is None else dict(zip(names, cells, strict=True))}
-        columns = [[_encode_cell(cell) for cell in column] for column in raw.cells]
+        table = Table.of(contexts)
+        if len(table.cells) > MOST_COLUMNS:
+            raise ValueError(f"must have at most {MOST_COLUMNS} columns, got {len(table.cells)}")
+        return table.to_json()
     except (TypeError, ValueError) as error:
         raise type(error)(f"{called} {error}") from None
-    table: dict[str, Any] = {"rows": [list(row) for row in zip(*columns, strict=True)]}
-    if names is not None:
-        table["columns"] = names
-        levels = [n for n, cells in zip(names, raw.cells, strict=True) if isinstance(cells, Levels)]
-        table |= {"levels": levels} if levels else {}
-    return {"table": table}
 
 
 def encode_given(contexts: Any, called: str = "contexts") -> dict[str, Any]:
@@ -89,22 +74,8 @@ def is_plain_text(text: str) -> bool:
 
 
 def decode_contexts(encoded: Mapping[str, Any]) -> Any:
-    """Return contexts as a learner takes them: a mapping, a list, rows or a DataFrame."""
-    if "row" in encoded:
-        row = encoded["row"]
-        if isinstance(row, Mapping):
-            return {name: _decode_cell(cell) for name, cell in row.items()}
-        return [_decode_cell(cell) for cell in row]
-    table = encoded["table"]
-    rows = [[_decode_cell(cell) for cell in row] for row in table["rows"]]
-    if "columns" not in table:
-        return rows
-    import pandas as pd
-
-    frame = pd.DataFrame(rows, columns=table["columns"], dtype=object)
-    for name in table.get("levels", ()):
-        frame[name] = frame[name].astype("category")
-    return frame
+    """Return contexts as a learner takes them: a mapping, a list or a table."""
+    return Table.from_json(encoded).given
 
 
 def is_table(encoded: Mapping[str, Any]) -> bool:
@@ -127,41 +98,3 @@ def some_rows(encoded: Mapping[str, Any], places: Sequence[int]) -> dict[str, An
     """Return a table of some of the rows of a table."""
     table = encoded["table"]
     return {"table": {**table, "rows": [table["rows"][place] for place in places]}}
-
-
-def _encode_cell(cell: Any) -> Any:
-    """A cell as a JSON value: a gap is null, a time ``{"time": ...}``, a date ``{"date": ...}``."""
-    if type(cell) in (str, int, bool):
-        return cell
-    if is_gap(cell):
-        return None
-    if isinstance(cell, Enum):
-        return level(cell)
-    if isinstance(cell, bool | np.bool_):
-        return bool(cell)
-    if isinstance(cell, int | np.integer):
-        return int(cell)
-    if isinstance(cell, Real | Decimal):
-        number = float(cell)
-        if not math.isfinite(number):
-            raise ValueError(f"must be finite, got {number}")
-        return number
-    if isinstance(cell, np.datetime64):
-        cell = cell.astype("datetime64[us]").item()
-    if isinstance(cell, datetime):
-        return {"time": datetime.isoformat(cell)}
-    if isinstance(cell, date):
-        return {"date": cell.isoformat()}
-    if isinstance(cell, str):
-        return str(cell)
-    raise TypeError(f"must be numbers, text, truth values or dates, got {cell!r}")
-
-
-def _decode_cell(cell: Any) -> Any:
-    if cell is None:
-        return math.nan
-    if isinstance(cell, Mapping):
-        if "time" in cell:
-            return datetime.fromisoformat(cell["time"])
-        return date.fromisoformat(cell["date"])
-    return cell

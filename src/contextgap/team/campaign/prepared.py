@@ -5,8 +5,7 @@ SQLAlchemy spends ten times as long around such a statement as the database spen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Dialect
@@ -36,42 +35,50 @@ class Prepared:
         self._fixed = {name: v for name, v in compiled.params.items() if v is not None}
         self._order: Sequence[str] | None = compiled.positiontup
         self._dialect = dialect
+        self._errors: Any = dialect.loaded_dbapi.Error
 
     def run(self, connection: Connection, **values: Any) -> None:
         """Run the statement."""
-        with self._cursor(connection, values) as cursor:
-            cursor.execute(self._text, self._arguments(values))
+        self._execute(connection, values)
 
     def run_all(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Run the statement with each of several rows of values."""
-        with self._cursor(connection, rows) as cursor:
-            cursor.executemany(self._text, [self._arguments(row) for row in rows])
+        if len(rows) == 1:
+            self._execute(connection, rows[0])
+        else:
+            self._execute(connection, rows, many=True)
 
     def rows(self, connection: Connection, **values: Any) -> list[Any]:
         """Return the rows that the statement finds."""
-        with self._cursor(connection, values) as cursor:
-            cursor.execute(self._text, self._arguments(values))
-            return list(cursor.fetchall())
+        return self._execute(connection, values, read=True)
 
     def _arguments(self, values: Mapping[str, Any]) -> Any:
-        given = {**self._fixed, **values}
+        given = {**self._fixed, **values} if self._fixed else values
         return given if self._order is None else [given[name] for name in self._order]
 
-    @contextmanager
-    def _cursor(self, connection: Connection, values: Any) -> Iterator[Any]:
-        """Yield a cursor; what goes wrong with it is raised as SQLAlchemy would raise it."""
-        dialect, raw = self._dialect, connection.connection
-        errors: Any = dialect.loaded_dbapi.Error
+    def _execute(
+        self, connection: Connection, values: Any, *, many: bool = False, read: bool = False
+    ) -> list[Any]:
+        """Give the statement to the driver; what goes wrong is raised as SQLAlchemy would do."""
+        raw = connection.connection
         cursor = raw.cursor()
         try:
-            yield cursor
-        except errors as error:
-            lost = dialect.is_disconnect(error, raw.driver_connection, cursor)
+            if many:
+                cursor.executemany(self._text, [self._arguments(row) for row in values])
+            else:
+                cursor.execute(self._text, self._arguments(values))
+            return list(cursor.fetchall()) if read else []
+        except self._errors as error:
+            lost = self._dialect.is_disconnect(error, raw.driver_connection, cursor)
             if lost:
                 connection.invalidate(error)
-            known = DBAPIError.instance(
-                self._text, values, error, errors, connection_invalidated=lost, dialect=dialect
-            )
-            raise known from error
+            raise DBAPIError.instance(
+                self._text,
+                values,
+                error,
+                self._errors,
+                connection_invalidated=lost,
+                dialect=self._dialect,
+            ) from error
         finally:
             cursor.close()

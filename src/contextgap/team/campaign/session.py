@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
@@ -57,7 +57,7 @@ class Draft:
         self.base = replay.number, replay.hash
         self.events: list[Event] = []
         self._trials: dict[int, dict[str, Any]] = {}  # those that are new or changed
-        self._read: dict[int, dict[str, Any]] = {}
+        self._read: dict[int, dict[str, Any]] = {}  # as they are in the table
         self._files: list[tuple[str, Event, bytes]] = []
         self._stale: list[int] = []  # snapshots
         self._progress: dict[str, Any] = {}
@@ -109,12 +109,16 @@ class Draft:
     def new_numbers(self, count: int) -> list[int]:
         """Return numbers for new trials."""
         if self._last_trial is None:
-            self._last_trial = self.session.store.last_trial(self.connection)
+            event, known = self.session.summary
+            if event == self.base:
+                self._last_trial = int(known["trials"])
+            else:
+                self._last_trial = self.session.store.last_trial(self.connection)
         return [self._last_trial + place + 1 for place in range(count)]
 
     def add_trials(self, rows: Sequence[dict[str, Any]]) -> None:
         """Add trials."""
-        self._trials |= {row["id"]: {**row, "new": True} for row in rows}
+        self._trials |= {row["id"]: row for row in rows}
         self._last_trial = rows[-1]["id"]
 
     def change_trial(self, row: Mapping[str, Any], **values: Any) -> dict[str, Any]:
@@ -147,9 +151,13 @@ class Draft:
     def rewind(self, mark: tuple[Any, ...]) -> None:
         """Undo what was added since ``mark``, also in the learner."""
         own, learner = mark
-        fixed = [event for event in self.events[len(own["events"]) :] if event.kind in _ARMS]
+        self.rewind_learner(learner, len(own["events"]))
         vars(self).update(own)
-        self.session.rewind(learner, possible=not fixed)
+
+    def rewind_learner(self, mark: tuple[Any, ...], count: int = 0) -> None:
+        """Put the learner back to ``mark``, when the draft had so many events."""
+        fixed = any(event.kind in _ARMS for event in self.events[count:])
+        self.session.rewind(mark, possible=not fixed)
 
     def write(self, connection: Connection) -> bool:
         """Write everything; return False, and write nothing, if the log has other events by now."""
@@ -159,23 +167,35 @@ class Draft:
         if not self.events:
             return True
         store.append(connection, self.events)
-        rows = list(self._trials.values())
-        added = [row for row in rows if row.get("new")]
-        changed = [row for row in rows if not row.get("new")]
+        added = [row for number, row in self._trials.items() if number not in self._read]
+        changed = [row for number, row in self._trials.items() if number in self._read]
         if added:
-            store.add_trials(connection, [_without_mark(row) for row in added])
+            store.add_trials(connection, added)
         if changed:
             store.change_trials(connection, changed)
         store.remove_files(connection, "snapshot", self._stale)
         for kind, event, content in self._files:
             store.write_file(connection, kind, (event.number, event.hash), content)
-        now = {"event": self.events[-1].number, "at": self.events[-1].at}
-        store.summarize(connection, {**store.summary(connection), **self._progress, **now})
+        last = self.events[-1]
+        now = {**self._progress, "event": last.number, "at": last.at}
+        summary = {**self._summary(connection), **now}
+        store.summarize(connection, summary)
+        self.session.summary = (last.number, last.hash), summary
         return True
 
+    def _summary(self, connection: Connection) -> dict[str, Any]:
+        """Return how the campaign stands with the trials of the draft, which are written."""
+        event, known = self.session.summary
+        if event != self.base:
+            return self.session.store.summary(connection)
+        before = [self._read[number] for number in self._trials if number in self._read]
+        more = _count_open(self._trials.values()) - _count_open(before)
+        added = len(self._trials) - len(before)
+        return {**known, "trials": known["trials"] + added, "open": known["open"] + more}
 
-def _without_mark(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "new"}
+
+def _count_open(rows: Iterable[Mapping[str, Any]]) -> int:
+    return sum(row["state"] == "open" for row in rows)
 
 
 _ARMS = ("add_arm", "remove_arm")  # events that a learner cannot undo
@@ -202,6 +222,7 @@ class Session:
         self._computing = 0.0  # seconds that the last call took
         self._wary = 0  # calls to come that expect others
         self._altered: list[int] = []  # snapshots
+        self.summary: tuple[Any, dict[str, Any]] = (None, {})  # the event it is of, and the summary
 
     @property
     def replay(self) -> Replay:
@@ -263,19 +284,19 @@ class Session:
                         self._catch_up(connection)
                     due = self._is_due(connection)
                     draft = Draft(self, connection)
-                    mark, start = draft.mark(), time.thread_time()
+                    mark, start = self.mark(), time.monotonic()
                     found = (self._expire if due else work)(draft)
-                    self._computing = time.thread_time() - start
+                    self._computing = time.monotonic() - start
                     written = draft.write(connection) if alone else not draft.events
                 if not written:
                     with self.store.locked_on(connection):
                         written = draft.write(connection)
         except BaseException:
             if draft is not None:
-                draft.rewind(mark)
+                draft.rewind_learner(mark)
             raise
         if not written:
-            draft.rewind(mark)
+            draft.rewind_learner(mark)
         return written, due, found
 
     def together(self, calls: Sequence[Callable[[], R]]) -> list[R | Exception]:
@@ -420,6 +441,8 @@ class Session:
         self._connection = connection
         known = self._replay
         if known is not None and known.sound:
+            if self.store.last_event(connection) == (known.number, known.hash):
+                return
             found = list(self.store.events(connection, known.number - 1))
             new = found[1:]
             if [(e.number, e.hash) for e in found[:1]] == [(known.number, known.hash)]:
@@ -450,7 +473,7 @@ class Session:
                 what = f"{error}; the log is read instead, and contextgap database verify says more"
                 warnings.warn(what, RuntimeWarning, stacklevel=2)
                 continue
-            (event,) = self.store.events(connection, number - 1, number)
+            event = self.store.event(connection, number)
             return Replay(self._find, learner, number, event.hash, event.at)
         return None
 

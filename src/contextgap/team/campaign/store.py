@@ -101,13 +101,23 @@ class Store:
     def events(
         self, connection: Connection, after: int = 0, upto: int = LARGEST
     ) -> Iterator[Event]:
-        """Yield the events with numbers above ``after`` and up to ``upto``, in order."""
+        """Yield the events with numbers above ``after`` and up to ``upto``, in order.
+
+        Whoever uses them checks that each follows the one before; those of other methods are
+        checked by their own hash.
+        """
         while True:
             page = self._events_after.rows(connection, after=after, upto=upto)
             yield from map(_event, page)
             if len(page) < _PAGE:
                 return
             after = page[-1][0]
+
+    def event(self, connection: Connection, number: int) -> Event:
+        """Return one event."""
+        for event in self.events(connection, number - 1, number):
+            return _unaltered(event)
+        raise AlteredError(f"event {number} of the campaign is missing")
 
     def events_of(self, connection: Connection, *kinds: str, after: int = 0) -> list[Event]:
         """Return all events of some kinds."""
@@ -117,12 +127,12 @@ class Store:
             .where(EVENTS.c.number > after)
             .order_by(EVENTS.c.number)
         )
-        return [_event(row) for row in connection.execute(statement)]
+        return [_unaltered(_event(row)) for row in connection.execute(statement)]
 
     def event_of_key(self, connection: Connection, key: str) -> Event | None:
         """Return the event that was asked for with a key."""
         found = self._event_of_key.rows(connection, wanted=key)
-        return _event(found[0]) if found else None
+        return _unaltered(_event(found[0])) if found else None
 
     def last_event(self, connection: Connection) -> tuple[int, str]:
         """Return the number and the hash of the last event; 0 and nothing before the first."""
@@ -131,12 +141,15 @@ class Store:
 
     def append(self, connection: Connection, events: Sequence[Event]) -> None:
         """Add events to the log; the database refuses any that do not follow the last one."""
-        rows = []
-        for event in events:
-            row = {column.name: getattr(event, column.name) for column in _EVENT_COLUMNS}
-            first = event.before == NOTHING
-            row |= {"previous": None, "before": None} if first else {"previous": event.number - 1}
-            rows.append({"campaign": self.campaign, **row})
+        rows = [
+            {
+                **vars(event),
+                "campaign": self.campaign,
+                "previous": event.number - 1 or None,
+                "before": event.before or None,
+            }
+            for event in events
+        ]
         self._append.run_all(connection, rows)
 
     def last_trial(self, connection: Connection) -> int:
@@ -210,7 +223,8 @@ class Store:
 
     def _with_hash(self, row: Mapping[str, Any]) -> dict[str, Any]:
         whole = {**row, "campaign": self.campaign}
-        return {**whole, "sha256": row_hash(whole)}
+        whole["sha256"] = row_hash(whole)
+        return whole
 
     def summary(self, connection: Connection) -> dict[str, Any]:
         """Return how the campaign stands in a few words, with trials counted anew."""
@@ -240,8 +254,8 @@ class Store:
         )
         found = connection.execute(statement).all()
         parts = [bytes(part) for part, _ in found]
-        logs = [event.hash for event in self.events(connection, number - 1, number)]
-        if not found or [found[0][1]] != [file_hash(log, *parts) for log in logs]:
+        log = self.event(connection, number).hash
+        if not found or found[0][1] != file_hash(log, *parts):
             raise AlteredError(f"the {kind} of event {number} was altered: its hash is not right")
         return joined(parts)
 
@@ -267,6 +281,13 @@ class Store:
 def _event(row: Sequence[Any]) -> Event:
     *parts, before = row
     return Event(*parts, *[before or NOTHING])
+
+
+def _unaltered(event: Event) -> Event:
+    """Return an event; raise if its hash is not right."""
+    if not event.follows(event.before):
+        raise AlteredError(f"event {event.number} of the campaign was altered: its hash is wrong")
+    return event
 
 
 def _checked(row: dict[str, Any]) -> dict[str, Any]:

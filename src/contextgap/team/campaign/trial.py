@@ -74,7 +74,7 @@ class Pick:
 
 def read_trial(row: Mapping[str, Any]) -> Trial:
     """Return the trial in a row of the table of trials."""
-    times = {name: _time(row[name]) for name in ("asked", "until", "told")}
+    times = {name: read_time(row[name]) for name in ("asked", "until", "told")}
     pick = Pick.of(row)
     return Trial(
         id=row["id"],
@@ -95,5 +95,6 @@ def _among(row: Mapping[str, Any]) -> tuple[Label, ...] | None:
     return tuple(decode_label(label) for label in json.loads(row["eligible"]))
 
 
-def _time(text: str | None) -> datetime | None:
+def read_time(text: str | None) -> datetime | None:
+    """Return a time in a row of the table of trials."""
     return None if text is None else datetime.fromisoformat(text)

@@ -1,16 +1,13 @@
 """What campaigns take and answer as JSON, and back, for the service and its client.
 
-One context is an object of cells by name, or a list of cells; several are a list of these, or
-``{"table": {"columns": [...], "rows": [[...], ...]}}``, which is shorter. A gap is null, a date
-``{"date": "2024-05-01"}`` and a time ``{"time": "2024-05-01T12:30:00"}``. Arms are labels as files
-keep them: text, numbers, and tuples as ``{"tuple": [...]}``.
+Contexts are written as ``tables.table.read_json`` reads them. Arms are labels as files keep them:
+text, numbers, and tuples as ``{"tuple": [...]}``.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from contextgap.base.labels import Label, decode_label, encode_label
@@ -30,76 +27,6 @@ def contexts_json(contexts: Any, called: str = "contexts") -> Any:
     if not is_table(encoded):
         return encoded["row"]
     return encoded if "columns" in encoded["table"] else encoded["table"]["rows"]
-
-
-def read_contexts(value: Any, called: str = "contexts") -> Any:
-    """Return contexts as campaigns take them; reverses ``contexts_json``."""
-    if value is None:
-        return None
-    if isinstance(value, Mapping) and isinstance(value.get("table"), Mapping):
-        return _read_table(value, called)
-    if isinstance(value, Mapping):
-        return _read_row(value, called)
-    if not isinstance(value, list):
-        raise TypeError(f"{called} must be an object, a list of cells or a list of these")
-    if value and all(map(_is_moment, value)):
-        column = next(iter(value[0]))
-        raise ValueError(
-            f"{called} may be one context of dates and times, or several contexts with the one "
-            f'column {column!r}; write one as {{"name": {{"date": "2024-05-01"}}}}, and several as '
-            f'{{"table": {{"columns": [{json.dumps(column)}], "rows": [["2024-05-01"]]}}}}'
-        )
-    if any(isinstance(row, list) or _is_row(row) for row in value):
-        return [_read_row(row, f"{called}[{place}]") for place, row in enumerate(value)]
-    return _read_row(value, called)
-
-
-def _is_row(value: Any) -> bool:
-    return isinstance(value, Mapping) and not _is_moment(value)
-
-
-def _is_moment(value: Any) -> bool:
-    if not (isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"time", "date"}):
-        return False
-    return all(isinstance(text, str) for text in value.values())  # time may be a column of numbers
-
-
-def _read_row(row: Any, called: str) -> Any:
-    if isinstance(row, Mapping):
-        return {name: _read_cell(cell, f"{called}.{name}") for name, cell in row.items()}
-    if isinstance(row, list):
-        return [_read_cell(cell, f"{called}[{place}]") for place, cell in enumerate(row)]
-    raise TypeError(f"{called} must be an object or a list of cells, as the others, got {row!r}")
-
-
-def _read_cell(cell: Any, called: str) -> Any:
-    if _is_moment(cell):
-        ((kind, text),) = cell.items()
-        try:
-            return (datetime if kind == "time" else date).fromisoformat(text)
-        except (TypeError, ValueError):
-            raise ValueError(f"{called} must be a {kind} in ISO format, got {text!r}") from None
-    if isinstance(cell, Mapping | list):
-        raise TypeError(f"{called} must be a number, text, true, false, null or a date")
-    return cell
-
-
-def _read_table(value: Mapping[str, Any], called: str) -> Any:
-    table = value["table"]
-    columns, rows, levels = table.get("columns"), table.get("rows"), table.get("levels", [])
-    known = len(value) == 1 and set(table) <= {"columns", "rows", "levels"}
-    names = [name for name in columns or () if isinstance(name, str)]
-    if not known or not isinstance(columns, list) or len(set(names)) < len(columns):
-        raise ValueError(f'{called} must be {{"table": {{"columns": [names], "rows": [[cells]]}}}}')
-    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise TypeError(f"{called}.table.rows must be a list of lists of cells")
-    for place, row in enumerate(rows):
-        if len(row) != len(columns):
-            raise ValueError(f"{called}.table.rows[{place}] must have {len(columns)} cells")
-        _read_row(row, f"{called}.table.rows[{place}]")
-    if not isinstance(levels, list) or not all(level in names for level in levels):
-        raise ValueError(f"{called}.table.levels must be among its columns, got {levels!r}")
-    return decode_contexts(value)
 
 
 def read_label(value: Any, called: str = "arm") -> Label:

@@ -93,9 +93,10 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_fields(cls, content: Any) -> Any:
+        fields = cls.model_fields
         for name in content if isinstance(content, dict) else ():
-            if name not in cls.model_fields:
-                said = {"field": name, "fields": ", ".join(cls.model_fields)}
+            if name not in fields:
+                said = {"field": name, "fields": ", ".join(fields)}
                 raise PydanticCustomError(
                     UNKNOWN_FIELD, "is not a field of this request; its fields are {fields}", said
                 )

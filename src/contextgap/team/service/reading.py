@@ -12,7 +12,8 @@ from fastapi import Request
 from contextgap.base.components import UnknownComponentError, build
 from contextgap.base.names import is_path
 from contextgap.learner import Learner, StoppingRule
-from contextgap.team.campaign.wire import read_contexts, read_label
+from contextgap.tables.table import read_json
+from contextgap.team.campaign.wire import read_label
 from contextgap.team.service import bodies
 from contextgap.team.service.problems import RefusedError
 
@@ -98,7 +99,7 @@ def read_goal(goal: bodies.Goal | None) -> StoppingRule | None:
     """Return when exploring may end."""
     if goal is None:
         return None
-    reference = read_contexts(goal.reference, "reference")
+    reference = read_json(goal.reference, "reference")
     return StoppingRule(goal.tolerance, share=goal.share, reference=reference)
 
 
@@ -121,9 +122,9 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         found["columns"] = {n: _built(n, k) if isinstance(k, Mapping) else k for n, k in kinds}
     features = found.get("features")
     if isinstance(features, Mapping) and "table" not in features:
-        found["features"] = {label: read_contexts(row) for label, row in features.items()}
+        found["features"] = {label: read_json(row) for label, row in features.items()}
     elif features is not None:
-        found["features"] = read_contexts(features, "features")
+        found["features"] = read_json(features, "features")
     return found
 
 

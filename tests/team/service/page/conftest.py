@@ -9,7 +9,7 @@ from tests.team.campaign.conftest import contexts, local, place, server
 
 __all__ = ["contexts", "local", "place", "server"]
 
-COLUMNS = {"temperature": "number", "hour": cg.Cyclic(24), "mode": cg.Category(gaps=True)}
+COLUMNS = {"temperature": "number", "hour": cg.Cyclic(24), "mode": cg.Category(missing=True)}
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def test_columns_say_what_contexts_look_like(local, explored):
 
 
 def test_dates_gaps_and_columns_without_names(local):
-    campaign = local.create(kernel=None, columns={"day": "date", "dose": cg.Number(gaps=True)})
+    campaign = local.create(kernel=None, columns={"day": "date", "dose": cg.Number(missing=True)})
     for day in range(1, 9):
         context = {"day": date(2024, 5, day), "dose": None if day % 2 else float(day)}
         campaign.tell(contexts=context, arms="hull", reward=day / 10)

@@ -13,8 +13,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray
 from contextgap.studies.problems.algorithm_selection.files import INSTANCE, REPETITION, Relation
 from contextgap.studies.problems.problem import scales
-from contextgap.tables.blocks import read_sheet
-from contextgap.tables.sheet import Sheet
+from contextgap.tables.files import Sheet, read_sheet
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.extras import study_import
 from contextgap.base.lazy import lazy
+from contextgap.base.names import study_import
 from contextgap.tables.cells import to_number
 
 INSTANCE, REPETITION = "instance_id", "repetition"

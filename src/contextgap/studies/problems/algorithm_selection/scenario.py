@@ -26,7 +26,7 @@ from contextgap.studies.problems.algorithm_selection.files import (
     read_runs,
 )
 from contextgap.studies.problems.problem import FixedData, Problem
-from contextgap.tables.sheet import read_path
+from contextgap.tables.files import read_path
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.extras import study_import
+from contextgap.base.names import study_import
 from contextgap.studies.problems.spacecraft.constants import (
     DAY,
     EARTH_RADIUS,

@@ -122,7 +122,11 @@ def columns(look: Look) -> dict[str, Any]:
 
 def _column(policy: Policy, name: str) -> dict[str, Any]:
     kind = Number() if policy.kinds is None else policy.kinds[name]
-    found: dict[str, Any] = {"name": name, "kind": type(kind).__name__.lower(), "gaps": kind.gaps}
+    found: dict[str, Any] = {
+        "name": name,
+        "kind": type(kind).__name__.lower(),
+        "gaps": kind.missing,
+    }
     table = policy.state.schema.table
     if isinstance(kind, Category) and table is not None:
         levels = table.codings[table.columns.index(name)].levels

@@ -9,8 +9,9 @@ from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from contextgap.tables.table import read_json
 from contextgap.team.campaign import NotFoundError
-from contextgap.team.campaign.wire import read_contexts, read_label
+from contextgap.team.campaign.wire import read_label
 from contextgap.team.service import bodies
 from contextgap.team.service.guard import PUBLIC, guarded_router, needs
 from contextgap.team.service.page import aggregates, beliefs
@@ -158,7 +159,7 @@ async def along(request: Request, campaign: CampaignName, body: Along) -> Respon
     """Return every arm's mean and interval along one column."""
     check_size(request, body.at)
     look = await _pages(request).beliefs.look(campaign)
-    at = read_contexts(body.at, "at")
+    at = read_json(body.at, "at")
     return json_answer(await asyncio.to_thread(beliefs.course, look, body.column, at))
 
 
@@ -173,7 +174,7 @@ async def why(request: Request, campaign: CampaignName, body: Why) -> Response:
     pages = _pages(request)
     check_size(request, body.context)
     look = await pages.beliefs.look(campaign)
-    context = read_contexts(body.context, "context")
+    context = read_json(body.context, "context")
     against = None if body.against is None else read_label(body.against, "against")
 
     def find() -> dict[str, Any]:

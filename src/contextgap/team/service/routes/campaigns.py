@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from contextgap.base.labels import encode_label
+from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign
 from contextgap.team.campaign.goal import encode_goal
 from contextgap.team.campaign.replay import to_bytes
-from contextgap.team.campaign.wire import read_contexts, read_label, status_json
+from contextgap.team.campaign.wire import read_label, status_json
 from contextgap.team.service import bodies, reading
 from contextgap.team.service.guard import VERSION, guarded_router, needs
 from contextgap.team.service.routes.common import (
@@ -139,7 +140,7 @@ async def add_arm(request: Request, campaign: CampaignName, body: bodies.AddArm)
     """Add an arm."""
     key, label = reading.read_key(request, body), read_label(body.arm)
     reading.check_size(request, body.features)
-    features = read_contexts(body.features, "features")
+    features = read_json(body.features, "features")
 
     def call(found: Campaign) -> Any:
         reading.check_arms(request, len(found.arms) + 1)

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from contextgap.base.labels import encode_label
+from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign
 from contextgap.team.campaign.replay import to_bytes
-from contextgap.team.campaign.wire import frozen_json, read_contexts, read_label
+from contextgap.team.campaign.wire import frozen_json, read_label
 from contextgap.team.service import bodies, reading
 from contextgap.team.service.downloads import as_c, as_onnx, download
 from contextgap.team.service.guard import VERSION, DirectRoute, guarded_router, needs
@@ -50,7 +51,7 @@ async def recommend(
 
     def read() -> tuple[Any, Any]:
         reading.check_size(request, body.contexts)
-        return read_contexts(body.contexts), reading.read_eligible_labels(body.arms)
+        return read_json(body.contexts), reading.read_eligible_labels(body.arms)
 
     contexts, arms = await request.read(read)
 
@@ -172,7 +173,7 @@ async def recommend_by(request: StrictRequest) -> Response:
         policy = await hosting.policy(names["campaign"], names["policy"])
 
     def recommend() -> bytes:
-        contexts, arms = read_contexts(body.contexts), reading.read_eligible_labels(body.arms)
+        contexts, arms = read_json(body.contexts), reading.read_eligible_labels(body.arms)
         return json.dumps(labels_json(policy.recommend(contexts, arms=arms))).encode()
 
     if reading.check_size(request, body.contexts) <= _FEW:

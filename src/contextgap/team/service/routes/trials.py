@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
+from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign
-from contextgap.team.campaign.wire import read_contexts, recall_json, trial_json
+from contextgap.team.campaign.wire import recall_json, trial_json
 from contextgap.team.service import bodies, reading
 from contextgap.team.service.guard import VERSION, DirectRoute, guarded_router, needs
 from contextgap.team.service.problems import RefusedError
@@ -55,8 +56,8 @@ async def ask(request: StrictRequest) -> Response:
 
     def read() -> tuple[int, dict[str, Any]]:
         return reading.check_size(request, body.contexts, body.pool), {
-            "contexts": read_contexts(body.contexts),
-            "pool": read_contexts(body.pool, "pool"),
+            "contexts": read_json(body.contexts),
+            "pool": read_json(body.pool, "pool"),
             "arms": reading.read_eligible_labels(body.arms),
             "once": body.once,
             "lease": reading.read_lease(body.lease),
@@ -110,7 +111,7 @@ async def tell(request: StrictRequest) -> Response:
 
     def read() -> tuple[int, dict[str, Any]]:
         return reading.check_size(request, body.contexts), {
-            "contexts": read_contexts(body.contexts),
+            "contexts": read_json(body.contexts),
             "arms": reading.read_tried(body.arms),
             "eligible": reading.read_eligible_labels(body.eligible, "eligible"),
             "key": reading.read_key(request, body),

@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 import contextgap as cg
-from contextgap.tables.columns.doubts import warn_of_doubts
+from contextgap.tables.doubts import warn_of_doubts
 
 RNG = np.random.default_rng(5)
 COUNT = 60
@@ -123,12 +123,15 @@ DWELL = RNG.exponential(30, size=400)
 )
 def test_a_column_that_is_filled_by_the_outcome_is_named(column):
     (message,) = doubts(column, CLICKED.astype(float))
-    assert "'odd' has gaps, and where they are predicts the reward perfectly, as an" in message
+    assert (
+        "'odd' has missing values, and where they are predicts the reward perfectly, as an"
+        in message
+    )
 
 
 def test_a_column_that_is_filled_above_a_threshold_is_named():
     (message,) = doubts(np.where(COSTS > 0.5, DWELL, np.nan), COSTS)
-    assert "has gaps, and where they are orders 100 % of pairs of rows" in message
+    assert "has missing values, and where they are orders 100 % of pairs of rows" in message
 
 
 def test_gaps_that_are_known_beforehand_are_not_doubted():
@@ -213,7 +216,7 @@ def test_placeholders_far_beyond_all_values_are_named():
     messages, _ = told(load=load)
     assert messages == [
         "the column 'load' has values far beyond all others, 2 of them, such as -9999; make them "
-        "gaps (NaN) if they stand for missing ones"
+        "missing (NaN) if they stand for missing ones"
     ]
 
 
@@ -294,7 +297,7 @@ def test_single_rows_of_a_table_are_named_by_column_and_categories_are_not():
     learner = cg.Learner(2, retune="never").fit(table, np.arange(COUNT) % 2, REWARDS)
     learner.tell({"x": 0.5, "country": "IT"}, 0, 1.0)
     with pytest.warns(
-        UserWarning, match=r"^the column 'x' has values far .*make them gaps \(NaN\)"
+        UserWarning, match=r"^the column 'x' has values far .*make them missing \(NaN\)"
     ):
         learner.tell({"x": -1e6, "country": "IT"}, 0, 1.0)
 

@@ -1,13 +1,17 @@
-"""Reads tables with categories, dates, cycles and gaps as arrays of numbers.
+"""Reads tables with categories, dates, cycles and missing values as arrays of numbers.
 
 A context as a kernel sees it has the numbers of all columns first and then one code for each
-category. Users never see it: they pass and get tables as they are.
+category. Users never see it: they pass and get raw tables.
 """
 
 from __future__ import annotations
 
+import math
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +20,288 @@ from numpy.typing import NDArray
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.lazy import lazy
-from contextgap.tables.columns.cells import date_of
-from contextgap.tables.columns.coding import MOST_LEVELS, Coding
-from contextgap.tables.columns.columns import Columns
-from contextgap.tables.columns.decoding import decode
-from contextgap.tables.columns.inference import all_numbers, guess_kind
-from contextgap.tables.columns.kinds import Category, Cyclic, Date, Kind
+from contextgap.tables import cells
+from contextgap.tables.cells import Level, date_of
+from contextgap.tables.columns import (
+    CYCLES,
+    Category,
+    Columns,
+    Cyclic,
+    Date,
+    Kind,
+    Number,
+    all_numbers,
+    guess_kind,
+)
+
+MOST_LEVELS = 300
+"""Levels of a category that have codes; all others of its column are one level, "rare"."""
+
+RARE, UNKNOWN = "(rare)", "(never met)"
+"""What stands for levels that are pooled, and for those that were never met."""
+
+_TRUTHS: dict[Level, Level] = {"1": "true", "0": "false"}
+_USUAL = 1e300  # numbers are smaller; comparing takes an int of any size
+_DIGITS = 12  # of a point on a circle; the last ones are rounding
+
+
+class Read(NamedTuple):
+    """A column as one number per cell, and the coding that knows all levels in it."""
+
+    values: FloatArray
+    coding: Coding
+
+
+@dataclass(frozen=True)
+class Coding:
+    """A column's name and kind, and what was learnt about it from the first table.
+
+    ``levels`` are a category's, in the order of their codes: first those that rewards were told
+    of, ``told`` many, then those that were only asked about. Of each, the frequent ones of the
+    first table come first, then others in order of arrival. ``filling`` stands in place of missing
+    numbers; None before the first number. ``zoned`` says whether times have a zone; None before
+    the first.
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[Level, ...] = ()
+    filling: float | None = None
+    told: int = 0
+    zoned: bool | None = None
+
+    @classmethod
+    def of(cls, name: str, kind: Kind, column: Sequence[Any]) -> Coding:
+        """Return the coding of a column from the first cells of it."""
+        found = cls(name, kind)
+        if isinstance(kind, Category):
+            counts = Counter(found._read(cells.level, column))  # as they come, where they tie
+            return replace(found, levels=tuple(each for each, _ in counts.most_common(MOST_LEVELS)))
+        return found.read(column, learning=True).coding
+
+    @lazy
+    def width(self) -> int:
+        """How many numbers a cell becomes."""
+        return len(self.tied)
+
+    @lazy
+    def tied(self) -> tuple[int, ...]:
+        """Which of the numbers a cell becomes have a bandwidth in common, counted from 0."""
+        if isinstance(self.kind, Category):
+            return (0,)
+        tied = [0, 0] if isinstance(self.kind, Cyclic) else [0]
+        if isinstance(self.kind, Date):
+            for cycle in range(1, len(self.kind.cycles) + 1):
+                tied += [cycle, cycle]
+        return (*tied, tied[-1] + 1) if self.kind.missing else tuple(tied)
+
+    @lazy
+    def _codes(self) -> dict[Level, int]:
+        return {each: code for code, each in enumerate(self.levels)}
+
+    @lazy
+    def _truths(self) -> bool:
+        """Whether there are truth values, which tables also write as 1 and 0, and not as these.
+
+        Levels that come later do not change that, so that a cell is always read alike.
+        """
+        known = set(self.levels)
+        return not known.isdisjoint(_TRUTHS.values()) and known.isdisjoint(_TRUTHS)
+
+    @lazy
+    def _takes_numbers(self) -> bool:
+        """Whether nothing is left to learn from a number."""
+        return type(self.kind) is Number and (self.filling is not None or not self.kind.missing)
+
+    def read_cell(self, value: Any, learning: bool) -> tuple[float, Coding]:
+        """Do as ``read`` for one cell, fast for usual ones."""
+        if type(value) is str and isinstance(self.kind, Category):
+            code = self._codes.get(value)
+            if code is not None:
+                return float(code), self
+        elif self._takes_numbers and type(value) in (float, int) and abs(value) < _USUAL:
+            return float(value), self
+        values, coding = self.read([value], learning)
+        return float(values[0]), coding
+
+    def read(self, column: Sequence[Any], learning: bool) -> Read:
+        """Return one number per cell: a number, days since 1970 or a code; NaN if missing.
+
+        A missing category has a code. Unless it is learning, a level that was never met is −1,
+        like no other.
+        """
+        if isinstance(self.kind, Category):
+            found = self._read(cells.level, column)
+            if self._truths:
+                found = [_TRUTHS.get(each, each) for each in found]
+            grown = self._grown(found) if learning else self
+            unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
+            codes = [grown._codes.get(each, unknown) for each in found]
+            return Read(np.array(codes, dtype=np.float64), grown)
+        if isinstance(self.kind, Date):
+            values, zoned = self._times(column)
+        else:
+            values, zoned = self._numbers(column), None
+        if not learning:
+            return Read(values, self)
+        return Read(values, self._filled_by(values)._with_zones(zoned))
+
+    def telling(self, codes: FloatArray) -> tuple[Coding, IntArray | None]:
+        """Return the coding after rewards were told at these codes, and every level's new code.
+
+        Levels that are told of go before those that were only asked about. There are no new codes
+        if all stay where they are.
+        """
+        known = codes < self.told
+        if known.all():
+            return self, None
+        new = np.unique(codes[~known]).astype(np.intp)
+        new = new[new < len(self.levels)]  # not those that are pooled
+        order = [*range(self.told), *new.tolist()]
+        order += sorted(set(range(len(self.levels))) - set(order))
+        told = self.told + len(new)
+        if order == list(range(len(order))):
+            return replace(self, told=told), None
+        levels = tuple(self.levels[code] for code in order)
+        return replace(self, levels=levels, told=told), np.argsort(order)
+
+    def told_only(self) -> Coding:
+        """Return the coding without levels that were only asked about."""
+        if self.told == len(self.levels):
+            return self
+        return replace(self, levels=self.levels[: self.told])
+
+    def spread_cell(self, value: float) -> Sequence[float]:
+        """Do as ``spread`` for one number, fast for usual ones."""
+        if isinstance(self.kind, Category) or not (self.kind.missing or self.width > 1):
+            return (value,)
+        if type(self.kind) is Number and value == value:  # not missing
+            return (value, 0.0)
+        row: list[float] = self.spread(np.array([value]))[0].tolist()
+        return row
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Return what ``read`` returned as kernels see it, shape (rows, width).
+
+        Circles are two numbers; where values may be missing, a number says whether one is.
+        """
+        if isinstance(self.kind, Category):
+            return values[:, None]
+        gone = np.isnan(values)
+        if isinstance(self.kind, Cyclic):
+            columns = [*_circle(values, self.kind.period)]
+        else:
+            columns = [np.where(gone, self.filling or 0.0, values) if self.kind.missing else values]
+        if isinstance(self.kind, Date):
+            for cycle in self.kind.cycles:
+                columns += _circle(values, CYCLES[cycle])
+        return np.column_stack([*columns, gone] if self.kind.missing else columns)
+
+    def decode(self, numbers: FloatArray) -> list[Any]:
+        """Return a column's cells from its numbers, shape (rows, width); None where one is missing.
+
+        Cells are numbers, text, truth values as text, and dates in ISO's format.
+        """
+        if isinstance(self.kind, Category):
+            return [self._level(int(code)) for code in numbers[:, 0]]
+        if isinstance(self.kind, Cyclic):
+            angle = np.arctan2(numbers[:, 1], numbers[:, 0]) / (2 * np.pi)
+            values: list[Any] = [_rounded(each) for each in (angle % 1.0) * self.kind.period]
+        else:
+            values = numbers[:, 0].tolist()
+        if isinstance(self.kind, Date):
+            zone = "+00:00" if self.zoned else ""
+            values = [date_of(day) + zone for day in values]
+        if not self.kind.missing:
+            return values
+        return [None if gone else value for gone, value in zip(numbers[:, -1], values, strict=True)]
+
+    def _level(self, code: int) -> Level:
+        if 0 <= code < len(self.levels):
+            return self.levels[code]
+        return RARE if code == MOST_LEVELS else UNKNOWN
+
+    def _filled_by(self, values: FloatArray) -> Coding:
+        """Return the coding with a filling, if it needs one and has none yet: the median."""
+        if self.filling is not None or not self.kind.missing or isinstance(self.kind, Cyclic):
+            return self
+        known = values[~np.isnan(values)]
+        return replace(self, filling=float(np.median(known))) if len(known) else self
+
+    def _with_zones(self, zoned: bool | None) -> Coding:
+        return self if self.zoned is not None or zoned is None else replace(self, zoned=zoned)
+
+    def _grown(self, found: Iterable[Level]) -> Coding:
+        new = [each for each in dict.fromkeys(found) if each not in self._codes]
+        room = MOST_LEVELS - len(self.levels)
+        return replace(self, levels=(*self.levels, *new[:room])) if new and room > 0 else self
+
+    def _numbers(self, column: Sequence[Any]) -> FloatArray:
+        """Return a column of numbers as floats, NaN where missing."""
+        if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
+            values = column.astype(np.float64)
+            self._check_missing(np.isnan(values))
+        else:
+            values = np.array(self._read(cells.number, column), dtype=np.float64)
+        if np.isinf(values).any():
+            row = int(np.flatnonzero(np.isinf(values))[0])
+            raise ValueError(f"must be finite, got {values[row]}{self._place(row, len(values))}")
+        return values
+
+    def _times(self, column: Sequence[Any]) -> tuple[FloatArray, bool | None]:
+        """Return a column of dates as days, NaN where missing, and whether they have zones."""
+        found = self._read(cells.time, column)
+        days = np.array([day for day, _ in found], dtype=np.float64)
+        self._check_missing(np.isnan(days))
+        zoned = self.zoned
+        for row, (_, has_zone) in enumerate(found):
+            if has_zone is None or has_zone == zoned:
+                continue
+            if zoned is not None:
+                words = ("without", "have") if zoned else ("with", "have none")
+                raise ValueError(
+                    f"must not mix times with and without a time zone{self._place(row, len(found))}"
+                    f", got {column[row]!r} {words[0]} a zone where others {words[1]}; give all "
+                    "times the same"
+                )
+            zoned = has_zone
+        return days, zoned
+
+    def _read(self, reader: Any, column: Sequence[Any]) -> list[Any]:
+        found = []
+        for row, value in enumerate(column):
+            try:
+                found.append(reader(value))
+            except TypeError:
+                raise TypeError(
+                    f"must have {self.kind.noun}{self._place(row, len(column))}, got {value!r}"
+                ) from None
+        if not self.kind.missing:
+            self._check_missing(np.array([cells.is_missing(each) for each in column], dtype=bool))
+        return found
+
+    def _check_missing(self, missing: Any) -> None:
+        if self.kind.missing or not missing.any():
+            return
+        kind = type(self.kind).__name__
+        start = f"{kind}({self.kind.period:g}, " if isinstance(self.kind, Cyclic) else f"{kind}("
+        raise ValueError(
+            f"must have no missing value{self._place(int(np.argmax(missing)), len(missing))}; to "
+            f"allow them, give columns with Columns({{{self.name!r}: {start}missing=True), ...}}), "
+            f"or --missing {shlex.quote(self.name)} on the command line"
+        )
+
+    def _place(self, row: int, count: int) -> str:
+        return f" in column {self.name!r}" + (f", row {row}" if count > 1 else "")
+
+
+def _circle(values: FloatArray, period: float) -> tuple[FloatArray, FloatArray]:
+    angle = 2 * np.pi * (values / period)
+    return np.nan_to_num(np.cos(angle)), np.nan_to_num(np.sin(angle))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else value
 
 
 class Layout(NamedTuple):
@@ -53,7 +333,7 @@ class Renaming:
 
 @dataclass(frozen=True)
 class Refilling:
-    """What stands in place of gaps, by column: its number, the one that marks gaps, the filling."""
+    """What stands for missing values, by column: its number, what marks them, the filling."""
 
     fillings: tuple[tuple[int, int, float], ...]
 
@@ -183,7 +463,7 @@ class TableSchema:
     ) -> tuple[FloatArray, TableSchema]:
         """Return a table, given by columns, with one number per cell, and the schema after it.
 
-        This is what exported policies take: numbers, days since 1970, codes, NaN for gaps.
+        This is what exported policies take: numbers, days since 1970, codes, NaN if missing.
         """
         self._check_count(len(cells))
         pairs = zip(self.codings, cells, strict=True)
@@ -200,7 +480,7 @@ class TableSchema:
         """Return contexts, as ``encode`` returned them, as users write them, by column."""
         cells = {}
         for name, coding in zip(self.columns, self.codings, strict=True):
-            cells[name] = decode(coding, rows[:, self.numbers_of(name)])
+            cells[name] = coding.decode(rows[:, self.numbers_of(name)])
         return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
 
     def new_levels(self, rows: FloatArray) -> dict[str, NDArray[np.bool_]]:
@@ -259,7 +539,7 @@ class TableSchema:
         return all(own == Coding(own.name, own.kind) for own in self.codings)
 
     def _with(self, codings: Sequence[Coding]) -> TableSchema:
-        same = all(map(_is, codings, self.codings))
+        same = all(map(is_, codings, self.codings))
         return self if same else replace(self, codings=tuple(codings))
 
     def _check_count(self, count: int) -> None:
@@ -306,7 +586,3 @@ class TableSchema:
         if not codings or len(set(schema.columns)) < len(codings):
             raise ValueError("columns have no names, or a name twice")
         return schema
-
-
-def _is(left: object, right: object) -> bool:
-    return left is right

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.tables.columns.decoding import RARE, UNKNOWN
 from contextgap.tables.contexts import ContextSchema, read_columns
+from contextgap.tables.schema import RARE, UNKNOWN
 
 COLUMNS = cg.Columns(
-    country=cg.Category(gaps=True),
-    hour=cg.Cyclic(24, gaps=True),
-    age=cg.Number(gaps=True),
-    when=cg.Date(("day", "week"), gaps=True),
+    country=cg.Category(missing=True),
+    hour=cg.Cyclic(24, missing=True),
+    age=cg.Number(missing=True),
+    when=cg.Date(("day", "week"), missing=True),
     flag="category",
 )
 ROWS = st.fixed_dictionaries(

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.tables.columns import TableSchema
-from contextgap.tables.columns.coding import MOST_LEVELS
+from contextgap.base import components
 from contextgap.tables.contexts import ContextSchema
+from contextgap.tables.schema import MOST_LEVELS, TableSchema
 
 FRAME = pandas.DataFrame(
     {
@@ -39,8 +39,8 @@ def given_columns(**kinds):
 def test_the_first_table_says_what_columns_hold():
     kinds = read(FRAME).schema.kinds
     assert dict(kinds) == {
-        "country": cg.Category(gaps=True),
-        "age": cg.Number(gaps=True),
+        "country": cg.Category(missing=True),
+        "age": cg.Number(missing=True),
         "new": cg.Category(),
         "day": cg.Date(),
         "count": cg.Number(),
@@ -142,7 +142,7 @@ def test_every_way_to_write_a_time_gives_the_same_number(moment):
 
 
 def test_a_gap_that_comes_first_is_filled_later():
-    schema = read({"year": None}, given_columns(year=cg.Number(gaps=True))).schema
+    schema = read({"year": None}, given_columns(year=cg.Number(missing=True))).schema
     table = pandas.DataFrame({"year": [1990.0, 2000.0, 2020.0, np.nan]})
     np.testing.assert_array_equal(read(table, schema).rows[:, 0], [1990, 2000, 2020, 2000])
 
@@ -178,7 +178,7 @@ def test_cycles_come_back_to_where_they_began(left, right, turns):
 
 
 def test_a_gap_in_a_cycle_is_as_far_from_all_of_it():
-    schema = given_columns(hour=cg.Cyclic(24, gaps=True))
+    schema = given_columns(hour=cg.Cyclic(24, missing=True))
     rows = read([[0.0], [5.0], [12.0], [None]], schema).rows
     np.testing.assert_allclose(np.linalg.norm(rows[:3, :2] - rows[3, :2], axis=1), 1.0)
     np.testing.assert_array_equal(rows[:, 2], [0, 0, 0, 1])
@@ -209,7 +209,7 @@ NAIVE, ZONED = datetime(2024, 5, 1, 12), datetime(2024, 5, 1, 12, tzinfo=UTC)
 @pytest.mark.parametrize("pair", [(NAIVE, ZONED), (ZONED, "2024-05-01")])
 def test_times_with_and_without_zones_are_not_mixed(pair):
     first, other = pair
-    allowed = given_columns(day=cg.Date(gaps=True))
+    allowed = given_columns(day=cg.Date(missing=True))
     words = "have none" if other is ZONED else "without a zone where others have"
     for schema, table in (
         (allowed, [[None], [first], [other]]),
@@ -272,7 +272,7 @@ def test_what_was_seen_is_said_in_the_words_of_the_table():
 
 def test_numbers_that_share_a_bandwidth_are_tied():
     schema = given_columns(
-        arm="category", hour=cg.Cyclic(24, gaps=True), x="number", day=cg.Date("year")
+        arm="category", hour=cg.Cyclic(24, missing=True), x="number", day=cg.Date("year")
     )
     assert schema.layout.tied == (0, 0, 1, 2, 3, 4, 4, 5)
     assert schema.layout.categories == 1
@@ -291,7 +291,11 @@ def test_numbers_that_share_a_bandwidth_are_tied():
     )
 )
 def test_schemas_survive_files_and_rows_equal_tables(rows):
-    kinds = {"a": cg.Category(gaps=True), "b": cg.Number(gaps=True), "c": cg.Cyclic(24, gaps=True)}
+    kinds = {
+        "a": cg.Category(missing=True),
+        "b": cg.Number(missing=True),
+        "c": cg.Cyclic(24, missing=True),
+    }
     first = read(rows, given_columns(**kinds))
     restored = ContextSchema.of(TableSchema.restored(first.schema.table.describe()))
     assert restored == first.schema
@@ -310,8 +314,12 @@ BASE = FRAME.iloc[0].to_dict()
         ({**BASE, "age": math.inf}, ValueError, "must be finite, got inf in column 'age'"),
         ({**BASE, "count": 10**400}, ValueError, "must be finite, got inf in column 'count'"),
         ([{**BASE}, {"country": "DE"}], ValueError, "lack the column 'age' in row 1; write None"),
-        ({**BASE, "count": None}, ValueError, "must have no gap in column 'count'; to allow gaps"),
-        ({**BASE, "new": None}, ValueError, "'new': Category(gaps=True)"),
+        (
+            {**BASE, "count": None},
+            ValueError,
+            "no missing value in column 'count'; to allow",
+        ),
+        ({**BASE, "new": None}, ValueError, "'new': Category(missing=True)"),
         ({**BASE, "country": 1j}, TypeError, "in column 'country', got 1j"),
         ({**BASE, "day": "soon"}, TypeError, "must have a date in column 'day', got 'soon'"),
         ({"country": "DE"}, ValueError, "lack the column 'age'"),
@@ -336,9 +344,13 @@ def test_rows_are_named_in_tables():
 @pytest.mark.parametrize(
     ("table", "kind", "text"),
     [
-        (pandas.DataFrame({"x": ["a"], "y": [None]}), ValueError, "nothing but gaps in the column"),
+        (
+            pandas.DataFrame({"x": ["a"], "y": [None]}),
+            ValueError,
+            "nothing but missing values in the column",
+        ),
         (pandas.DataFrame({"x": ["a", []]}), TypeError, "got [] in column 'x'"),
-        ({"x": "a", "y": None}, ValueError, "nothing but gaps in the column 'y'"),
+        ({"x": "a", "y": None}, ValueError, "nothing but missing values in the column 'y'"),
         (pandas.DataFrame({"x": [1.0, "2,0"]}), TypeError, "all numbers or all text in column 'x'"),
     ],
 )
@@ -356,7 +368,7 @@ def test_tables_whose_kinds_cannot_be_told_are_refused(table, kind, text):
         (lambda: cg.Columns({1: "number"}), TypeError, "names that are text"),
         (lambda: cg.Cyclic(0), ValueError, "period must be positive"),
         (lambda: cg.Date("month"), ValueError, "cycles must be among"),
-        (lambda: cg.Number(gaps=1), TypeError, "gaps must be True or False"),
+        (lambda: cg.Number(missing=1), TypeError, "missing must be True or False"),
         (lambda: cg.Learner(2, columns="x"), TypeError, "columns must be Columns"),
     ],
 )
@@ -386,11 +398,11 @@ def test_truth_values_as_such_and_as_text_are_one_column():
 def test_a_date_that_is_blank_is_a_gap():
     table = pandas.DataFrame({"day": ["2024-01-01", "", "2024-01-03", " "]})
     found = read(table)
-    assert found.schema.kinds["day"] == cg.Date(gaps=True)
+    assert found.schema.kinds["day"] == cg.Date(missing=True)
     gaps = read(pandas.DataFrame({"day": ["2024-01-01", None, "2024-01-03", None]}))
     np.testing.assert_array_equal(found.rows, gaps.rows)
     full = read(pandas.DataFrame({"day": ["2024-01-01", "2024-01-03"]})).schema
-    with pytest.raises(ValueError, match="must have no gap in column 'day', row 1"):
+    with pytest.raises(ValueError, match="must have no missing value in column 'day', row 1"):
         read(table, full)
 
 
@@ -431,3 +443,16 @@ def test_times_may_be_levels_from_tables_and_from_rows():
     learner.tell({"when": times[1]}, 0, 0.0)
     assert learner.columns["when"] == cg.Category()
     assert len(np.unique(learner._model.observed.contexts)) == 2
+
+
+def test_old_names_of_missing_values_are_understood():
+    with pytest.warns(DeprecationWarning, match="gaps= is now called missing="):
+        old = cg.Cyclic(24, gaps=True)
+    assert old == cg.Cyclic(24, missing=True)
+    with pytest.warns(DeprecationWarning, match="gaps is now called missing"):
+        assert old.gaps
+    with pytest.warns(DeprecationWarning, match="with_gaps is now called with_missing"):
+        columns = cg.Columns(x="number", y="number").with_gaps(["y"])
+    assert columns == cg.Columns(x="number", y=cg.Number(missing=True))
+    assert old.describe() == {"type": "Cyclic", "gaps": True, "period": 24.0}
+    assert components.build({"type": "Number", "missing": True}) == cg.Number(missing=True)

@@ -1,4 +1,9 @@
-"""What is doubtful in what a learner is told: columns, values far away, arms."""
+"""What is doubtful in what a learner is told: columns, values far away, arms.
+
+A single number may predict everything that one arm gives where there is no noise. But arms differ,
+and a context does not know which one will be tried. So a column seems to reveal the reward, as an
+outcome that is written down afterwards does, only if it orders the rewards of all arms together.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +17,10 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
-from contextgap.tables.columns.cells import is_blank, is_gap
-from contextgap.tables.columns.far import far_beyond, usual_range
-from contextgap.tables.columns.inference import all_numbers, guess_kind, is_date
-from contextgap.tables.columns.kinds import Category, Number
-from contextgap.tables.columns.leaks import copies_arm, filling_reveals, reveals
-from contextgap.tables.columns.raw import raw_cells
+from contextgap.tables.cells import is_blank, is_date, is_missing
+from contextgap.tables.columns import Category, Number, all_numbers, guess_kind
 from contextgap.tables.contexts import ContextSchema, Encoded
+from contextgap.tables.table import Table
 
 _FEWEST = 30  # rows, below which nothing is concluded
 _NEARLY = 0.9  # of the rows
@@ -31,6 +33,14 @@ _MOST = 4096  # contexts by which it is judged what is usual
 _PROPENSITY = re.compile(r"propensit(y|ies)|p_?scores?|(action|arm|logging)_?prob\w*")
 _PERHAPS = re.compile(r"p|probs?|probabilit(y|ies)|chances?|scores?|weights?")
 _LIKE_INVERSES = 0.15  # relative difference between the number of arms and the average of 1/p
+# Interquartile ranges beyond which a value is no usual one. So far out are placeholders and lost
+# decimal points; tails of log-normal columns with deviation 2 are not.
+_REACH = 50.0
+_PERFECT = 1 - 1e-12
+_IN_ORDER = 0.995  # of the pairs of rows, by a category or flag
+_IN_ORDER_NUMBERS = 0.999  # by a number: arms that hardly differ come close to that
+_COMPARED = 600  # rows
+_OTHERS = 5  # rows that must differ from the most frequent value: fewer may do so by chance
 
 
 def warn_of_doubts(
@@ -53,10 +63,10 @@ def warn_of_doubts(
         if numbers is not None and (limits := far_beyond(numbers)) is not None:
             _warn_of_far(numbers, limits, ContextSchema(numbers.shape[1]))
         return
-    raw = raw_cells(contexts)
-    if raw.single or raw.names is None:
+    table = Table.of(contexts)
+    if table.single or table.names is None:
         return
-    for name, column in zip(wanted, raw.picked(wanted), strict=True):
+    for name, column in zip(wanted, table.picked(wanted), strict=True):
         if _is_propensity(name, column, np.asarray(arms)):
             doubts: Iterable[str] = [_AS_PROPENSITY]
         else:
@@ -109,7 +119,7 @@ class Usual:
             # The first contexts, told one by one, were too few to be judged when they came.
             rows = np.vstack([seen, rows]) if len(seen) == _FEWEST else rows
             every = -(-len(seen) // _MOST)
-            self._limits = usual_range(seen[::every], len(seen))
+            self._limits = _usual_range(seen[::every], len(seen))
             self._after = len(seen)
         if self._limits is not None:
             low, high = self._limits
@@ -129,11 +139,11 @@ def _warn_of_far(
         far = column[(column < limits[0][places[0]]) | (column > limits[1][places[0]])]
         if len(far):
             named = name if schema.columns is None else f"the column {name!r}"
-            _warn(f"{named} {_beyond(far, gaps=schema.columns is not None)}")
+            _warn(f"{named} {_beyond(far, missing=schema.columns is not None)}")
 
 
-def _beyond(far: FloatArray, *, gaps: bool) -> str:
-    what = "make them gaps (NaN)" if gaps else "leave out their rows"
+def _beyond(far: FloatArray, *, missing: bool) -> str:
+    what = "make them missing (NaN)" if missing else "leave out their rows"
     return (
         f"has values far beyond all others, {len(far)} of them, such as {far[0]:g}; {what} if they "
         "stand for missing ones"
@@ -180,13 +190,13 @@ def _misread(column: Sequence[Any], guessed: bool) -> Iterator[str]:
         elif guessed and (found := _other_than_dates(column)) is not None:
             yield (
                 f"holds dates as text, but also {found!r}, so that every date counts as a level of "
-                "its own; write all as 2024-05-31, and None for a gap"
+                "its own; write all as 2024-05-31, and None for a missing value"
             )
     elif all_numbers(column):
         numbers = np.asarray(column, dtype=np.float64)
         limits = far_beyond(numbers[:, None])
         if limits is not None:
-            yield _beyond(numbers[(numbers < limits[0]) | (numbers > limits[1])], gaps=True)
+            yield _beyond(numbers[(numbers < limits[0]) | (numbers > limits[1])], missing=True)
 
 
 def _other_than_dates(column: Sequence[str]) -> str | None:
@@ -225,13 +235,136 @@ def _doubts(column: Sequence[Any], rewards: FloatArray, arms: IntArray) -> Itera
         yield "has another value in nearly every row, as an id has"
     elif numbers is not None and np.array_equal(np.diff(numbers), np.ones(len(numbers) - 1)):
         yield "numbers the rows"
-    if copies_arm(levels, arms):
+    if _copies_arm(levels, arms):
         yield "is the same wherever an arm was tried, as a copy of the arm is"
         return
-    revealed = reveals(levels, count, numbers, rewards, arms)
+    revealed = _reveals(levels, count, numbers, rewards, arms)
     if revealed is None and numbers is None:
-        missing = np.array([is_gap(each) for each in column], dtype=np.intp)
-        revealed = filling_reveals(missing, rewards, arms)
-        revealed = revealed and f"has gaps, and where they are {revealed}"
+        missing = np.array([is_missing(each) for each in column], dtype=np.intp)
+        revealed = None if _all_alike(missing) else _reveals(missing, 2, None, rewards, arms)
+        revealed = revealed and f"has missing values, and where they are {revealed}"
     if revealed is not None:
         yield f"{revealed}, as an outcome does that is not known beforehand"
+
+
+def far_beyond(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return the limits of usual values, if a column has others that are far beyond them.
+
+    Usual are the middle half of a column's different values, and what is not too far from them.
+    Columns without other values have no limits.
+    """
+    limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
+    deviations, (lower, upper) = columns.std(axis=0), np.quantile(columns, (0.25, 0.75), axis=0)
+    for place in np.flatnonzero(deviations > _REACH * (upper - lower)):
+        # Where a missing value was filled, or a flag is rare, one value may be most of the column.
+        low, high = np.quantile(np.unique(columns[:, place]), (0.25, 0.75))
+        reach = _REACH * (high - low)
+        if deviations[place] > reach > 0:
+            limits[:, place] = low - reach, high + reach
+    return (limits[0], limits[1]) if np.isfinite(limits).any() else None
+
+
+def _usual_range(columns: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of usual values, given a sample of ``count`` contexts.
+
+    A single value beyond them makes the column's deviation exceed what ``far_beyond`` allows.
+    Columns whose middle half is a single value have no limits.
+    """
+    limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
+    for place, column in enumerate(columns.T):
+        low, high = np.quantile(np.unique(column), (0.25, 0.75))
+        reach = _REACH * (high - low) * np.sqrt(count)
+        if reach > 0:
+            limits[:, place] = low - reach, high + reach
+    return limits[0], limits[1]
+
+
+def _reveals(
+    levels: IntArray, count: int, numbers: FloatArray | None, rewards: FloatArray, arms: IntArray
+) -> str | None:
+    """Return in words how far a column reveals the reward; None where that is not suspicious.
+
+    ``levels`` are the column's ``count`` different values as whole numbers, ``numbers`` the values
+    if they are numbers.
+    """
+    if rewards.min() == rewards.max():
+        return None
+    if _linear_or_constant(levels, count, numbers, rewards):
+        return "predicts the reward perfectly"
+    share = _share_in_order(levels, count, numbers, rewards, arms)
+    if share is None:
+        return None
+    return f"orders {100 * share:.4g} % of pairs of rows as the reward of all arms does"
+
+
+def _copies_arm(levels: IntArray, arms: IntArray) -> bool:
+    """Whether a column that is not constant is the same wherever an arm was tried.
+
+    Every arm must have been tried several times, so that this does not happen by chance.
+    """
+    tried, counts = np.unique(arms, return_counts=True)
+    if len(tried) < 2 or counts.min() < _OTHERS:
+        return False
+    return len(np.unique(arms * (levels.max() + 1) + levels)) == len(tried)
+
+
+def _linear_or_constant(
+    levels: IntArray, count: int, numbers: FloatArray | None, rewards: FloatArray
+) -> bool:
+    """Whether rewards are a linear function of a column, or the same wherever a level is."""
+    if numbers is not None and abs(np.corrcoef(numbers, rewards)[0, 1]) > _PERFECT:
+        return True
+    if count > len(rewards) / 10:
+        return False
+    high, low = np.full(count, -np.inf), np.full(count, np.inf)
+    np.maximum.at(high, levels, rewards)
+    np.minimum.at(low, levels, rewards)
+    return bool((high == low).all())
+
+
+def _share_in_order(
+    levels: IntArray, count: int, numbers: FloatArray | None, rewards: FloatArray, arms: IntArray
+) -> float | None:
+    """Return the share of pairs of rows that a column orders as rewards do, if suspicious."""
+    few = count <= len(rewards) / 10
+    if len(np.unique(arms)) < 2 or _all_alike(levels) or _all_alike(rewards):
+        return None
+    if numbers is None and not few:
+        return None
+    means = np.bincount(levels, rewards) / np.bincount(levels)
+    order = means[levels] if numbers is None else numbers
+    rows = np.unique(np.linspace(0, len(rewards) - 1, _COMPARED).astype(np.intp))
+    share = _concordance(order[rows], rewards[rows])
+    if share < (_IN_ORDER if few else _IN_ORDER_NUMBERS):
+        return None
+    return None if few and _stands_apart(levels, means, rewards) else share
+
+
+def _all_alike(values: Any) -> bool:
+    """Whether nearly all values are the same."""
+    return bool(len(values) - np.unique(values, return_counts=True)[1].max() < _OTHERS)
+
+
+def _concordance(first: FloatArray, second: FloatArray) -> float:
+    """Return the share of pairs that differ in one of both and that the other orders, either way.
+
+    A verdict separates fewer pairs than rewards do, and wins and losses fewer than a number. Pairs
+    that differ in the one and not in the other count as half.
+    """
+    one, other = (np.sign(each[:, None] - each) for each in (first, second))
+    fewer = min(np.count_nonzero(one), np.count_nonzero(other))
+    return float(0.5 + 0.5 * abs((one * other).sum()) / fewer) if fewer else 0.0
+
+
+def _stands_apart(levels: IntArray, means: FloatArray, rewards: FloatArray) -> bool:
+    """Whether most levels have rewards that are far from those of all others.
+
+    A verdict cuts rewards in two wherever its threshold is, and neighbours on both sides are as
+    close as neighbours are elsewhere. A context that matters much for all arms leaves a space.
+    """
+    usual = max(20 * rewards.std() / len(rewards), 1.01 * np.median(np.diff(np.unique(rewards))))
+    high, low = np.full(len(means), -np.inf), np.full(len(means), np.inf)
+    np.maximum.at(high, levels, rewards)
+    np.minimum.at(low, levels, rewards)
+    ranked = np.argsort(means)
+    return bool(np.median(low[ranked[1:]] - high[ranked[:-1]]) > usual)
