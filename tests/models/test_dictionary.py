@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.models.bounded import Dictionary
-from contextgap.models.bounded.dictionary import choose, sample
+from contextgap.models.dictionary import Dictionary, choose, sample
 
 KERNELS = [cg.Gaussian(0.4), cg.Matern(0.6), 2.0 * cg.Gaussian(0.5) + 0.3 * cg.Linear()]
 

@@ -21,11 +21,11 @@ from contextgap.base.arrays import FloatArray
 from contextgap.base.lazy import lazy
 from contextgap.models.arm import MEAN_ROUNDING, root
 from contextgap.models.base import Posterior, Predictor
-from contextgap.models.bounded.arm import squares
+from contextgap.models.bounded_arm import squares
 from contextgap.models.factor import Triangle
 
 if TYPE_CHECKING:
-    from contextgap.models.bounded.model import BoundedModel
+    from contextgap.models.bounded import BoundedModel
 
 _PANEL = 64  # rows of an inverse that are used at once; of what is above its diagonal, few
 _BLOCK = 2**23  # numbers held at once

@@ -32,7 +32,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtpmqrt, dtpqrt
 
 from contextgap.base.arrays import FloatArray, Rows
-from contextgap.models.bounded.dictionary import Statistics
+from contextgap.models.dictionary import Statistics
 from contextgap.models.factor import PanelFactor, Triangle
 from contextgap.models.observations import check_floats
 

@@ -1,7 +1,7 @@
 """The bounded model: a regression on inducing points, of the same cost for any number of rows.
 
-All arms share a dictionary of at most m inducing points; ``arm.py`` has the formulas. Raw rows are
-kept as well, for they are small: from them the inducing points are chosen anew now and then.
+All arms share a dictionary of at most m inducing points; ``bounded_arm`` has the formulas. Raw rows
+are kept as well, for they are small: from them the inducing points are chosen anew now and then.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ from contextgap.models.base import (
     Posterior,
     Support,
 )
-from contextgap.models.bounded.arm import ARRAYS, BoundedArm, squares
-from contextgap.models.bounded.dictionary import (
+from contextgap.models.bounded_arm import ARRAYS, BoundedArm, squares
+from contextgap.models.bounded_predictor import BoundedPredictor
+from contextgap.models.dictionary import (
     Dictionary,
     Statistics,
     Whitened,
     blocks,
     sums_by_arm,
 )
-from contextgap.models.bounded.follower import BoundedFollower
-from contextgap.models.bounded.predictor import BoundedPredictor
 from contextgap.models.factor import Triangle
-from contextgap.models.follower import starts_with
+from contextgap.models.follower import BoundedFollower, starts_with
 from contextgap.models.observations import Observations, check_floats
 
 POINTS = 512

@@ -2,8 +2,8 @@ import numpy as np
 
 import contextgap as cg
 from contextgap.models import Observations
-from contextgap.models.bounded import BoundedModel, Dictionary, Statistics, sums_by_arm
-from contextgap.models.bounded.dictionary import Whitened
+from contextgap.models.bounded import BoundedModel
+from contextgap.models.dictionary import Dictionary, Statistics, Whitened, sums_by_arm
 
 KERNEL = cg.Gaussian(0.5)
 

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.models import BoundedModel, ExactModel, describe_model, restored_model
-from contextgap.models.bounded import model as bounded_room
-from contextgap.models.bounded.arm import FOLD
-from tests.models.bounded.fitc import Fitc
+from contextgap.models import BoundedModel, ExactModel, bounded, describe_model, restored_model
+from contextgap.models.bounded_arm import FOLD
+from tests.models.fitc import Fitc
 
 KERNEL, RIDGE, ARMS = cg.Gaussian((0.5, 0.8)), 0.05, 3
 NEW = np.random.default_rng(9).uniform(-1, 1, (40, 2))
@@ -93,7 +92,7 @@ def test_points_stay_where_others_would_be_no_better():
 
 
 def test_a_single_observation_replays_no_long_log(monkeypatch):
-    monkeypatch.setattr(bounded_room, "MOST_REPLAYED", 150)
+    monkeypatch.setattr(bounded, "MOST_REPLAYED", 150)
     model = filled(100, points=30)
     before, far = model.dictionary, data(100, seed=2)[0] + 3.0
     tell(model, far, *data(100, seed=2)[1:])

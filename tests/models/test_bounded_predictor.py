@@ -5,8 +5,8 @@ import pytest
 
 import contextgap as cg
 from contextgap.models import BoundedModel
-from contextgap.models.bounded import predictor
-from tests.models.bounded.test_model import ARMS, NEW, RIDGE, data, same, tell
+from contextgap.models import bounded_predictor as predictor
+from tests.models.test_bounded import ARMS, NEW, RIDGE, data, same, tell
 
 MANY = 10**9  # contexts, for which preparing pays
 
