@@ -87,11 +87,9 @@ def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
 def score(belief: Belief) -> dict[str, Any]:
     """Return the score card in words, and the last tuning."""
     start = time.monotonic()
-    card = (
-        belief.policy.score(rows=QUICK)
-        if belief.policy is not None and belief.rewards > 1
-        else None
-    )
+    card = None
+    if belief.policy is not None and belief.rewards > 1:
+        card = belief.policy.score(rows=QUICK)
     belief.seconds += time.monotonic() - start
     tuning = belief.tuning
     return {
@@ -121,11 +119,8 @@ def columns(belief: Belief) -> dict[str, Any]:
 
 def _column(policy: Policy, name: str) -> dict[str, Any]:
     kind = Number() if policy.kinds is None else policy.kinds[name]
-    found: dict[str, Any] = {
-        "name": name,
-        "kind": type(kind).__name__.lower(),
-        "gaps": kind.missing,
-    }
+    found: dict[str, Any] = {"name": name, "kind": type(kind).__name__.lower()}
+    found["gaps"] = kind.missing
     table = policy.state.schema.table
     if isinstance(kind, Category) and table is not None:
         levels = table.codings[table.columns.index(name)].levels
