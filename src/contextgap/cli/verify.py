@@ -26,12 +26,12 @@ from contextgap.export.c.build import (
     CompilerError,
     find_compiler,
     found_prefix,
+    statuses_in_python,
 )
-from contextgap.export.c.fallback import statuses_in_python
 from contextgap.export.c.literals import column_names, label_text
-from contextgap.export.c.naming import FileNames
-from contextgap.export.columns import seen_by_kernels
+from contextgap.export.c.names import FileNames
 from contextgap.export.onnx import GraphPolicy
+from contextgap.export.typed_rows import seen_by_kernels
 from contextgap.policy import Policy
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask

@@ -11,13 +11,13 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.beliefs.belief import Belief, gaps
-from contextgap.export.columns import random_rows, read_rows, rows_of, seen_by_kernels
 from contextgap.export.rule import DecisionRule
+from contextgap.export.typed_rows import random_rows, read_rows, rows_of, seen_by_kernels
 from contextgap.methods.recommenders import Choice, HighestMean, HighestUpper, SmallestGapInHistory
 from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
-from contextgap.policy.fallback import answer
+from contextgap.policy.fallback import Fallback, Status, answer
 from contextgap.tables.eligible import Mask
 
 _ROUNDED = 0.01  # of decisions may change where contexts are rounded
@@ -209,3 +209,30 @@ def fallback_arm(rule: DecisionRule) -> int:
         for i, arm in enumerate(rule.arms):
             average[i] += (arm.weights @ rule.kernel(arm.support, block)).sum()
     return int(average.argmax())
+
+
+def possible_answers(fallback: Fallback | None, answers: Answers, slack: FloatArray) -> Mask:
+    """Say which arms, shape (m, arms), may be answered if numbers are wrong by up to ``slack``."""
+    tied = answers.tied(slack)
+    if fallback is None:
+        return tied
+    tolerance = np.inf if fallback.tolerance is None else fallback.tolerance
+    excess, wrong_by = answers.bounds - tolerance, slack[:, None]
+    outside = answers.status[:, None] == Status.OUTSIDE  # which compares what is exact
+    recommended = tied & (excess <= wrong_by) & ~outside
+    falls = outside | (tied & ~(excess <= -wrong_by))
+    is_fallback = np.arange(tied.shape[1]) == fallback.column
+    answered = recommended | (is_fallback & falls.any(axis=1, keepdims=True))
+    eligible = np.isfinite(answers.mean[:, [fallback.column]])
+    return np.asarray(np.where(eligible, answered, tied))
+
+
+def is_near_tie(fallback: Fallback | None, answers: Answers, slack: FloatArray) -> Mask:
+    """Say where rounding by up to ``slack`` may change the answer, or why it is given."""
+    found = answers.tied(slack).sum(axis=1) > 1
+    if fallback is None:
+        return np.asarray(found)
+    if fallback.tolerance is not None:
+        bound = answers.bounds[np.arange(len(found)), answers.recommended]
+        found |= np.abs(bound - fallback.tolerance) <= slack
+    return np.asarray(found & (answers.status != Status.OUTSIDE))

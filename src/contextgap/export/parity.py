@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.answers import answers_of
-from contextgap.export.fallback import is_near_tie, possible_answers
+from contextgap.export.answers import answers_of, is_near_tie, possible_answers
 from contextgap.export.rule import check_masks, decision_rule
 from contextgap.policy import Policy
 from contextgap.tables.eligible import Mask

@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.c.filling import fill
-from contextgap.export.c.naming import DEFAULT_PREFIX, FileNames
+from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, static_file
+from contextgap.export.c.text import LEVEL_UNKNOWN, STATUSES
+from contextgap.export.rule import DecisionRule
+from contextgap.export.typed_rows import has_unknown_level
+from contextgap.policy.fallback import Status
 from contextgap.tables.eligible import Mask
 
 _COMPILERS = ("cc", "gcc", "clang")
@@ -69,7 +72,7 @@ def compile_shared(
     names = FileNames.of(called)
     target = Path(tempfile.mkdtemp(prefix="contextgap-") if into is None else into)
     batch, library = target / "batch.c", target / "contextgap_policy.so"
-    batch.write_text(fill("batch.c", called), encoding="utf-8")
+    batch.write_text(static_file("batch.c", called), encoding="utf-8")
     options = ["-std=c99", "-shared", "-fPIC", *flags, "-I", str(export)]
     done = subprocess.run(
         [command, *options, str(batch), "-o", str(library), "-lm"],
@@ -211,3 +214,19 @@ class CompiledPolicy:
 
 def _pointer(array: NDArray[Any]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
+
+
+def statuses_in_python(rule: DecisionRule, contexts: FloatArray, statuses: IntArray) -> IntArray:
+    """Return what the exported functions returned as ``Policy.status`` has it.
+
+    It is −1 where there is no answer, and −2 where a level is known and said to be unknown, or the
+    other way round.
+    """
+    found = np.full(len(statuses), -1)
+    for python, ours in STATUSES.items():
+        found[statuses == ours] = python
+    unknown = has_unknown_level(rule.table, contexts)
+    found[statuses == LEVEL_UNKNOWN] = Status.RECOMMENDED
+    wrong = np.where(unknown, statuses == Status.RECOMMENDED, statuses == LEVEL_UNKNOWN)
+    found[wrong] = -2
+    return found

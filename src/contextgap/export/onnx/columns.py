@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from contextgap.export.columns import How, SpreadNumber, spread_numbers
 from contextgap.export.onnx.builder import GraphBuilder
+from contextgap.export.typed_rows import How, SpreadNumber, spread_numbers
 from contextgap.tables.schema import TableSchema
 
 
@@ -31,7 +31,7 @@ def _part(graph: GraphBuilder, rows: str, how: How, numbers: list[SpreadNumber])
     sources = graph.whole([each.source for each in numbers])
     values = graph.node("Gather", rows, sources, axis=0)
     gap = graph.node("IsNaN", values)
-    if how is How.IS_GAP:
+    if how is How.IS_MISSING:
         return graph.cast(gap, graph.dtype)
     by = graph.real([[each.by] for each in numbers])
     found = values

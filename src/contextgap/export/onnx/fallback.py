@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from contextgap.export.fallback import seen_ranges
 from contextgap.export.onnx.builder import GraphBuilder
 from contextgap.export.onnx.eligible import EligibleArms
 from contextgap.export.onnx.kernels import KernelGraph
 from contextgap.export.rule import DecisionRule
+from contextgap.export.typed_rows import seen_ranges
 from contextgap.policy.fallback import Fallback, Status
 
 

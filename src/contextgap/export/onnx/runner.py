@@ -14,9 +14,9 @@ from contextgap.base import checks
 from contextgap.base.files import FileFormatError
 from contextgap.base.labels import Label, decode_label
 from contextgap.base.names import study_import
-from contextgap.export.columns import read_rows
 from contextgap.export.onnx.eligible import NAME
 from contextgap.export.onnx.writer import PREFIX
+from contextgap.export.typed_rows import read_rows
 from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.eligible import Mask, read_eligible
 from contextgap.tables.schema import TableSchema
