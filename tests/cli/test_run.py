@@ -44,9 +44,9 @@ def by_name(found):
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flown")
-    sizes = ["--rows", "100", "--explore", "20", "--evaluate", "30", "--jobs", "1"]
+    sizes = ["--rows", "100", "--explore", "16", "--evaluate", "30", "--jobs", "1"]
     shown = call("run", "spacecraft", *sizes, "--seed", "3", "--json", "--out", folder)
-    flights = [Spacecraft().sample(100, seed=seed).split(20, 30) for seed in (3, 4, 5)]
+    flights = [Spacecraft().sample(100, seed=seed).split(16, 30) for seed in (3, 4, 5)]
     return folder, json.loads(shown.stdout), flights
 
 
@@ -66,7 +66,7 @@ def test_what_is_shown_is_what_a_users_own_loop_gets(flown):
         assert rows[name]["error"] == pytest.approx(np.std(own, ddof=1) / np.sqrt(3))
     records = pd.read_parquet(folder / "records.parquet")
     steps = records[records["method"] == "uniform"]["checkpoint"].unique()
-    assert steps.tolist() == list(range(1, 21))
+    assert steps.tolist() == list(range(1, 17))
 
 
 def test_yardsticks_are_beside_the_methods(flown):

@@ -97,8 +97,8 @@ def test_the_bench_small(undrawn, tmp_path):
         assert part in page
 
 
-def test_the_spacecraft_study_small(tmp_path):
-    small = ["--explore", "80", "--evaluate", "40", "--repetitions", "2", "--grid", "2"]
+def test_the_spacecraft_study_small(undrawn, tmp_path):
+    small = ["--explore", "60", "--evaluate", "30", "--repetitions", "2", "--grid", "2"]
     call("reproduce", "spacecraft", *small, "--jobs", "1", "--out", tmp_path, "--json")
     page = (tmp_path / "spacecraft" / "report.html").read_text()
     for part in ("In alternating phases", "The mission", "Looking back", "Other scales"):
