@@ -25,7 +25,9 @@ def doubled(value):
 
 
 def key(explorer):
-    return Task(doubled, {"method": cg.Method(explorer=explorer, recommender=cg.HighestMean())}).key()
+    return Task(
+        doubled, {"method": cg.Method(explorer=explorer, recommender=cg.HighestMean())}
+    ).key()
 
 
 @pytest.fixture
