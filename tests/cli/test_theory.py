@@ -1,7 +1,6 @@
 """plan, and stopping early."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -77,13 +76,3 @@ def test_run_stops_when_certificates_suffice(tmp_path):
     assert sum(policy.counts.values()) == stopping["stopped_after"]
     shown = call("run", *SMALL, *settings, "--out", tmp_path).stdout
     assert f"stopped after {stopping['stopped_after']} of 80 steps" in shown
-
-
-@pytest.mark.parametrize("name", ["leaderboard", "coverage"])
-def test_studies_that_left_the_package_say_where_they_went(name):
-    done = call(name, "--jobs", "1", "--quick", code=2)
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    script = line.split("run python ")[1].split()[0]
-    assert name in script
-    assert (Path(__file__).parents[2] / script).is_file()

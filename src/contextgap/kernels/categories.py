@@ -1,9 +1,12 @@
-"""Kernels for contexts whose last numbers are codes of categories: the same, or not the same.
+"""Contexts whose last numbers are codes of categories: the same, or not the same.
 
 A category is like a corner of a simplex. With one column per level, √½ for the level that a context
 has and 0 elsewhere, any two levels are at distance 1, and a level never met before is as far from
 all others as they are from each other. Codes give the same distances and inner products at the cost
 of one number per category.
+
+Tuning spreads codes out into those columns, so that slopes with respect to bandwidths are those of
+numbers, summed over the columns that share a bandwidth.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.kernels.base import Kernel, Scaled, _Pair
+from contextgap.kernels.base import Kernel, Pair, Scaled
 from contextgap.tables.doubts import far_beyond
 from contextgap.tables.schema import Layout
 
@@ -147,7 +150,7 @@ class Spread:
     def _changed(self, kernel: Any, places: IntArray, categories: int) -> Any:
         if not self.levels:
             return kernel
-        if isinstance(kernel, _Pair):
+        if isinstance(kernel, Pair):
             sides = (
                 self._changed(each, places, categories) for each in (kernel.left, kernel.right)
             )

@@ -89,7 +89,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Tuning:
+class GridSearch:
     """What a grid search found for one method.
 
     Parameters
@@ -140,7 +140,7 @@ def tune(
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> Tuning:
+) -> GridSearch:
     """Find the bandwidth and ridge with the lowest average simple regret on held-out data.
 
     Parameters
@@ -181,7 +181,7 @@ def tune_all(
     width: Width,
     seed: int,
     **how: Any,
-) -> dict[str, Tuning]:
+) -> dict[str, GridSearch]:
     """Tune several methods at once; ``how`` is for ``execute``."""
     labels = list(methods)
     results = execute(grid_tasks(hold_out, methods, grid, width, seed), **how)
@@ -264,6 +264,6 @@ def _shared_gram(kernel: Kernel, explore: _Held, exploit: _Held) -> Gram:
     return Gram.of(kernel, explore.problem, exploit.problem)
 
 
-def _best(grid: Grid, regret: FloatArray) -> Tuning:
+def _best(grid: Grid, regret: FloatArray) -> GridSearch:
     row, column = np.unravel_index(regret.argmin(), regret.shape)
-    return Tuning(grid.kernels[row], grid.ridges[column], regret, grid)
+    return GridSearch(grid.kernels[row], grid.ridges[column], regret, grid)

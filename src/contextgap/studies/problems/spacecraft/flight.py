@@ -51,23 +51,8 @@ class Flight(Problem):
 
     Parameters
     ----------
-    name
-        What results are labelled with.
-    contexts
-        One context per row, shape (n, d); a DataFrame's column names are kept.
-    rewards
-        Expected reward of each arm at each context, shape (n, A); regret is measured against it.
-    arms
-        A label per column of ``rewards``; 0..A-1 by default.
-    ordered
-        Whether the rows are in time order and must stay so.
-    columns
-        Names of a context's numbers.
-    observations
-        The reward that a learner observes when it tries an arm, shape (n, A); by default the
-        expected rewards.
-    schema
-        How the columns of ``contexts`` became numbers, if they were not.
+    name, contexts, rewards, arms, ordered, columns, observations, schema
+        As of ``Problem``.
     time
         s since the start, one entry per row.
     sunlit
@@ -75,7 +60,7 @@ class Flight(Problem):
     dipole_latitude
         Degrees from the geomagnetic equator.
     known
-        Whether the field is known well enough to tell how wrong a sensor is.
+        Whether the field is known well enough to say how wrong a sensor is.
     orbit_phase
         Fraction of the orbit since the ascending node, from 0 to below 1.
     orbit_number
@@ -109,19 +94,14 @@ class Flight(Problem):
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A simulated flight, one entry per time step.
-
-    ``telemetry`` holds the digitised channels in the order of CHANNELS; ``errors`` is each sensor's
-    reading minus the Earth's field in body axes, nT, shape (n, sensors, 3), and ``expected`` the
-    length of such an error, averaged over white noise and the rotor's phase, shape (n, sensors).
-    """
+    """A simulated flight, one entry per time step."""
 
     orbit: Orbit
     motion: Motion
     onboard: Onboard
-    telemetry: FloatArray
-    errors: FloatArray
-    expected: FloatArray
+    telemetry: FloatArray  # digitised channels in the order of CHANNELS
+    errors: FloatArray  # readings minus the Earth's field, nT in body axes, (n, sensors, 3)
+    expected: FloatArray  # their mean length over noise and rotor phase, (n, sensors)
 
 
 def simulate(
@@ -131,11 +111,7 @@ def simulate(
     seed: Any = None,
     sources: Sources = Sources(),  # noqa: B008  # immutable
 ) -> Simulation:
-    """Return a flight of ``n`` time steps, ``step`` seconds apart.
-
-    ``tle`` is the two lines of orbital elements. A longer flight from the same seed begins with the
-    shorter one, and ``sources`` change nothing but the sensors' errors.
-    """
+    """Return a flight; ``sources`` change nothing but the sensors' errors."""
     children = np.random.default_rng(seed).spawn(5)
     for_schedule, for_attitude, for_rotor, for_sensors, for_field = children
     orbit = propagate(tle, n, step)
