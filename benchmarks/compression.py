@@ -97,7 +97,7 @@ def main(seeds: int, folder: Path | None) -> None:
     worst = min(unseen)
     print(row("lowest agreement on unseen frames", worst, "", wanted, worst >= KEPT))
     if folder is not None:
-        from contextgap.studies.report.compression import compression_curve
+        from compression_figure import compression_curve
 
         figure = compression_curve(reports, bytes=ROM, agreement=KEPT)
         folder.mkdir(parents=True, exist_ok=True)

@@ -83,7 +83,10 @@ def regrets(
                 }
                 pair = {"explore": parts[seed][2], "exploit": parts[seed][3]}
                 tasks.append(Task(run_once, {**pair, **settings}))
-        curves = [found["average_regret"] for found in execute(tasks, store=store)]
+        curves = [
+            [reached["average_regret"] for reached in found["reached"]]
+            for found in execute(tasks, store=store)
+        ]
         yield tuned, np.reshape(curves, (len(METHODS), len(parts), len(STEPS)))
 
 

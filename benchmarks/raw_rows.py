@@ -25,8 +25,8 @@ import contextgap as cg
 from contextgap.export import parity
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
-from contextgap.export.columns import read_rows
 from contextgap.export.onnx import GraphPolicy, write_onnx
+from contextgap.export.typed_rows import read_rows
 
 ARMS, LEARNT = 3, 240
 COLUMNS = cg.Columns(

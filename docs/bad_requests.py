@@ -158,7 +158,7 @@ async def answers(folder: Path) -> list[tuple[Bad, int, str]]:
             found.append((bad, answer.status_code, detail))
             if campaign.status().log != before or cg.Campaign.names(file) != ("sensors",):
                 raise RuntimeError(f"{bad.what} changed something")
-    service.service.close()
+    service.state.service.close()
     return found
 
 

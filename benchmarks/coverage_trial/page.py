@@ -22,7 +22,7 @@ def certificate_curves(records: DataFrame) -> Figure:
     ax = figure.add_subplot()
     widths = list(dict.fromkeys(records["width"]))
     names = {width: short_width(width) for width in widths}
-    looks = style.looks(names.values())
+    looks = style.line_styles(names.values())
     ends: dict[str, tuple[float, float]] = {}
     for width in widths:
         rows = records[records["width"] == width]

@@ -25,8 +25,8 @@ _MOST = 4.0  # ratios beyond this, or below its inverse, look alike
 # Panels of the second figure, as far as they were compared on.
 CURVES = ("sinusoids-0", "sinusoids-0.5", "spacecraft", "digits", "payments", "doses")
 _YARDSTICK_LOOKS = {
-    FULL: style.Look("#767676", (0, ()), ""),
-    SINGLE: style.Look("#767676", (0, (2, 2)), ""),
+    FULL: style.LineStyle("#767676", (0, ()), ""),
+    SINGLE: style.LineStyle("#767676", (0, (2, 2)), ""),
 }
 
 
@@ -80,7 +80,7 @@ def curves(cells: Sequence[Cell]) -> Figure:
     figure = Figure(figsize=(style.WIDTH, 1.1 + 2.3 * rows), layout="constrained")
     axes = figure.subplots(rows, 2, squeeze=False).ravel()
     labels = cells[0].labels
-    looks = {**style.looks(labels), **_YARDSTICK_LOOKS}
+    looks = {**style.line_styles(labels), **_YARDSTICK_LOOKS}
     for ax, problem in zip(axes, shown, strict=False):  # an odd one leaves a panel free
         part = sorted((c for c in cells if c.problem == problem), key=lambda c: c.budget)
         handles = [_curve(ax, part, place, looks[name]) for place, name in enumerate(labels)]
@@ -95,7 +95,7 @@ def curves(cells: Sequence[Cell]) -> Figure:
     return style.fix_layout(figure)
 
 
-def _curve(ax: Axes, part: Sequence[Cell], place: int, look: style.Look) -> Line2D:
+def _curve(ax: Axes, part: Sequence[Cell], place: int, look: style.LineStyle) -> Line2D:
     # Side by side: bars of several methods would hide each other.
     shift = 1.03 ** (place - len(part[0].labels) / 2)
     x = [cell.budget * shift for cell in part]

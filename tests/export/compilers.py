@@ -1,61 +1,12 @@
-"""Compiling exports in tests: strictly, with sanitizers, and with numbers that count operations."""
+"""Compiling exports in tests: strictly, and with sanitizers."""
 
 import shutil
 import subprocess
-
-from contextgap.export.c import Operations
 
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Wfloat-equal", "-Werror")
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or (
     ["cc"] if shutil.which("cc") else []
 )
-
-# Stands in for double: every operation on it is counted.
-_COUNTING = """\
-#ifndef COUNTING_H
-#define COUNTING_H
-#include <cmath>
-extern long additions, multiplications, divisions, exps, sqrts, sins;
-struct contextgap_real {
-    double value;
-    contextgap_real() : value(0) {}
-    contextgap_real(double v) : value(v) {}
-    typedef contextgap_real R;
-    friend R operator+(R a, R b) { additions++; return a.value + b.value; }
-    friend R operator-(R a, R b) { additions++; return a.value - b.value; }
-    friend R operator*(R a, R b) { multiplications++; return a.value * b.value; }
-    friend R operator/(R a, R b) { divisions++; return a.value / b.value; }
-    friend R operator-(R a) { return -a.value; }
-    explicit operator int() const { return static_cast<int>(value); }
-    R &operator+=(R b) { return *this = *this + b; }
-    R &operator-=(R b) { return *this = *this - b; }
-    R &operator*=(R b) { return *this = *this * b; }
-    friend bool operator<(R a, R b) { return a.value < b.value; }
-    friend bool operator>(R a, R b) { return a.value > b.value; }
-    friend bool operator<=(R a, R b) { return a.value <= b.value; }
-    friend bool operator>=(R a, R b) { return a.value >= b.value; }
-    friend R exp(R a) { exps++; return std::exp(a.value); }
-    friend R sqrt(R a) { sqrts++; return std::sqrt(a.value); }
-    friend R sin(R a) { sins++; return std::sin(a.value); }
-    friend R cos(R a) { sins++; return std::cos(a.value); }
-    friend R fmod(R a, R b) { divisions++; return std::fmod(a.value, b.value); }
-};
-#endif
-"""
-_COUNTING_MAIN = """\
-#include "contextgap_policy.c"
-#include <cstdio>
-long additions, multiplications, divisions, exps, sqrts, sins;
-int main()
-{
-    contextgap_real context[CONTEXTGAP_DIMENSION];
-    for (int i = 0; i < CONTEXTGAP_DIMENSION; i++) context[i] = 0.1 * (i + 1);
-    additions = multiplications = divisions = exps = sqrts = sins = 0;
-    contextgap_recommend(context);
-    std::printf("%ld %ld %ld ", additions, multiplications, divisions);
-    std::printf("%ld %ld %ld", exps, sqrts, sins);
-}
-"""
 
 
 def run(*command):
@@ -71,21 +22,6 @@ def self_test(export, compiler, *flags):
     )
     assert built.returncode == 0, built.stderr
     return run(program)
-
-
-def counted_operations(export, folder):
-    """Count what one call of ``contextgap_recommend`` does."""
-    header = export.header.read_text()
-    typedef = "typedef double contextgap_real;"
-    assert typedef in header
-    (folder / "contextgap_policy.h").write_text(header.replace(typedef, ""))
-    (folder / "contextgap_policy.c").write_text(export.source.read_text())
-    (folder / "counting.h").write_text(_COUNTING)
-    (folder / "main.cpp").write_text('#include "counting.h"\n' + _COUNTING_MAIN)
-    # Since C++17 <cmath> has special functions, which take longer to compile than all else.
-    built = run("g++", "-std=c++11", "-I", folder, folder / "main.cpp", "-o", folder / "count")
-    assert built.returncode == 0, built.stderr
-    return Operations(*map(int, run(folder / "count").stdout.split()))
 
 
 def constant_bytes(export, compiler, folder):
@@ -105,3 +41,11 @@ def stack_bytes(export, folder):
     built = run("gcc", *flags, export.source, "-o", folder / "usage.o")
     assert built.returncode == 0, built.stderr
     return sum(int(line.split("\t")[1]) for line in usage.read_text().splitlines())
+
+
+def macros(export):
+    """Return what a program that includes the header knows: names and values of its macros."""
+    done = run(COMPILERS[0], "-std=c99", "-dM", "-E", export.header)
+    assert done.returncode == 0, done.stderr
+    lines = (line.split(maxsplit=2) for line in done.stdout.splitlines())
+    return {name: "".join(value) for _, name, *value in lines if not name.startswith("__")}

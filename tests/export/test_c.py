@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.export import ExportError, decision_rule
-from contextgap.export.answers import answers_of
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy, CompilerError, compile_shared
 from contextgap.export.c.literals import Real, comment_text, string
+from contextgap.export.parity import answers_of
 from contextgap.kernels import Constant
 from contextgap.methods.recommenders import (
     HighestMean,
@@ -28,7 +28,6 @@ from tests.export.compilers import (
     COMPILERS,
     STRICT,
     constant_bytes,
-    counted_operations,
     self_test,
     stack_bytes,
 )
@@ -271,23 +270,6 @@ def test_results_that_overflow_give_the_fallback_and_say_so(rule, tmp_path):
     assert got.arm[0] == library.recommend(far)[0] == export.default_arm
 
 
-@pytest.mark.skipif(not shutil.which("g++"), reason="counting needs g++")
-@pytest.mark.parametrize(
-    ("rule", "kernel"), [*((rule, "nested") for rule in RULES), ("gap", "tiny bandwidth")]
-)
-def test_operations_are_those_the_code_does(rule, kernel, tmp_path):
-    export = exported(explored(rule, kernel).freeze(), tmp_path / "c", rule)
-    assert counted_operations(export, tmp_path) == export.operations
-    assert f"multiply-adds {export.operations.multiply_adds}\n" in export.header.read_text()
-
-
-def test_operations_of_one_arm(tmp_path):
-    if not shutil.which("g++"):
-        pytest.skip("counting needs g++")
-    export = write_c(explored("gap", arms=1, steps=9).freeze(), tmp_path / "c")
-    assert counted_operations(export, tmp_path) == export.operations
-
-
 @pytest.mark.skipif(not shutil.which("size"), reason="needs binutils")
 @pytest.mark.parametrize(
     ("rule", "float32"),
@@ -326,7 +308,6 @@ def test_the_highest_mean_takes_no_factor_along(tmp_path):
     )
     sizes = np.bincount(decision_rule(policy).pulls)
     assert large.rom_bytes - small.rom_bytes == 8 * (sizes * (sizes + 1) // 2).sum() + 8 * 3
-    assert small.operations == large.operations
 
 
 def test_text_survives(tmp_path):

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.export import decision_rule, parity
-from contextgap.export.answers import comparison_contexts, observed_contexts
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
-from contextgap.export.columns import (
+from contextgap.export.onnx import GraphPolicy, write_onnx
+from contextgap.export.parity import comparison_contexts
+from contextgap.export.rule import observed_contexts
+from contextgap.export.typed_rows import (
     has_unknown_level,
     read_rows,
     rows_of,
     seen_by_kernels,
     spread_numbers,
 )
-from contextgap.export.onnx import GraphPolicy, write_onnx
 from contextgap.tables.schema import MOST_LEVELS, TableSchema
 from tests.export.compilers import (
     COMPILERS,
     STRICT,
     constant_bytes,
-    counted_operations,
     self_test,
     stack_bytes,
 )
@@ -309,17 +309,6 @@ def test_files_are_valid_at_every_opset(opset, float32, tmp_path):
     onnx.checker.check_model(onnx.load(path), full_check=True)
     frame = table(300, seed=2, unseen=0.1)
     assert np.mean(GraphPolicy(path).recommend(frame) == indices(policy, frame)) >= 0.99
-
-
-@needs_c
-@pytest.mark.skipif(not shutil.which("g++"), reason="counting needs g++")
-@pytest.mark.parametrize(
-    ("rule", "kernel"),
-    [*((rule, "trend") for rule in RULES), ("gap", "one bandwidth"), ("gap", "one unit")],
-)
-def test_operations_are_those_the_code_does(rule, kernel, tmp_path):
-    export = exported(learnt(rule, kernel).freeze(), tmp_path / "c", rule)
-    assert counted_operations(export, tmp_path) == export.operations
 
 
 @needs_c

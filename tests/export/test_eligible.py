@@ -8,8 +8,8 @@ import pytest
 
 from contextgap.export import ExportError
 from contextgap.export.c import write_c
-from contextgap.export.columns import has_unknown_level, read_rows
 from contextgap.export.onnx import GraphPolicy, write_onnx
+from contextgap.export.typed_rows import has_unknown_level, read_rows
 from tests.export.compilers import COMPILERS, self_test
 from tests.export.tables import learnt, table
 from tests.export.test_c import RULES, around, compiled, explored, exported

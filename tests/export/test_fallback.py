@@ -1,6 +1,7 @@
 """Exports of policies with a safe arm answer it where Python does, and say why."""
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -8,15 +9,15 @@ import pytest
 
 import contextgap as cg
 from contextgap.export import decision_rule, parity
-from contextgap.export.answers import answers_of
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
-from contextgap.export.columns import has_unknown_level, read_rows
 from contextgap.export.onnx import GraphPolicy, write_onnx
+from contextgap.export.parity import answers_of
+from contextgap.export.typed_rows import has_unknown_level, read_rows
 from tests.export.compilers import (
     COMPILERS,
     constant_bytes,
-    counted_operations,
+    macros,
     run,
     self_test,
 )
@@ -177,41 +178,31 @@ def test_the_header_says_when_the_safe_arm_is_answered(tmp_path):
     policy = explored().freeze()
     header = write_c(policy.with_fallback(1, tolerance=0.25), tmp_path).header.read_text()
     assert "certificate exceeds 0.25" in header
-    assert "#define CONTEXTGAP_FALLBACK_ARM 1" in header
-    assert "#define CONTEXTGAP_OUTSIDE 5" in header
-    assert "certificate exceeds" not in write_c(
-        policy.with_fallback(1), tmp_path
-    ).header.read_text().replace("the recommended arm's", "")
-    assert "CONTEXTGAP_OUTSIDE" not in write_c(policy, tmp_path).header.read_text()
+    assert (
+        "certificate exceeds" not in write_c(policy.with_fallback(1), tmp_path).header.read_text()
+    )
+    known = macros(write_c(policy.with_fallback(1), tmp_path))
+    assert (known["CONTEXTGAP_FALLBACK_ARM"], known["CONTEXTGAP_OUTSIDE"]) == ("1", "5")
 
 
+@needs_c
 @pytest.mark.parametrize("eligible", [False, True])
-def test_without_a_safe_arm_no_file_speaks_of_one(tmp_path, eligible):
+def test_without_a_safe_arm_programs_know_of_none(tmp_path, eligible):
     export = write_c(explored().freeze(), tmp_path, eligible=eligible)
-    for path in (export.header, export.source, export.self_test):
-        assert "fallback" not in path.read_text().lower(), path.name
-    assert f"#define CONTEXTGAP_DEFAULT_ARM {export.default_arm}" in export.header.read_text()
+    known = macros(export)
+    assert not {"CONTEXTGAP_FALLBACK_ARM", "CONTEXTGAP_OUTSIDE"} & known.keys()
+    assert ("CONTEXTGAP_HAS_ELIGIBLE" in known) == eligible
+    assert known["CONTEXTGAP_DEFAULT_ARM"] == str(export.default_arm)
     with pytest.warns(DeprecationWarning, match="default_arm is the same"):
         assert export.fallback == export.default_arm
 
 
 @needs_c
-def test_exports_of_earlier_versions_are_compared(tmp_path):
-    """They have another name for the default arm."""
-    policy = explored().freeze()
-    export = write_c(policy, tmp_path)
-    for path in (export.header, export.source, export.self_test):
-        path.write_text(path.read_text().replace("_DEFAULT_ARM", "_FALLBACK_ARM"))
-    assert CompiledPolicy(tmp_path).default_arm == export.default_arm
-
-
-@needs_c
-@pytest.mark.skipif(not shutil.which("g++"), reason="counting needs g++")
-@rules
-def test_operations_are_those_the_code_does(rule, tmp_path):
-    policy = safe(explored(rule).freeze(), around(100), 0.9)
-    export = exported(policy, tmp_path / "c", rule)
-    assert counted_operations(export, tmp_path) == export.operations
+def test_exports_of_earlier_versions_are_compared():
+    """They have another name for the default arm, and no runtime of their own."""
+    library = CompiledPolicy(Path(__file__).parent / "earlier", COMPILERS[0])
+    assert (library.default_arm, library.labels) == (1, ("0", "1"))
+    assert library.recommend([[-0.8], [0.9]]).tolist() == [0, 1]
 
 
 @needs_c

@@ -11,7 +11,6 @@ from contextgap.export.onnx import GraphPolicy
 from tests.export.compilers import (
     COMPILERS,
     constant_bytes,
-    counted_operations,
     self_test,
     stack_bytes,
 )
@@ -94,14 +93,6 @@ def test_c_gives_the_fallback_where_numbers_are_not_finite(rule, tmp_path):
     got = library.decide(bad)
     assert got.status.tolist() == [1, 2, 0]
     assert got.arm[:2].tolist() == [export.default_arm] * 2
-
-
-@needs_c
-@pytest.mark.skipif(not shutil.which("g++"), reason="counting needs g++")
-@rules
-def test_operations_are_those_the_code_does(rule, tmp_path):
-    export = exported(shared(rule), tmp_path / "c", rule)
-    assert counted_operations(export, tmp_path) == export.operations
 
 
 @needs_c

@@ -283,7 +283,7 @@ def test_gaps_bound_differences():
     assert leads[rival] <= decision.gap[decision.leader]
 
 
-def test_the_more_telling_of_leader_and_challenger_is_tried():
+def test_the_more_informative_of_leader_and_challenger_is_tried():
     """A reward of the arm picked leaves less variance of the difference than one of the other."""
     learner, contexts = shared_learner()
     for context in contexts[:10] + 0.05:

@@ -27,7 +27,7 @@ from contextgap.models import (
     refitted_model,
     restored_model,
 )
-from contextgap.models.bounded import Dictionary
+from contextgap.models.dictionary import Dictionary
 from tests.oracle_model import DenseHistoryModel, DenseModel
 
 KERNEL, RIDGE, ARMS = 1.5 * cg.Gaussian((0.7, 1.1)) + 0.2 * cg.Linear(), 0.05, 3

@@ -136,7 +136,7 @@ def test_what_smallest_gap_calls_certain_holds_for_all_widths(n_arms, seed, slac
 
 
 def test_bounds_decide_most_contexts():
-    policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5))
+    policy = policy_of(RULES[0], (700, 700, 700), cg.Gaussian(0.5), points=None)
     contexts = np.random.default_rng(1).uniform(-1, 1, (500, 2))
     _, certain = RULES[0].decided(*policy.chooser.evidence(contexts).bounds)
     assert certain.mean() > 0.5

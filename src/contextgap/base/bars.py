@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, overload
 
-_OFTEN = 0.1  # seconds between two looks of a bar
+_OFTEN = 0.1  # seconds between two drawings of a bar
 _WIDTH = 20  # letters
 
 
@@ -39,10 +39,6 @@ class ProgressBar:
         """Show that so many of all pieces are finished; for a phase's name, return its bar."""
         if isinstance(done, str):
             return ProgressBar(f"{self._phase}: {done}")
-        self._show(done, total)
-        return None
-
-    def _show(self, done: int, total: int) -> None:
         now = perf_counter()
         if self._draw is None:
             self._draw, self._begun, self._drawn = _canvas(), now, 0.0
@@ -51,6 +47,7 @@ class ProgressBar:
             self._draw(self._text(done, total, now - self._begun), done >= total)
         if done >= total:
             self._draw = None  # another round of work gets another bar
+        return None
 
     def _text(self, done: int, total: int, seconds: float) -> str:
         full = _WIDTH * min(done, total) // total if total else _WIDTH
@@ -65,11 +62,11 @@ def _clock(seconds: float) -> str:
 
 
 def _canvas() -> Callable[[str, bool], None]:
-    """Return what draws a text where the one before stood, the last one told."""
+    """Return what draws a text where the one before stood."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if hasattr(shell, "kernel"):
         return _in_notebook()
-    return _in_terminal if sys.stderr.isatty() else _nowhere
+    return _in_terminal if sys.stderr.isatty() else lambda text, last: None  # noqa: ARG005
 
 
 def _in_notebook() -> Callable[[str, bool], None]:
@@ -91,7 +88,3 @@ def _in_notebook() -> Callable[[str, bool], None]:
 def _in_terminal(text: str, last: bool) -> None:
     clear = "\r\x1b[K"
     print(f"{clear}{text}", end="\n" if last else "", file=sys.stderr, flush=True)  # noqa: T201
-
-
-def _nowhere(text: str, last: bool) -> None:
-    pass

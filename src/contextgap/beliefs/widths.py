@@ -112,8 +112,34 @@ class RidgeWidth(Width):
         return (self.scale / math.sqrt(posterior.ridge)) * posterior.std
 
 
+class _GuaranteedWidth(Width):
+    """What widths with a guarantee share; they have these as fields."""
+
+    noise: float
+    norm: float
+    failure_probability: float
+    tight: bool
+
+    def __post_init__(self) -> None:
+        checked = {
+            "noise": checks.at_least("noise", self.noise, 0, "a standard deviation"),
+            "norm": checks.positive(
+                "norm", self.norm, "it bounds every arm's norm in the kernel space"
+            ),
+            "failure_probability": checks.fraction("failure_probability", self.failure_probability),
+        }
+        if not isinstance(self.tight, bool):
+            raise TypeError(f"tight must be True or False, got {self.tight!r}")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def probability(self) -> float:
+        return 1.0 - self.failure_probability
+
+
 @dataclass(frozen=True)
-class TheoremWidth(Width):
+class TheoremWidth(_GuaranteedWidth):
     """Intervals that hold for all arms, contexts and steps at once, with a given probability.
 
     With failure probability δ shared over the A arms and K an arm's own kernel matrix, the half
@@ -209,19 +235,9 @@ class TheoremWidth(Width):
     contexts: int | None = None
 
     def __post_init__(self) -> None:
-        noise = checks.at_least("noise", self.noise, 0, "a standard deviation")
-        norm = checks.positive("norm", self.norm, "it bounds every arm's norm in the kernel space")
-        if not isinstance(self.tight, bool):
-            raise TypeError(f"tight must be True or False, got {self.tight!r}")
+        super().__post_init__()
         if self.contexts is not None:
             checks.whole("contexts", self.contexts, least=1)
-        canonical = {
-            "noise": noise,
-            "norm": norm,
-            "failure_probability": checks.fraction("failure_probability", self.failure_probability),
-        }
-        for name, value in canonical.items():
-            object.__setattr__(self, name, value)
 
     def describe(self) -> dict[str, Any]:
         described = super().describe()
@@ -229,18 +245,8 @@ class TheoremWidth(Width):
             del described["contexts"]
         return described
 
-    @property
-    def probability(self) -> float:
-        return 1.0 - self.failure_probability
-
     def suited(self, *, adaptive: bool) -> Width:
-        """Return ``NonadaptiveWidth`` where picks do not depend on rewards and contexts are known.
-
-        Parameters
-        ----------
-        adaptive
-            Whether picks depend on rewards.
-        """
+        """Return ``NonadaptiveWidth`` if picks do not depend on rewards and contexts are known."""
         if adaptive or self.contexts is None:
             return self
         return NonadaptiveWidth(
@@ -260,7 +266,7 @@ class TheoremWidth(Width):
 
 
 @dataclass(frozen=True)
-class NonadaptiveWidth(Width):
+class NonadaptiveWidth(_GuaranteedWidth):
     """Intervals that hold at a number of contexts at once, where picks do not depend on rewards.
 
     With A arms, m contexts and failure probability δ the half width is::
@@ -334,31 +340,11 @@ class NonadaptiveWidth(Width):
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        checked = {
-            "noise": checks.at_least("noise", self.noise, 0, "a standard deviation"),
-            "norm": checks.positive(
-                "norm", self.norm, "it bounds every arm's norm in the kernel space"
-            ),
-            "failure_probability": checks.fraction("failure_probability", self.failure_probability),
-            "contexts": checks.whole("contexts", self.contexts, least=1),
-        }
-        if not isinstance(self.tight, bool):
-            raise TypeError(f"tight must be True or False, got {self.tight!r}")
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def probability(self) -> float:
-        return 1.0 - self.failure_probability
+        super().__post_init__()
+        object.__setattr__(self, "contexts", checks.whole("contexts", self.contexts, least=1))
 
     def covers(self, contexts: int) -> bool:
-        """Return whether these are no more contexts than were counted beforehand.
-
-        Parameters
-        ----------
-        contexts
-            How many.
-        """
+        """Return whether these are no more contexts than were counted beforehand."""
         return contexts <= self.contexts
 
     def half_width(self, posterior: Posterior) -> FloatArray:

@@ -16,17 +16,14 @@ from contextgap.cli import (
     learn,
     policies,
     recommend,
-    reproduce,
     run,
     selection,
     serve,
     studies,
     theory,
-    tune,
     verify,
 )
 from contextgap.cli.options import new_name
-from contextgap.cli.terminal import say_error
 
 app = typer.Typer(
     name="contextgap",
@@ -38,8 +35,8 @@ app = typer.Typer(
 )
 app.command("run")(run.run_command)
 app.command("compare")(studies.compare_command)
-app.command("tune")(tune.tune_command)
-app.command("reproduce")(reproduce.reproduce_command)
+app.command("tune")(studies.tune_command)
+app.command("reproduce")(studies.reproduce_command)
 app.command("select")(selection.select_command)
 app.command("plan")(theory.plan_command)
 app.command("learn")(learn.learn_command)
@@ -53,20 +50,6 @@ campaign.app.command("sheet")(campaign_sheet.sheet_command)
 app.add_typer(campaign.app, name="campaign")
 app.add_typer(database.app, name="database")
 app.add_typer(serve.app, name="serve")
-
-
-def _moved(name: str, script: str) -> None:
-    """Keep the name of a study of our own that left the package, to say where it went."""
-    ignore = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-    @app.command(name, hidden=True, context_settings=ignore)
-    def moved() -> None:
-        say_error(f"contextgap {name} is deprecated; run python {script} in a checkout instead")
-        raise typer.Exit(2)
-
-
-_moved("leaderboard", "benchmarks/leaderboard/run.py")
-_moved("coverage", "benchmarks/coverage_trial/run.py")
 
 
 def _version(wanted: bool) -> None:

@@ -16,9 +16,9 @@ from contextgap.cli.options import (
     Exclude,
     Json,
     Missing,
+    given_kinds,
     list_option,
 )
-from contextgap.cli.problems import given_kinds
 from contextgap.cli.tables import context_columns, described_table, new_levels
 from contextgap.cli.terminal import (
     complaints,

@@ -18,7 +18,7 @@ from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
 from contextgap.export.c import CExport
 from contextgap.export.c.literals import label_text
-from contextgap.export.c.naming import DEFAULT_PREFIX
+from contextgap.export.c.names import DEFAULT_PREFIX
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import OnnxFile
 from contextgap.policy import Policy
@@ -141,7 +141,7 @@ def _thinned(contexts: Any) -> Any:
     """At most as many contexts as a self-test can have, evenly spread over the file."""
     if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
         return contexts
-    return contexts.take(np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int), axis=0)
+    return contexts[np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int).tolist()]
 
 
 def _compressed(
@@ -204,7 +204,6 @@ def _described(
         and {
             **asdict(code),
             "fallback": None if policy.fallback is None else code.default_arm,
-            "multiply_adds": code.operations.multiply_adds,
         },
         "compression": compression,
         "policy": saved and str(saved),
@@ -238,14 +237,11 @@ def _print_graph(policy: Policy, graph: OnnxFile, float32: bool) -> None:
 
 
 def _print_code(policy: Policy, code: CExport, float32: bool) -> None:
-    count = code.operations
     arm = "default arm" if policy.fallback is None else "fallback arm"
     rows = [
         *_rule_rows(policy, "float" if float32 else "double"),
         ["ROM, constants", f"{code.rom_bytes} bytes"],
         ["RAM, on the stack", f"{code.ram_bytes} bytes"],
-        ["multiply-adds per decision", count.multiply_adds],
-        ["divisions, exp, sqrt, sin", f"{count.divisions}, {count.exp}, {count.sqrt}, {count.sin}"],
         [arm, f"{code.default_arm}, {label_text(policy.arms[code.default_arm])}"],
         ["near ties in the self-test", code.near_ties],
     ]

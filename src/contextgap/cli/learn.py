@@ -11,7 +11,6 @@ import typer
 
 from contextgap.base.files import check_output
 from contextgap.beliefs.widths import PosteriorWidth
-from contextgap.cli.duration import say_duration
 from contextgap.cli.options import (
     CategoryColumns,
     CyclicColumns,
@@ -21,10 +20,10 @@ from contextgap.cli.options import (
     Missing,
     Separator,
     SkipMissing,
+    given_kinds,
     list_option,
 )
 from contextgap.cli.policies import CardRows, EligibleColumn, described, print_card, print_settings
-from contextgap.cli.problems import given_kinds
 from contextgap.cli.tables import read_features
 from contextgap.cli.terminal import (
     complaints,
@@ -117,7 +116,6 @@ def learn_command(
         partitions = partitions_of(log, separator)
         quick = sum(each.size for each in partitions) <= SAMPLE
         with phases(quiet=quick) as watch, _client(dask) as client, noting_warnings():
-            say_duration(partitions, trials, points, client)
             learnt = learn_trials(
                 partitions,
                 trials,

@@ -13,28 +13,16 @@ import typer
 from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.options import (
     CORES,
-    CategoryColumns,
-    Context,
-    CyclicColumns,
-    Evaluate,
-    Exclude,
-    Explore,
     Jobs,
     Json,
     KernelName,
     Methods,
-    Missing,
-    Noise,
-    Ordered,
     ProblemName,
-    Rewards,
-    Rows,
+    ProblemOptions,
     Seed,
-    Separator,
-    SkipMissing,
+    with_groups,
 )
 from contextgap.cli.policies import CardRows, has_card, print_card
-from contextgap.cli.problems import read_problem
 from contextgap.cli.terminal import (
     command_line,
     complaints,
@@ -67,25 +55,15 @@ _CHECKPOINTS = 20
 _METHODS = ["auto", "uniform", "kernel-ucb"]
 
 
+@with_groups
 def run_command(
     problem: ProblemName = "bench",
     methods: Methods = _METHODS,
     repetitions: Annotated[
         int, typer.Option(help="Flights, samples or shufflings, with seeds from --seed on.", min=1)
     ] = 3,
-    context: Context = None,
-    rewards: Rewards = None,
-    noise: Noise = None,
-    exclude: Exclude = None,
-    category: CategoryColumns = None,
-    cyclic: CyclicColumns = None,
-    missing: Missing = None,
-    separator: Separator = None,
-    skip_missing: SkipMissing = False,
-    ordered: Ordered = False,
-    rows: Rows = None,
-    explore: Explore = None,
-    evaluate: Evaluate = None,
+    *,
+    data: ProblemOptions,
     bandwidth: Annotated[
         float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
     ] = None,
@@ -101,7 +79,7 @@ def run_command(
         float | None,
         typer.Option(
             help="Let the saved policy stop exploring once certificates are within this regret. "
-            "Where scales are learnt anew, the certified share may fall again.",
+            "Where hyperparameters are learnt anew, the certified share may fall again.",
             min=0,
         ),
     ] = None,
@@ -113,11 +91,11 @@ def run_command(
     folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/run"),
     json: Json = False,
 ) -> None:
-    """Explore a problem with the learner as you get it, report its regret and save its policy.
+    """Explore a problem with default settings, report the regret and save the policy.
 
-    Nothing is set or tuned beforehand: scales are learnt from the rewards while exploring. Half of
-    the rows are explored and the rest deployed on, at most 1000 each, unless you say otherwise. The
-    policy is the first method's, of the first repetition.
+    Nothing is tuned beforehand: hyperparameters are learnt from the rewards while exploring. Half
+    of the rows are explored and the rest deployed on, at most 1000 each, unless you say otherwise.
+    The policy is the first method's, of the first repetition.
     """
     from contextgap.studies.report.studies import ranked, run_report, write
 
@@ -128,18 +106,8 @@ def run_command(
         )
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         seeds = list(range(seed, seed + repetitions))
-        table: dict[str, Any] = {
-            "exclude": exclude,
-            "category": category,
-            "cyclic": cyclic,
-            "missing": missing,
-        }
-        table |= {"separator": separator, "skip_missing": skip_missing}
-        samples = [
-            read_problem(problem, context, rewards, noise, ordered, rows, number, **table)
-            for number in seeds
-        ]
-        reference, rounds = _parts(samples, explore, evaluate, held_out=until is not None)
+        samples = [data.read(problem, number) for number in seeds]
+        reference, rounds = _parts(samples, data, held_out=until is not None)
         contestants = _read(methods)
         settings = _settings(rounds[0][0].inputs, kernel, bandwidth, ridge, scale)
         steps = len(rounds[0][0])
@@ -187,20 +155,15 @@ def _read(methods: Sequence[str]) -> dict[str, Method]:
 
 
 def _parts(
-    samples: Sequence[Problem], explore: int | None, evaluate: int | None, *, held_out: bool
+    samples: Sequence[Problem], sizes: ProblemOptions, *, held_out: bool
 ) -> tuple[Any, list[Pair]]:
-    """Return contexts held out of the first sample, if asked for, and the pairs of all samples.
-
-    Half of a sample is explored and the rest deployed on, at most 1000 rows each, unless sizes are
-    given. Deployed on are the rows right behind the explored ones. What is held out comes first,
-    and has as many rows as are deployed on.
-    """
+    """Return contexts held out of the first sample, if asked for, and the pairs of all samples."""
     rows = len(samples[0])
-    explore = explore or min(_MOST, rows // 2)
+    explore = sizes.explore or min(_MOST, rows // 2)
     left = (rows - explore) // (2 if held_out else 1)
-    evaluate = evaluate or min(_MOST, max(1, left))
-    sizes = (evaluate, explore, evaluate) if held_out else (explore, evaluate)
-    parts = [sample.split(*sizes) for sample in samples]
+    evaluate = sizes.evaluate or min(_MOST, max(1, left))
+    split = (evaluate, explore, evaluate) if held_out else (explore, evaluate)
+    parts = [sample.split(*split) for sample in samples]
     reference = parts[0][0].inputs if held_out else None
     return reference, [(part[-2], part[-1]) for part in parts]
 

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contextgap.base.files import whole_file
 from contextgap.base.names import study_import
-from contextgap.cli.options import CORES, Dask, Jobs, Json, Methods, list_option
-from contextgap.cli.selector import ship
+from contextgap.cli.options import CORES, Dask, Fresh, Jobs, Json, Methods, list_option, numbers_in
+from contextgap.cli.policies import kind_of_bounds
+from contextgap.cli.studies import resume
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
 from contextgap.studies.experiments import select_algorithms, summarise_selection
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.selection import SELECTION_METHODS, YARDSTICK
+from contextgap.studies.experiments.selection import (
+    DESCRIPTION,
+    POLICY,
+    SELECTION_METHODS,
+    YARDSTICK,
+    Selection,
+    Selector,
+    known_preparation,
+    learn_selector,
+)
 from contextgap.studies.problems import AlgorithmSelection, Scenario
+from contextgap.studies.problems.algorithm_selection.features import Instances, read_instances
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_USUAL = list(SELECTION_METHODS)
+
+_ALL_METHODS = list(SELECTION_METHODS)
 _BUDGET = ["1"]
 
 
@@ -30,7 +45,7 @@ def select_command(
     folders: Annotated[
         list[Path], typer.Argument(metavar="FOLDER...", help="ASlib scenarios.", show_default=False)
     ],
-    methods: Methods = _USUAL,
+    methods: Methods = _ALL_METHODS,
     budget: Annotated[
         list[str], list_option("Runs per training instance, such as 1 or 0.25,1,4.")
     ] = _BUDGET,
@@ -54,6 +69,7 @@ def select_command(
         bool,
         typer.Option("--selector", help="Learn one selector; so do --instance, --onnx and --c."),
     ] = False,
+    fresh: Fresh = False,
     json: Json = False,
 ) -> None:
     """Learn from few runs which solver suits which instance.
@@ -69,14 +85,14 @@ def select_command(
     """
     with complaints():
         names = list(read_methods(methods))
-        budgets = _read_budgets(budget)
+        budgets = numbers_in("--budget", budget, "0.25,1,4")
         if selector or instance or onnx or c:
             if len(folders) != 1 or len(budgets) != 1:
                 raise ValueError("a selector is learnt on one FOLDER, with one --budget")
             how = {"method": names[0], "budget": budgets[0], "choose": choose}
             ship(folders[0], instance, how, folder, onnx, c, json)
             return
-    _study(folders, names, budgets, range(seeds), choose, jobs, dask, folder, json)
+    _study(folders, names, budgets, range(seeds), choose, jobs, dask, folder, fresh, json)
 
 
 def _study(
@@ -88,19 +104,19 @@ def _study(
     jobs: int,
     dask: str | None,
     folder: Path,
+    fresh: bool,
     json: bool,
 ) -> None:
     from contextgap.studies.report.selection import selection_report
     from contextgap.studies.report.studies import write
 
-    resume = f"finished parts are kept in {folder}; the same command goes on from there"
-    with complaints(resume), phases() as watch, workers(jobs, dask) as executor:
+    with complaints(resume(folder)), phases() as watch, workers(jobs, dask) as executor:
         scenarios = _read_scenarios(folders)
         how: dict[str, Any] = {
             "budget": budgets,
             "seeds": seeds,
             "executor": executor,
-            "store": parts_of(folder),
+            "store": parts_of(folder, fresh),
         }
         tables = [
             select_algorithms(scenario, methods=wanted, choose=chosen, progress=watch(phase), **how)
@@ -118,18 +134,10 @@ def _study(
         return
     units = {scenario.name: "PAR10" if scenario.runtime else "cost" for scenario in scenarios}
     for (name, _), rows in summary.groupby(["scenario", "budget"], sort=False):
-        _show(rows, units[str(name)])
+        _show_study(rows, units[str(name)])
     if choose:
         out.print("* chose the training instances too")
     out.print(f"report: {page}", soft_wrap=True)
-
-
-def _read_budgets(texts: Sequence[str]) -> list[float]:
-    try:
-        return [float(value) for value in texts]
-    except ValueError:
-        shown = ",".join(texts)
-        raise ValueError(f"--budget must be numbers such as 0.25,1,4, got {shown!r}") from None
 
 
 def _read_scenarios(folders: Sequence[Path]) -> list[Scenario]:
@@ -152,7 +160,7 @@ def _passes(
         yield choosing, True, f"{scenario}, choosing"
 
 
-def _show(rows: DataFrame, unit: str) -> None:
+def _show_study(rows: DataFrame, unit: str) -> None:
     """Print one scenario at one budget: a line per method, the best single solver and the best."""
     first = rows.iloc[0]
     whole = f"{first['runs_in_table']:.0f}"
@@ -211,3 +219,123 @@ def _flush_right(headers: Sequence[str], lines: Sequence[Sequence[str]]) -> list
         [line[0], *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
         for line in lines
     ]
+
+
+_USUAL = {"method": SELECTION_METHODS[0], "budget": 1.0, "choose": False}
+
+_FEW = 3  # unused columns to name
+
+
+def ship(
+    place: Path,
+    instance: Path | None,
+    how: dict[str, Any],
+    folder: Path,
+    onnx: Path | None,
+    c: Path | None,
+    json: bool,
+) -> None:
+    """Learn a selector on the scenario at ``place``, or load the one there; export and ask it."""
+    with phases() as watch:
+        instances = None
+        if (place / DESCRIPTION).is_file():
+            if how != _USUAL:
+                raise ValueError(
+                    f"{place} holds a selector that was learnt before; --methods, --budget and "
+                    "--choose are for learning one from a scenario"
+                )
+            selector, home = Selector.load(place), place
+            if instance is not None:
+                instances = selector.read(instance)
+        else:
+            scenario, home = AlgorithmSelection(place).load(), folder
+            if instance is not None:  # before the work, so that mistakes are found before it
+                instances = read_instances(instance, known_preparation(scenario))
+            selector = learn_selector(scenario, progress=watch(scenario.name), **how)
+            selector.save(folder)
+        written = {"selector": home / POLICY, "preparation": home / DESCRIPTION}
+        if onnx is not None:
+            selector.policy.to_onnx(onnx)
+            written["ONNX"] = onnx
+        if c is not None:
+            selector.policy.to_c(c)
+            written["C"] = c
+        selections = []
+        if instances is not None:
+            written["contexts"] = _write_contexts(folder, selector, instances)
+            selections = selector.select(instances)
+    unused = () if instances is None else instances.unused
+    if json:
+        print_json(_described(selector, selections, unused, written))
+        return
+    _show(selector, selections)
+    if unused:
+        more = f" and {len(unused) - _FEW} more" if len(unused) > _FEW else ""
+        out.print(f"columns not used: {', '.join(unused[:_FEW])}{more}", markup=False)
+    for what, path in written.items():
+        out.print(f"{what}: {path}", soft_wrap=True, markup=False)
+
+
+def _write_contexts(folder: Path, selector: Selector, instances: Instances) -> Path:
+    """Write what the policy is asked, for other commands to ask it too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "contexts.csv"
+    with whole_file(path, text=True) as file:
+        writer = csv.writer(file)
+        writer.writerow(["instance_id", *(selector.policy.columns or ())])
+        for name, context in zip(instances.names, instances.contexts.tolist(), strict=True):
+            writer.writerow([name, *context])
+    return path
+
+
+def _described(
+    selector: Selector,
+    selections: Sequence[Selection],
+    unused: Sequence[str],
+    written: dict[str, Path],
+) -> dict[str, Any]:
+    answers = [asdict(selection) for selection in selections]
+    if selector.runtime:
+        for answer in answers:
+            answer["times_as_long"] = _factor(answer["expected_loss"])
+            answer["bound_times_as_long"] = _factor(answer["bound"])
+    return {
+        "scenario": selector.scenario,
+        "method": selector.policy.method.name,
+        "runs": sum(selector.policy.counts.values()),
+        "selections": answers,
+        "bounds": kind_of_bounds(selector.policy.probability),
+        "columns_not_used": list(unused),
+        "written": {what.lower(): str(path) for what, path in written.items()},
+    }
+
+
+def _show(selector: Selector, selections: Sequence[Selection]) -> None:
+    policy = selector.policy
+    title = (
+        f"{selector.scenario}: {len(policy.arms)} solvers, {sum(policy.counts.values())} runs, "
+        f"{policy.method.name}"
+    )
+    if not selections:
+        out.print(title, markup=False)
+        return
+    headers = ["instance", "solver", "expected\nloss", "bound"]
+    lines: list[list[Any]] = [
+        [each.instance, each.solver, each.expected_loss, each.bound] for each in selections
+    ]
+    if selector.runtime:
+        headers[3:3] = ["times\nas long"]
+        headers.append("times\nas long")
+        lines = [
+            [*names, loss, _factor(loss), bound, _factor(bound)] for *names, loss, bound in lines
+        ]
+    print_table(title, headers, lines, unbroken=["solver"])
+    if selector.runtime:
+        out.print("loss: log10 of how many times as long as the best solver it takes")
+    else:
+        out.print("loss: how much worse the solution is than the best solver's")
+    out.print(f"bounds: {kind_of_bounds(policy.probability)}")
+
+
+def _factor(loss: float) -> float:
+    return 10.0**loss if loss < 300 else math.inf  # beyond, there is no such float

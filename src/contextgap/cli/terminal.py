@@ -18,16 +18,9 @@ from typing import Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
+
+from contextgap.base.bars import ProgressBar
 
 # No emoji: ":X:" in a user's label or path is that and nothing else.
 out = Console(highlight=False, emoji=False)
@@ -64,10 +57,7 @@ def print_table(
     rows: Sequence[Sequence[Any]],
     unbroken: Sequence[str] = (),
 ) -> None:
-    """Print a table; numbers to three significant digits, flush right.
-
-    Where space is short, text is folded, last of all in the columns headed ``unbroken``.
-    """
+    """Print a table; numbers to three digits, text folded last in the columns ``unbroken``."""
     table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
         numeric = any(isinstance(row[place], int | float) for row in rows)
@@ -85,10 +75,10 @@ def print_table(
 
 
 class Phases:
-    """One progress bar per phase of a long piece of work; silent when not on a terminal."""
+    """One progress bar per phase of a long piece of work, and the seconds that each took."""
 
-    def __init__(self, display: Progress) -> None:
-        self._display = display
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
         self._begun = [("reading", time.perf_counter())]
 
     def seconds(self) -> dict[str, float]:
@@ -102,29 +92,18 @@ class Phases:
     def __call__(self, phase: str) -> Callable[[int, int], None]:
         """Begin a phase; return what to call with the numbers of finished and of all pieces."""
         self._begun.append((phase, time.perf_counter()))
-        bar: list[TaskID] = []
-
-        def update(done: int, total: int) -> None:
-            if not bar:
-                bar.append(self._display.add_task(phase, total=total))
-            self._display.update(bar[0], completed=done, total=total)
-
-        return update
+        return (lambda done, total: None) if self._quiet else ProgressBar(phase)  # noqa: ARG005
 
 
 @contextmanager
 def phases(quiet: bool = False) -> Iterator[Phases]:
     """Show progress bars with the time left while the block runs, unless it is to be ``quiet``."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(compact=True),
-        console=err,
-        disable=quiet or not err.is_terminal,
-    ) as display:
-        yield Phases(display)
+    try:
+        yield Phases(quiet)
+    except BaseException:
+        if err.is_terminal and not quiet:
+            err.print()  # ends the line of a bar
+        raise
 
 
 _LONG = 10.0  # seconds
@@ -152,10 +131,7 @@ class Forecast:
 
 @contextmanager
 def complaints(resume: str | None = None) -> Iterator[None]:
-    """Turn errors a user can fix into one line and exit code 2, and Ctrl-C into exit code 130.
-
-    ``resume`` tells the user how to continue after an interruption.
-    """
+    """Turn errors a user can fix into one line and exit code 2, and Ctrl-C into exit code 130."""
     try:
         yield
     except KeyboardInterrupt:

@@ -16,9 +16,9 @@ from contextgap.cli.options import (
     Jobs,
     Json,
     Seed,
+    given_kinds,
     list_option,
 )
-from contextgap.cli.problems import given_kinds
 from contextgap.cli.tables import context_columns, described_table
 from contextgap.cli.terminal import complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import workers

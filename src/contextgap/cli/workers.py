@@ -20,9 +20,11 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def parts_of(folder: Path) -> Store:
+def parts_of(folder: Path, fresh: bool = False) -> Store:
     """Return the store of a study's finished parts, and report parts of other versions."""
     store = Store(folder / "parts")
+    if fresh:
+        store.clear()
     for version, count in store.of_other_versions().items():
         err.print(
             f"{count} parts by contextgap {version} in {folder / 'parts'} are kept but not used",

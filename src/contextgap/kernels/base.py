@@ -47,7 +47,9 @@ class Kernel(Component, ABC):
 
 
 @dataclass(frozen=True)
-class _Pair(Kernel):
+class Pair(Kernel):
+    """Two kernels that are combined."""
+
     left: Kernel
     right: Kernel
 
@@ -61,7 +63,7 @@ class _Pair(Kernel):
 
 
 @dataclass(frozen=True)
-class Sum(_Pair):
+class Sum(Pair):
     """The sum of two kernels, written ``left + right``.
 
     Parameters
@@ -78,7 +80,7 @@ class Sum(_Pair):
 
 
 @dataclass(frozen=True)
-class Product(_Pair):
+class Product(Pair):
     """The product of two kernels, written ``left * right``.
 
     Parameters

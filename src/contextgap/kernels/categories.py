@@ -1,9 +1,12 @@
-"""Kernels for contexts whose last numbers are codes of categories: the same, or not the same.
+"""Contexts whose last numbers are codes of categories: the same, or not the same.
 
 A category is like a corner of a simplex. With one column per level, √½ for the level that a context
 has and 0 elsewhere, any two levels are at distance 1, and a level never met before is as far from
 all others as they are from each other. Codes give the same distances and inner products at the cost
 of one number per category.
+
+Tuning spreads codes out into those columns, so that slopes with respect to bandwidths are those of
+numbers, summed over the columns that share a bandwidth.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.kernels.base import Kernel, Scaled, _Pair
+from contextgap.kernels.base import Kernel, Pair, Scaled
 from contextgap.tables.doubts import far_beyond
 from contextgap.tables.schema import Layout
 
@@ -147,7 +150,7 @@ class Spread:
     def _changed(self, kernel: Any, places: IntArray, categories: int) -> Any:
         if not self.levels:
             return kernel
-        if isinstance(kernel, _Pair):
+        if isinstance(kernel, Pair):
             sides = (
                 self._changed(each, places, categories) for each in (kernel.left, kernel.right)
             )
@@ -172,9 +175,9 @@ def deviations(
 
     Constant columns count as having standard deviation 1. Placeholders such as -9999, which are far
     beyond all other values, count only if ``far`` is true. In tables, two levels are as far apart
-    however rare they are, so that the deviation of a category, and of what says where gaps are, is
-    what it would be if two contexts always differed: √½ of the distance. (By its own deviation, a
-    gap in every tenth row would be more than three deviations away from all that is no gap.)
+    however rare they are, so that the deviation of a category, and of the indicator of missing
+    values, is what it would be if two contexts always differed: √½ of the distance. (By its own
+    deviation, a value missing in every tenth row would be more than three deviations away.)
     """
     largest, deviation = np.abs(columns).max(axis=0), columns.std(axis=0)
     limits = None if far else far_beyond(columns)
@@ -195,7 +198,7 @@ def _are_levels(columns: FloatArray, tied: IntArray) -> Any:
     """Say which bandwidths belong to levels that are at distance 1 from each other.
 
     Those of a category, whose columns are the corners of a simplex, and those of a column that is 0
-    or 1, as the one that says where gaps are.
+    or 1, as the indicator of missing values.
     """
     found = np.zeros(tied.max() + 1, dtype=bool)
     for bandwidth in range(len(found)):

@@ -9,30 +9,9 @@ from typing import Any
 
 from contextgap.base import checks, names
 from contextgap.base.components import Component
-from contextgap.methods.explorers import (
-    EBTC,
-    ContextualGap,
-    Elimination,
-    EpsilonGreedy,
-    Explorer,
-    GainOrGap,
-    KernelTS,
-    KernelUCB,
-    KnowledgeGradient,
-    MaxVariance,
-    PlannedSampling,
-    ProportionalResponse,
-    TopTwoTS,
-    Uniform,
-)
-from contextgap.methods.recommenders import (
-    HighestMean,
-    HighestUpper,
-    PosteriorSample,
-    Recommender,
-    SmallestGap,
-    SmallestGapInHistory,
-)
+from contextgap.methods import explorers, recommenders
+from contextgap.methods.explorers import Explorer
+from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +27,10 @@ class Method(Component):
 
     Examples
     --------
+    >>> from contextgap.explorers import KernelUCB
     >>> Method(explorer=KernelUCB(), recommender=HighestMean()).name
     'kernel-ucb-mod'
-    >>> Method(explorer=KernelUCB(), recommender=SmallestGap()).name
+    >>> Method(explorer=KernelUCB(), recommender=recommenders.SmallestGap()).name
     'KernelUCB+SmallestGap'
     """
 
@@ -77,23 +57,24 @@ class Method(Component):
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "contextual-gap": Method(explorer=ContextualGap(), recommender=SmallestGap()),
-        "contextual-gap-history": Method(
-            explorer=ContextualGap(), recommender=SmallestGapInHistory()
-        ),
-        "kernel-ucb": Method(explorer=KernelUCB(), recommender=HighestUpper()),
-        "kernel-ucb-mod": Method(explorer=KernelUCB(), recommender=HighestMean()),
-        "kernel-ts": Method(explorer=KernelTS(), recommender=PosteriorSample()),
-        "epsilon-greedy": Method(explorer=EpsilonGreedy(), recommender=HighestMean()),
-        "uniform": Method(explorer=Uniform(), recommender=HighestMean()),
-        "max-variance": Method(explorer=MaxVariance(), recommender=HighestMean()),
-        "elimination": Method(explorer=Elimination(), recommender=HighestMean()),
-        "top-two-ts": Method(explorer=TopTwoTS(), recommender=HighestMean()),
-        "knowledge-gradient": Method(explorer=KnowledgeGradient(), recommender=HighestMean()),
-        "eb-tc": Method(explorer=EBTC(), recommender=HighestMean()),
-        "planned-sampling": Method(explorer=PlannedSampling(), recommender=HighestMean()),
-        "proportional-response": Method(explorer=ProportionalResponse(), recommender=HighestMean()),
-        "gain-or-gap": Method(explorer=GainOrGap(), recommender=HighestMean()),
+        name: Method(explorer=explorer, recommender=recommender)
+        for name, explorer, recommender in (
+            ("contextual-gap", explorers.ContextualGap(), recommenders.SmallestGap()),
+            ("contextual-gap-history", explorers.ContextualGap(), SmallestGapInHistory()),
+            ("kernel-ucb", explorers.KernelUCB(), recommenders.HighestUpper()),
+            ("kernel-ucb-mod", explorers.KernelUCB(), HighestMean()),
+            ("kernel-ts", explorers.KernelTS(), recommenders.PosteriorSample()),
+            ("epsilon-greedy", explorers.EpsilonGreedy(), HighestMean()),
+            ("uniform", explorers.Uniform(), HighestMean()),
+            ("max-variance", explorers.MaxVariance(), HighestMean()),
+            ("elimination", explorers.Elimination(), HighestMean()),
+            ("top-two-ts", explorers.TopTwoTS(), HighestMean()),
+            ("knowledge-gradient", explorers.KnowledgeGradient(), HighestMean()),
+            ("eb-tc", explorers.EBTC(), HighestMean()),
+            ("planned-sampling", explorers.PlannedSampling(), HighestMean()),
+            ("proportional-response", explorers.ProportionalResponse(), HighestMean()),
+            ("gain-or-gap", explorers.GainOrGap(), HighestMean()),
+        )
     }
 )
 

@@ -2,28 +2,15 @@
 
 from contextgap.models.alike import Alike, Features
 from contextgap.models.base import (
-    NOTHING_PENDING,
-    Bounds,
     Follower,
-    History,
     KeepsHistory,
-    LeftOut,
     LookAhead,
     Model,
-    Pending,
     Posterior,
     Predictor,
-    SharedSupport,
     Support,
 )
-from contextgap.models.bounded import (
-    MOST_REPLAYED,
-    POINTS,
-    BoundedModel,
-    Dictionary,
-    Statistics,
-    sums_by_arm,
-)
+from contextgap.models.bounded import MOST_REPLAYED, POINTS, BoundedModel
 from contextgap.models.choice import (
     describe_model,
     dictionary_of,
@@ -35,6 +22,7 @@ from contextgap.models.choice import (
     summed_model,
     weighted_model,
 )
+from contextgap.models.dictionary import Dictionary, Statistics, sums_by_arm
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Eligible, Observations, check_floats
@@ -42,27 +30,21 @@ from contextgap.models.tracked import TrackedModel
 
 __all__ = [
     "MOST_REPLAYED",
-    "NOTHING_PENDING",
     "POINTS",
     "Alike",
     "BoundedModel",
-    "Bounds",
     "Dictionary",
     "Eligible",
     "ExactModel",
     "Features",
     "Follower",
-    "History",
     "JointModel",
     "KeepsHistory",
-    "LeftOut",
     "LookAhead",
     "Model",
     "Observations",
-    "Pending",
     "Posterior",
     "Predictor",
-    "SharedSupport",
     "Statistics",
     "Support",
     "TrackedModel",

@@ -13,7 +13,8 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
 from contextgap.models.base import Model
-from contextgap.models.bounded import TOLERANCE, BoundedModel, Dictionary, Statistics
+from contextgap.models.bounded import TOLERANCE, BoundedModel
+from contextgap.models.dictionary import Dictionary, Statistics
 from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Observations

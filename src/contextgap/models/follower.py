@@ -1,4 +1,4 @@
-"""Keeps the posteriors of the exact model up to date at a changing set of points."""
+"""Followers keep posteriors up to date at a changing set of points, for each kind of model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models.arm import pivot, root
 from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
+from contextgap.models.bounded_arm import BoundedArm, Folded
+from contextgap.models.dictionary import Dictionary, Whitened
+from contextgap.models.factor import reserved
 
 if TYPE_CHECKING:
+    from contextgap.models.bounded import BoundedModel
     from contextgap.models.exact import ExactModel
+    from contextgap.models.joint import JointModel
 
 
 class FollowedArm:
@@ -46,7 +51,7 @@ class FollowedArm:
         An assumed observation's entries are 0: it shrinks covariances and leaves the mean.
         """
         row = (values - factor_row[:-1] @ self.rows) / factor_row[-1]
-        self._reserve(self.size + 1, len(row))
+        self._buffer = reserved(self._buffer, self.size + 1, len(row))
         self._buffer[self.size, : len(row)] = row
         self.size += 1
         self.fit += row * error
@@ -58,7 +63,7 @@ class FollowedArm:
         if not len(self.fit):
             self.size = len(columns)  # without points, rows are empty and need no catching up
         first, end = len(self.fit), len(self.fit) + columns.shape[1]
-        self._reserve(self.size, end)
+        self._buffer = reserved(self._buffer, self.size, end)
         self._buffer[: self.size, first:end] = columns
         self.fit = np.concatenate([self.fit, z @ columns[: len(z)]])
         self.ones = np.concatenate([self.ones, w @ columns[: len(w)]])
@@ -80,15 +85,6 @@ class FollowedArm:
     def mean(self, prior: float) -> FloatArray:
         """Return the posterior mean at the points."""
         return self.fit if prior == 0 else self.fit + prior * (1.0 - self.ones)
-
-    def _reserve(self, rows: int, columns: int) -> None:
-        shape = self._buffer.shape
-        if rows > shape[0] or columns > shape[1]:
-            longer = max(shape[0], 2 * rows if rows > shape[0] else 0)
-            wider = max(shape[1], 2 * columns if columns > shape[1] else 0)
-            grown = np.empty((longer, wider))
-            grown[: shape[0], : shape[1]] = self._buffer
-            self._buffer = grown
 
 
 def carried_over(
@@ -243,3 +239,228 @@ def starts_with(whole: Sequence[FloatArray], start: Sequence[FloatArray]) -> boo
     kept theirs.
     """
     return not start or (len(start) <= len(whole) and whole[len(start) - 1] is start[-1])
+
+
+class _FollowedBoundedArm:
+    """One arm at some points: q of its factor, and the rows beside it as an exact model's rows.
+
+    An observation costs one product with q and one with the rows, a fold a solve per point.
+    """
+
+    def __init__(self, arm: BoundedArm, features: FloatArray) -> None:
+        self._folded: Folded
+        self.q: FloatArray
+        self._fits: FloatArray  # by the factor alone: to the rewards, and to rewards all 1
+        self.late: FollowedArm
+        self._start(arm, features)
+
+    def catch_up(self, arm: BoundedArm, features: FloatArray) -> None:
+        """Take in the arm's new rewards, and pending picks."""
+        if self._folded is not arm.folded:
+            self._start(arm, features)
+            return
+        beside, late = arm.beside, self.late
+        if late.size == len(beside.rows) and not late.assumed and not beside.assumed:
+            return
+        if late.told < len(beside) or not starts_with(beside.assumed, late.assumed):
+            late.forget_assumed()
+        for i in range(late.size, len(beside.rows)):
+            told = i < len(beside)
+            s, ones = beside.innovations.view[i].tolist() if told else (0.0, 0.0)
+            late.observe(beside.factor.row(i), beside.rows.view[i] @ self.q, s, ones)
+            if told:
+                late.told += 1
+            else:
+                late.assumed.append(beside.assumed[i - len(beside)])
+
+    def keep(self, which: IntArray) -> None:
+        """Forget all points but some."""
+        self.q = np.ascontiguousarray(self.q[:, which])
+        self._fits = self._fits[:, which]
+        self.late.keep(which)
+
+    def add(self, arm: BoundedArm, features: FloatArray) -> None:
+        """Add points; the others are up to date."""
+        q, v = arm.solve_many(features, assumed=True)
+        self.q = np.concatenate([self.q, q], axis=1)
+        self._fits = np.concatenate([self._fits, self._folded.fit @ q], axis=1)
+        beside = arm.beside
+        if v.shape[1]:
+            self.late.add(v, beside.innovations.view[:, 0], beside.innovations.view[:, 1])
+        self.late.told, self.late.assumed = len(beside), list(beside.assumed)
+
+    def fit(self, prior: float) -> FloatArray:
+        """Return the means at the points, less the prior."""
+        fit, ones = self._fits
+        return np.asarray(fit + self.late.fit - prior * (ones + self.late.ones))
+
+    def variance(self) -> FloatArray:
+        """Return |q|² − |v|² at the points."""
+        return np.asarray(np.einsum("ij,ij->j", self.q, self.q) - self.late.explained)
+
+    def _start(self, arm: BoundedArm, features: FloatArray) -> None:
+        self._folded, self.late = arm.folded, FollowedArm()
+        self.q, self._fits = np.empty((arm.folded.root.size, 0)), np.empty((2, 0))
+        self.add(arm, features)
+
+
+class BoundedFollower(Follower):
+    """Follows the bounded model at points of shape (r, d)."""
+
+    model: BoundedModel
+
+    def __init__(self, model: BoundedModel, points: FloatArray | None = None) -> None:
+        super().__init__(model, points)
+        self._reference = np.empty(0, dtype=np.intp) if points is None else points
+        self._dictionary: Dictionary | None = None
+        self._whitened = Whitened(np.empty((0, 0)), np.empty(0))
+        self._arms: list[_FollowedBoundedArm] = []
+
+    def posterior(self, arms: Sequence[int]) -> Posterior:
+        model = self.model
+        model.assume(NOTHING_PENDING)
+        self._catch_up()
+        prior = model.prior()
+        followed = [self._arms[arm] for arm in arms]
+        mean = np.stack([prior + each.fit(prior) for each in followed], axis=-1)
+        variance = np.stack(
+            [self._whitened.residual + each.variance() for each in followed], axis=-1
+        )
+        gain = model.information_gain(arms)
+        return Posterior(mean, root(variance), gain, model.ridge, model.n_arms)
+
+    def look_ahead(
+        self,
+        context: FloatArray,
+        arms: Sequence[int],
+        reference: IntArray | FloatArray,
+        pending: Pending = NOTHING_PENDING,
+    ) -> LookAhead:
+        model = self.model
+        here, asked = model.posterior_and_solved(context, arms, pending)
+        self._move_to(reference)
+        mean, move = np.empty((2, len(self._points) + 1, len(arms)))
+        prior, mean[-1] = model.prior(), here.mean
+        for i, arm in enumerate(arms):
+            followed, (q, v) = self._arms[arm], asked.solved[arm]
+            move[-1, i] = q.dot(q) - v.dot(v)
+            if len(self._points):
+                mean[:-1, i] = followed.fit(prior)
+                move[:-1, i] = q @ followed.q - v @ followed.late.rows
+        mean[:-1] += prior
+        move /= np.sqrt(here.std**2 + model.ridge)
+        return LookAhead(mean, move)
+
+    def _catch_up(self) -> None:
+        """Bring all arms up to date at the points followed."""
+        model = self.model
+        if self._dictionary is not model.dictionary:
+            self._dictionary, self._arms = model.dictionary, []
+            self._whitened = model.whiten(self._points)
+        for number, followed in enumerate(self._arms):
+            followed.catch_up(model.arm(number), self._whitened.features)
+        for number in range(len(self._arms), model.n_arms):
+            self._arms.append(_FollowedBoundedArm(model.arm(number), self._whitened.features))
+
+    def _move_to(self, reference: IntArray | FloatArray) -> None:
+        """Follow other points from now on."""
+        model = self.model
+        kept, added = carried_over(self._reference, reference)
+        points = self._contexts_of(reference)
+        before, self._reference, self._points = len(self._points), reference.copy(), points
+        if self._dictionary is not model.dictionary or not len(kept):
+            self._dictionary = None  # nothing to carry over
+            self._catch_up()
+            return
+        if len(kept) == before and not len(added):
+            self._catch_up()
+            return
+        old = self._whitened
+        for number, followed in enumerate(self._arms):
+            followed.catch_up(model.arm(number), old.features)
+        new = model.whiten(points[added])
+        if len(kept) < before:
+            old = Whitened(old.features[:, kept], old.residual[kept])
+            for followed in self._arms:
+                followed.keep(kept)
+        if len(added):
+            for number, followed in enumerate(self._arms):
+                followed.add(model.arm(number), new.features)
+        self._whitened = Whitened(
+            np.concatenate([old.features, new.features], axis=1),
+            np.concatenate([old.residual, new.residual]),
+        )
+        self._catch_up()
+
+
+class JointFollower(Follower):
+    """Follows reference points of look-aheads from reward to reward.
+
+    u_a = M_a·k_a at a point gets one entry per reward, and no entry changes later. So a point once
+    followed costs O(n) per reward instead of O(n²).
+    """
+
+    model: JointModel
+
+    def __init__(self, model: JointModel, points: FloatArray | None = None) -> None:
+        super().__init__(model, points)
+        self._keys: list[bytes] = []
+        self._contexts = np.empty((0, 0))
+        self._rows = 0
+        self._parts = np.empty((0, 0, 0))  # (arms, rows with some to spare, references)
+
+    def look_ahead(
+        self,
+        context: FloatArray,
+        arms: Sequence[int],
+        reference: IntArray | FloatArray,
+        pending: Pending = NOTHING_PENDING,
+    ) -> LookAhead:
+        model, here = self.model, context[None]
+        model.assume(NOTHING_PENDING)
+        self._follow(self._contexts_of(reference).reshape(-1, len(context)))
+        model.assume(pending)
+        followed, known = self._parts[:, : self._rows], len(model)
+        if model.rows > known:  # of picks still to come, which may come otherwise
+            late = model.parts(self._contexts, first=known)
+            followed = np.concatenate([followed, late], axis=1)
+        at_context = model.mixed(model.parts(here), arms)
+        solved = np.concatenate([model.mixed(followed, arms), at_context], axis=2)
+        tried = at_context[:, :, 0]
+        points = np.vstack([self._contexts, here])
+        covariance = model.kernel(points, here)[:, :, None] * model.among(arms)
+        covariance -= np.einsum("bnr,an->rab", solved, tried, optimize=True)
+        own = covariance[-1].diagonal()
+        move = covariance / model.pivots(here, own)[:, None]
+        weights = model.weights()
+        mean = model.prior() + np.einsum("n,bnr->rb", weights, solved[:, :known])
+        return LookAhead(mean, move)
+
+    def _follow(self, contexts: FloatArray) -> None:
+        """Have exactly these points followed, up to the last reward."""
+        keys = [row.tobytes() for row in contexts]
+        model, rows = self.model, len(self.model)
+        if len(self._parts) != model.n_arms or self._rows > rows:
+            self._keys, self._rows, self._parts = [], 0, np.empty((model.n_arms, 0, 0))
+        if keys != self._keys:
+            self._exchange(keys, contexts)
+        self._contexts = contexts
+        if self._parts.shape[1] < rows:
+            grown = np.empty((model.n_arms, 2 * rows, len(keys)))
+            grown[:, : self._rows] = self._parts[:, : self._rows]
+            self._parts = grown
+        if self._rows < rows:
+            self._parts[:, self._rows : rows] = model.parts(contexts, first=self._rows)
+        self._rows = rows
+
+    def _exchange(self, keys: list[bytes], contexts: FloatArray) -> None:
+        """Follow other points; those followed before keep what was computed."""
+        places = {key: place for place, key in enumerate(self._keys)}
+        kept = [i for i, key in enumerate(keys) if key in places]
+        new = [i for i, key in enumerate(keys) if key not in places]
+        parts = np.empty((self.model.n_arms, max(self._rows, self._parts.shape[1]), len(keys)))
+        if self._rows:
+            old = [places[keys[i]] for i in kept]
+            parts[:, : self._rows, kept] = self._parts[:, : self._rows, old]
+            parts[:, : self._rows, new] = self.model.parts(contexts[new])[:, : self._rows]
+        self._parts, self._keys = parts, keys

@@ -30,17 +30,17 @@ from contextgap.models.alike import Alike
 from contextgap.models.arm import new_rows, pivot, root
 from contextgap.models.base import (
     NOTHING_PENDING,
-    Follower,
     History,
     KeepsHistory,
     LeftOut,
-    LookAhead,
     Model,
     Pending,
     Posterior,
     SharedSupport,
     Support,
 )
+from contextgap.models.factor import reserved
+from contextgap.models.follower import JointFollower
 from contextgap.models.observations import Observations, check_floats
 
 _BLOCK = 2**21  # numbers of v held at once, for all arms together
@@ -73,7 +73,7 @@ class GroupedInverse:
         for arm, old in enumerate(below):
             new = np.flatnonzero(arms == arm)
             count = self.counts[arm]
-            group = self._reserve(arm, end, count + len(new))
+            group = self.reserve(arm, end, count + len(new))
             group[first:end, :count] = old
             group[first:end, count : count + len(new)] = own[:, new]
             self.counts[arm] = count + len(new)
@@ -92,22 +92,14 @@ class GroupedInverse:
         copy.size, copy.counts, copy._groups = self.size, list(self.counts), list(self._groups)
         return copy
 
-    def _reserve(self, arm: int, rows: int, columns: int) -> FloatArray:
-        group = self._groups[arm]
-        if rows > group.shape[0] or columns > group.shape[1]:
-            wanted = zip(group.shape, (rows, columns), strict=True)
-            grown = np.zeros([2 * need if need > have else have for have, need in wanted])
-            grown[: group.shape[0], : group.shape[1]] = group
-            self._groups[arm] = group = grown
-        return group
+    def reserve(self, arm: int, rows: int, columns: int) -> FloatArray:
+        """Return a group with room for so many rows and columns."""
+        self._groups[arm] = reserved(self._groups[arm], rows, columns)
+        return self._groups[arm]
 
 
 class JointModel(Model, KeepsHistory):
-    """Exact posteriors of arms that are alike, updated in O(n²) per observation of any arm.
-
-    ``sharing``, ``features``, ``bandwidths`` and ``categories`` say how alike, as in ``Alike``. All
-    else is as for every ``Model``.
-    """
+    """Exact posteriors of arms that are ``Alike``, updated in O(n²) per observation of any arm."""
 
     kind = "joint"
     shares = True
@@ -118,13 +110,10 @@ class JointModel(Model, KeepsHistory):
         ridge: float,
         n_arms: int,
         prior_mean: float | str = 0.0,
-        sharing: float = 0.5,
-        features: Any = None,
-        bandwidths: Sequence[float] = (),
-        categories: int = 0,
+        **alike: Any,
     ) -> None:
         super().__init__(kernel, ridge, n_arms, prior_mean)
-        self.alike = Alike(sharing, features, tuple(bandwidths), categories)
+        self.alike = Alike(**{"sharing": 0.5, **alike})
         if self.alike.features is not None and len(self.alike.features) != n_arms:
             raise ValueError(f"features must be those of {n_arms} arms")
         self._inverse = GroupedInverse(n_arms)
@@ -216,7 +205,7 @@ class JointModel(Model, KeepsHistory):
             moves[rows] -= np.einsum("bnp,nm->pmb", v, tried)
         return np.asarray(moves / steps[:, None])
 
-    def follow(self, points: FloatArray | None = None) -> Follower:
+    def follow(self, points: FloatArray | None = None) -> JointFollower:
         return JointFollower(self, points)
 
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
@@ -344,7 +333,7 @@ class JointModel(Model, KeepsHistory):
         inverse.size, inverse.counts = n, [self.observed.count(arm) for arm in range(self.n_arms)]
         for arm, count in enumerate(inverse.counts):
             check_floats(arrays[f"inverse{arm}"], (n, count))
-            inverse._reserve(arm, n, count)[:n, :count] = arrays[f"inverse{arm}"]
+            inverse.reserve(arm, n, count)[:n, :count] = arrays[f"inverse{arm}"]
         self._inverse, self._gain = inverse, 0.0
         diagonal = self._diagonal()
         if n and diagonal.min() <= 0:
@@ -473,76 +462,3 @@ class JointModel(Model, KeepsHistory):
             places = self.observed.places(arm)
             diagonal[places] = self._inverse.group(arm)[places, np.arange(len(places))]
         return diagonal
-
-
-class JointFollower(Follower):
-    """Follows reference points of look-aheads from reward to reward.
-
-    u_a = M_a·k_a at a point gets one entry per reward, and no entry changes later. So a point once
-    followed costs O(n) per reward instead of O(n²).
-    """
-
-    model: JointModel
-
-    def __init__(self, model: JointModel, points: FloatArray | None = None) -> None:
-        super().__init__(model, points)
-        self._keys: list[bytes] = []
-        self._contexts = np.empty((0, 0))
-        self._rows = 0
-        self._parts = np.empty((0, 0, 0))  # (arms, rows with some to spare, references)
-
-    def look_ahead(
-        self,
-        context: FloatArray,
-        arms: Sequence[int],
-        reference: IntArray | FloatArray,
-        pending: Pending = NOTHING_PENDING,
-    ) -> LookAhead:
-        model, here = self.model, context[None]
-        model.assume(NOTHING_PENDING)
-        self._follow(self._contexts_of(reference).reshape(-1, len(context)))
-        model.assume(pending)
-        followed, known = self._parts[:, : self._rows], len(model)
-        if model.rows > known:  # of picks still to come, which may come otherwise
-            late = model.parts(self._contexts, first=known)
-            followed = np.concatenate([followed, late], axis=1)
-        at_context = model.mixed(model.parts(here), arms)
-        solved = np.concatenate([model.mixed(followed, arms), at_context], axis=2)
-        tried = at_context[:, :, 0]
-        points = np.vstack([self._contexts, here])
-        covariance = model.kernel(points, here)[:, :, None] * model.among(arms)
-        covariance -= np.einsum("bnr,an->rab", solved, tried, optimize=True)
-        own = covariance[-1].diagonal()
-        move = covariance / model.pivots(here, own)[:, None]
-        weights = model.weights()
-        mean = model.prior() + np.einsum("n,bnr->rb", weights, solved[:, :known])
-        return LookAhead(mean, move)
-
-    def _follow(self, contexts: FloatArray) -> None:
-        """Have exactly these points followed, up to the last reward."""
-        keys = [row.tobytes() for row in contexts]
-        model, rows = self.model, len(self.model)
-        if len(self._parts) != model.n_arms or self._rows > rows:
-            self._keys, self._rows, self._parts = [], 0, np.empty((model.n_arms, 0, 0))
-        if keys != self._keys:
-            self._exchange(keys, contexts)
-        self._contexts = contexts
-        if self._parts.shape[1] < rows:
-            grown = np.empty((model.n_arms, 2 * rows, len(keys)))
-            grown[:, : self._rows] = self._parts[:, : self._rows]
-            self._parts = grown
-        if self._rows < rows:
-            self._parts[:, self._rows : rows] = model.parts(contexts, first=self._rows)
-        self._rows = rows
-
-    def _exchange(self, keys: list[bytes], contexts: FloatArray) -> None:
-        """Follow other points; those followed before keep what was computed."""
-        places = {key: place for place, key in enumerate(self._keys)}
-        kept = [i for i, key in enumerate(keys) if key in places]
-        new = [i for i, key in enumerate(keys) if key not in places]
-        parts = np.empty((self.model.n_arms, max(self._rows, self._parts.shape[1]), len(keys)))
-        if self._rows:
-            old = [places[keys[i]] for i in kept]
-            parts[:, : self._rows, kept] = self._parts[:, : self._rows, old]
-            parts[:, : self._rows, new] = self.model.parts(contexts[new])[:, : self._rows]
-        self._parts, self._keys = parts, keys

@@ -82,7 +82,7 @@ class Sheet:
 
     def numbers(self, names: Sequence[str]) -> FloatArray:
         """Return the named columns as an array of finite floats."""
-        return np.column_stack([self._column(name) for name in names])
+        return np.column_stack([self._numbers(name) for name in names])
 
     def rewards(self, name: str, truths: bool | None = None) -> FloatArray:
         """Return a column of rewards: numbers, or truth values, which are 1 and 0.
@@ -92,7 +92,7 @@ class Sheet:
         if self.are_truths(name) if truths is None else truths:
             words = [str(cell).strip().lower() for cell in self.cells_of(name)]
             return np.array([TRUTHS[word] for word in words])
-        return np.array(self._column(name, f"; words must be {_WORDS} in every row"))
+        return self._numbers(name, f"; words must be {_WORDS} in every row")
 
     def without(self, names: Sequence[str]) -> list[int]:
         """Return the rows in which a number or word is missing from one of the named columns."""
@@ -103,9 +103,7 @@ class Sheet:
     def are_truths(self, name: str) -> bool:
         """Whether a column holds truth values throughout."""
         cells = self.cells_of(name)
-        return floats(cells) is None and {str(cell).strip().lower() for cell in cells} <= set(
-            TRUTHS
-        )
+        return floats(cells) is None and {str(cell).strip().lower() for cell in cells} <= {*TRUTHS}
 
     def others(self, names: Sequence[str], quiet: bool = False) -> tuple[str, ...]:
         """Return all columns but the named ones; warns of one that is left out, unless quiet."""
@@ -164,17 +162,8 @@ class Sheet:
         text = kind is None and holds is not None and not holds.number
         if text or isinstance(kind, Category | Date):
             return self._text(name, kind, holds)
-        if (plain := floats(self.cells_of(name))) is not None:
-            return plain
-        cells = [None if is_empty(cell) else cell for cell in self.cells_of(name)]
-        comma, values = self.decimal_comma, list[float]()
-        for place, cell in zip(self.places, cells, strict=True):
-            value = math.nan if is_missing_number(cell) else to_number(cell, decimal_comma=comma)
-            if value is None or math.isinf(value):
-                hint = "; is it a category (--category)?" if value is None and kind is None else ""
-                raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}{hint}")
-            values.append(value)
-        return np.array(values)
+        hint = "; is it a category (--category)?" if kind is None else ""
+        return self._numbers(name, hint, missing=True)
 
     def words(self, name: str) -> list[Any]:
         """Return a column of text without spaces around it, None where it says nothing."""
@@ -199,8 +188,7 @@ class Sheet:
 
     def is_text(self, name: str) -> bool:
         """Whether a column, such as a time stamp, holds text throughout and not one number."""
-        cells = self.cells_of(name)
-        filled = [cell for cell in cells if not is_empty(cell)]
+        filled = [cell for cell in self.cells_of(name) if not is_empty(cell)]
         return bool(filled) and all(to_number(cell) is None for cell in filled)
 
     def cells_of(self, name: str) -> list[Any]:
@@ -211,18 +199,20 @@ class Sheet:
             )
         return self.cells[self.columns.index(name)]
 
-    def _column(self, name: str, hint: str = "") -> Any:
-        cells = self.cells_of(name)
+    def _numbers(self, name: str, hint: str = "", *, missing: bool = False) -> FloatArray:
+        """Return a column of finite numbers, with NaN where they may be missing."""
+        cells, values = self.cells_of(name), list[float]()
         if (plain := floats(cells)) is not None:
             return plain
-        values = []
         for place, cell in zip(self.places, cells, strict=True):
             value = to_number(cell, decimal_comma=self.decimal_comma)
-            if value is None or not math.isfinite(value):
+            if missing and is_missing_number(cell):
+                value = math.nan
+            if value is None or math.isinf(value) or (math.isnan(value) and not missing):
                 hint = hint if value is None and not is_empty(cell) else ""
                 raise ValueError(f"{self.path}, {place}, column {name!r}: {no_number(cell)}{hint}")
             values.append(value)
-        return values
+        return np.array(values)
 
 
 def check_missing(first: str, missing: int, rows: int, skip: bool) -> None:
@@ -301,24 +291,12 @@ def joined(blocks: Iterable[Sheet]) -> Sheet:
 
 @dataclass(frozen=True)
 class Part:
-    """A file with a table, or some of the row groups of a Parquet file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    separator
-        What separates the cells of a text file; None if its header is to tell.
-    groups
-        The row groups of a Parquet file; None for all, and for text.
-    first
-        How many rows of the file come before.
-    """
+    """A file with a table, or some of the row groups of a Parquet file."""
 
     path: Path
-    separator: str | None = None
-    groups: tuple[int, ...] | None = None
-    first: int = 0
+    separator: str | None = None  # of cells of a text file; None for that of its header
+    groups: tuple[int, ...] | None = None  # of a Parquet file; None for all
+    first: int = 0  # rows of the file that come before
 
     def blocks(self, rows: int = BLOCK) -> Iterator[Sheet]:
         """Yield the rows as tables of at most so many."""

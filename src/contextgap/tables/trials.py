@@ -20,36 +20,16 @@ _NONE = object()
 
 @dataclass(frozen=True)
 class Trials:
-    """The columns of a log.
+    """The columns of a log."""
 
-    Parameters
-    ----------
-    arm
-        The arm tried.
-    reward
-        The reward it gave.
-    context
-        What was known before; all other columns if None.
-    exclude
-        Columns that are no context.
-    propensity
-        The probability with which the arm was chosen.
-    eligible
-        Columns with the arms that could have been chosen, such as a|b.
-    kinds
-        What columns of contexts hold that are not what they seem.
-    missing
-        Columns of contexts that may lack values later, though the log has them all.
-    """
-
-    arm: str
-    reward: str
-    context: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
-    propensity: str | None = None
-    eligible: tuple[str, ...] = ()
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
+    arm: str  # that was tried
+    reward: str  # that it gave
+    context: tuple[str, ...] | None = None  # what was known before; all other columns if None
+    exclude: tuple[str, ...] = ()  # from the context
+    propensity: str | None = None  # the probability with which the arm was chosen
+    eligible: tuple[str, ...] = ()  # the arms that could have been chosen, such as a|b
+    kinds: Mapping[str, Kind] = field(default_factory=dict)  # where they are not what they seem
+    missing: tuple[str, ...] = ()  # which may lack values later, though the log has them all
 
     def columns(self, sheet: Sheet) -> list[str]:
         """Return the columns that are context; says nothing of a saved index that is left out."""

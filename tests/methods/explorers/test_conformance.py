@@ -14,17 +14,12 @@ from contextgap.methods.explorers import (
     MaxVariance,
     PlannedSampling,
     ProportionalResponse,
-    TopTwoTS,
     Uniform,
 )
 from contextgap.testing import check_explorer
 
 EXPLORERS = [
     *{method.explorer: None for method in cg.METHODS.values()},
-    MaxVariance(),
-    Elimination(),
-    TopTwoTS(),
-    KnowledgeGradient(),
     KnowledgeGradient(most=3),
     KnowledgeGradient(local=True),
     KnowledgeGradient(references=((0.0, 0.5), (1.0, -1.0))),

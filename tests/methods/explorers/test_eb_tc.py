@@ -49,6 +49,7 @@ def test_certainty_leaves_the_smallest_lead():
     assert EBTC().pick(moment_of([3.0], [1.0])) == 0
 
 
+@pytest.mark.slow
 def test_on_the_papers_sines_it_beats_contextual_gap():
     explore, exploit = cg.problems.Sinusoids().sample(2000, seed=1).split(1500, 500)
     regret = [

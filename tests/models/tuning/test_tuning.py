@@ -186,9 +186,9 @@ def explored(units=(1.0, 1.0), factor=1.0, shift=0.0, steps=90, **settings):
 
 def test_units_and_levels_make_no_difference():
     contexts = np.random.default_rng(8).uniform(-1, 1, (300, 2))
-    plain, picks = explored()
+    plain, picks = explored(steps=60)
     units = np.array([1e6, 1e-5])
-    other, other_picks = explored(units, factor=1e4, shift=3e5)
+    other, other_picks = explored(units, factor=1e4, shift=3e5, steps=60)
     # Rounding moves where searches end, and a pick between two arms that promise the same.
     assert np.mean(np.array(picks) == other_picks) > 0.9
     agreement = plain.recommend(contexts) == other.recommend(contexts * units)
@@ -268,7 +268,7 @@ def test_learning_goes_on_from_a_file_bit_for_bit(tmp_path):
         learner, _ = explored(steps=steps)
         learner.save(tmp_path / "l.cgap")
         twin = cg.Learner.load(tmp_path / "l.cgap")
-        for x in np.random.default_rng(4).uniform(-1, 1, (60, 2)):
+        for x in np.random.default_rng(4).uniform(-1, 1, (30, 2)):
             arm = learner.ask(x)
             assert twin.ask(x) == arm
             for each in (learner, twin):
@@ -380,32 +380,34 @@ def regret(learner, expected, dimension=6):
     return (rewards.max(axis=1) - rewards[np.arange(1000), learner.recommend(new)]).mean()
 
 
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
 @pytest.mark.parametrize("noise", [0.1, 1.0, 2.0])
-def test_noise_is_not_taken_for_a_rough_function(noise):
-    for seed in range(3):
-        contexts, arms, rewards, expected = noisy_log(noise, seed, rows=600)
-        learner = cg.Learner(3, seed=0).fit(contexts, arms, rewards)
-        assert learner.ridge == pytest.approx(noise**2, rel=0.5)
-        best_single = expected(contexts).mean(axis=0).argmax()
-        single = (expected(contexts).max(axis=1) - expected(contexts)[:, best_single]).mean()
-        assert regret(learner, expected) < 0.8 * single
+def test_noise_is_not_taken_for_a_rough_function(noise, seed):
+    contexts, arms, rewards, expected = noisy_log(noise, seed, rows=600)
+    learner = cg.Learner(3, seed=0).fit(contexts, arms, rewards)
+    assert learner.ridge == pytest.approx(noise**2, rel=0.5)
+    best_single = expected(contexts).mean(axis=0).argmax()
+    single = (expected(contexts).max(axis=1) - expected(contexts)[:, best_single]).mean()
+    assert regret(learner, expected) < 0.8 * single
 
 
 def test_binary_rewards_at_few_distinct_contexts_are_all_counted():
     # Deduplicated, every cell would have one 0 and one 1, and nothing could be learnt.
     rng = np.random.default_rng(0)
-    cells, arms = rng.integers(4, size=1200), rng.integers(2, size=1200)
+    cells, arms = rng.integers(4, size=600), rng.integers(2, size=600)
     chance = np.array([[0.7, 0.3], [0.3, 0.7], [0.6, 0.2], [0.2, 0.6]])
-    rewards = (rng.uniform(size=1200) < chance[cells, arms]).astype(float)
+    rewards = (rng.uniform(size=600) < chance[cells, arms]).astype(float)
     learner = cg.Learner(2, seed=0).fit(np.eye(4)[cells], arms, rewards)
     assert learner.recommend(np.eye(4)).tolist() == [0, 1, 0, 1]
-    assert learner.tuning.looked_at > 1190
+    assert learner.tuning.looked_at == 600
     assert learner.ridge == pytest.approx(0.2, rel=0.3)
 
 
 def test_without_any_influence_of_the_context_the_best_single_arm_is_deployed():
     chosen = []
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         contexts, arms = rng.normal(size=(300, 5)), rng.integers(3, size=300)
         rewards = np.array([0.0, 0.5, 1.0])[arms] + rng.normal(size=300)
@@ -446,7 +448,7 @@ def test_the_report_states_the_rule_that_was_applied(slope):
 
 def test_what_predicts_worse_than_averages_is_not_deployed():
     """Over noisy logs of all kinds, a contextual model in use always predicts better."""
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         contexts, arms = rng.normal(size=(150, 4)), rng.integers(3, size=150)
         rewards = np.exp(1.5 * rng.normal(size=150)) * (rng.uniform(size=150) < 0.2)
@@ -516,7 +518,7 @@ def test_terms_of_a_kernel(kernel, terms):
 
 @pytest.mark.parametrize("reward", [0.7, 0.1, 3.3, -2.2, 1 / 3, 1e6])
 def test_equal_rewards_are_equal_whatever_their_average_is_rounded_to(reward, rng):
-    for count in (24, 48, 60, 96):
+    for count in (24, 60):
         arms = (["a", "b", "c"] * count)[:count]
         learner = cg.Learner(["a", "b", "c"], seed=0)
         learner.fit(rng.uniform(size=(count, 2)), arms, np.full(count, reward))
@@ -527,8 +529,7 @@ def test_equal_rewards_are_equal_whatever_their_average_is_rounded_to(reward, rn
     assert "no significant gain" in card.warnings[0]
 
 
-@pytest.mark.parametrize("placeholder", [-9999.0, 1e6, -1e9])
-@pytest.mark.parametrize("share", [0.002, 0.1])
+@pytest.mark.parametrize(("placeholder", "share"), [(-9999.0, 0.002), (1e6, 0.1), (-1e9, 0.1)])
 def test_placeholders_far_beyond_all_values_hide_nothing(placeholder, share, rng):
     contexts, arms = rng.uniform(size=(300, 2)), rng.integers(2, size=300)
     rewards = np.where(arms == 0, contexts[:, 0], 1 - contexts[:, 0]) + 0.05 * rng.normal(size=300)
@@ -562,7 +563,7 @@ def test_a_file_with_an_impossible_growth_is_refused(growth, tmp_path):
 def test_rewards_that_are_large_against_their_spread_can_be_learnt_from(level):
     rng = np.random.default_rng(0)
     contexts, arms = rng.normal(size=(60, 2)), rng.integers(3, size=60)
+    learner = cg.Learner(3, seed=0).fit(contexts, arms, level + np.sin(contexts[:, 0] + arms))
     for criterion in ("evidence", "loo"):
-        learner = cg.Learner(3, seed=0).fit(contexts, arms, level + np.sin(contexts[:, 0] + arms))
         learner.tune(criterion)
         assert np.isfinite(learner.decide(contexts[0]).mean).all()

@@ -15,8 +15,7 @@ from contextgap.studies.experiments.reproduce import (
     RootTS,
     Workshop,
     protocol_methods,
-    reproduce_bench,
-    reproduce_sinusoids,
+    reproduce,
 )
 from contextgap.studies.problems import MagnetometerBench
 
@@ -37,7 +36,7 @@ SECOND = 0.159  # P(N > 1): a draw of variance 0.04 has deviation 0.2; of deviat
 @pytest.fixture(scope="module")
 def benches():
     return [
-        reproduce_bench(Workshop(grid_size=1, protocol=name), **BENCH)
+        reproduce("bench", Workshop(grid_size=1, protocol=name), **BENCH)
         for name in ("paper", AUTHORS)
     ]
 
@@ -77,7 +76,7 @@ def test_the_authors_draw_arms_at_random():
 
 def test_sines_begin_at_zero_and_first_rewards_are_0_or_1():
     workshop = Workshop(grid_size=1, protocol=AUTHORS)
-    found = reproduce_sinusoids(workshop, explore=60, evaluate=20, repetitions=2)
+    found = reproduce("sinusoids", workshop, hold_out=(60, 20), evaluate=(60, 20), repetitions=2)
     for explore, _ in (found.study.hold_out, *found.study.rounds):
         assert explore.arms == tuple(range(20))
         assert len(explore) == 80
@@ -116,7 +115,7 @@ def test_steps_are_counted_behind_the_first_rewards(benches):
 
 
 def test_every_setting_is_tried_where_methods_are_compared():
-    found = reproduce_bench(Workshop(grid_size=2), **BENCH)
+    found = reproduce("bench", Workshop(grid_size=2), **BENCH)
     records = found.main.results.records
     last = records[(records.checkpoint == 90) & (records.scale == 1) & (records.seed == 0)]
     for method, grid in found.over_grid.items():

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contextgap.studies.experiments.reproduce import Workshop, reproduce_bench
+from contextgap.studies.experiments.reproduce import Workshop, reproduce
 from contextgap.studies.report.reproduction import reproduction_report
 
 
 @pytest.fixture(scope="module")
 def found():
     sizes = {"hold_out": (60, 30), "evaluate": (90, 40), "repetitions": 3}
-    found = reproduce_bench(Workshop(grid_size=2), **sizes)
+    found = reproduce("bench", Workshop(grid_size=2), **sizes)
     # As if the runs were as long as the published ones.
     found.main.results.records["checkpoint"] += 450
     return found

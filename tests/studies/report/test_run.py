@@ -40,7 +40,7 @@ def test_a_run_without_yardsticks_can_be_drawn():
 
 def test_the_default_method_looks_as_it_does_elsewhere():
     name = f"{DEFAULT} (default)"
-    assert style.looks([name])[name] == style.looks([DEFAULT])[DEFAULT]
+    assert style.line_styles([name])[name] == style.line_styles([DEFAULT])[DEFAULT]
 
 
 def test_the_table_is_for_people():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contextgap.studies.experiments import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning
+from contextgap.studies.experiments import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, GridSearch
 from contextgap.studies.report import tuning_heat_map
 
 
@@ -11,7 +11,7 @@ def make_tuning(best=(2, 5), value=0.002, shape=(10, 10)):
     grid = Grid.of(np.zeros((2, 1)), PAPER_BANDWIDTHS[: shape[0]], PAPER_RIDGES[: shape[1]])
     regret = np.random.default_rng(3).uniform(0.01, 1, shape)
     regret[best] = value
-    return Tuning(grid.kernels[best[0]], grid.ridges[best[1]], regret, grid)
+    return GridSearch(grid.kernels[best[0]], grid.ridges[best[1]], regret, grid)
 
 
 def best_mark(ax):

@@ -1,5 +1,6 @@
 """The service is tested as it is run: a process that listens on this machine."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,16 +13,23 @@ import pytest
 
 import contextgap as cg
 from contextgap.team.campaign.database import Database
+from contextgap.team.service import Settings, create_app
+from contextgap.team.service.page_counts import Standings
 from contextgap.team.service.tokens import create_token
+from tests.team.campaign.conftest import contexts, local, place, server
+
+__all__ = ["contexts", "local", "place", "server"]
 
 ARMS = ["hull", "panel", "boom"]
 PROGRAM = """
 import time
 from contextgap.team.campaign.campaign import Campaign
 from contextgap.cli import main
-Campaign.{} = lambda *_, **how: time.sleep(600)
+for name in {}:
+    setattr(Campaign, name, lambda *_, **how: time.sleep(600))
 main()
 """
+COLUMNS = {"temperature": "number", "hour": cg.Cyclic(24), "mode": cg.Category(missing=True)}
 KERNEL = {"type": "Gaussian", "bandwidth": 0.5}
 
 
@@ -43,12 +51,12 @@ class Running:
 
 
 @contextmanager
-def serving(database, log, *options, tokens=False, slow=None) -> Iterator[Running]:
+def serving(database, log, *options, tokens=False, slow=()) -> Iterator[Running]:
     """Run a service while the block runs; it must stop in good order.
 
-    ``slow`` is a method of campaigns that takes ten minutes in this service.
+    ``slow`` are methods of campaigns that take ten minutes in this service.
     """
-    command = [sys.executable, "-c", PROGRAM.format(slow or "never"), "serve", "--port", "0"]
+    command = [sys.executable, "-c", PROGRAM.format(slow), "serve", "--port", "0"]
     command += [] if tokens else ["--no-tokens"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     with open(log, "w") as stream:
@@ -71,6 +79,20 @@ def serving(database, log, *options, tokens=False, slow=None) -> Iterator[Runnin
         assert process.wait(timeout=60) == 0
 
 
+def in_process(database, *requests, **settings):
+    """Answers of a service in this process, without tokens, to requests: method, path and body."""
+
+    async def send():
+        app = create_app(database, Settings(tokens="none", **settings))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            found = [await http.request(how, path, json=body) for how, path, body in requests]
+        app.state.service.close()
+        return found
+
+    return asyncio.run(send())
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory) -> Iterator[Running]:
     """A service without tokens, for all tests of a file."""
@@ -85,3 +107,40 @@ def closed(tmp_path_factory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("closed")
     with serving(folder / "bench.db", folder / "log", tokens=True) as running:
         yield running
+
+
+@pytest.fixture
+def standings():
+    """Returns how the campaigns of a database stand; closes all connections afterwards."""
+    opened = []
+
+    def of(where) -> Standings:
+        opened.append(Database(where))
+        return Standings(opened[-1])
+
+    yield of
+    for database in opened:
+        database.close()
+
+
+def draw(rng) -> dict:
+    """A context."""
+    mode = rng.choice(["eco", "boost", None])
+    return {
+        "temperature": float(rng.normal()),
+        "hour": float(rng.uniform(0, 24)),
+        "mode": None if mode is None else str(mode),
+    }
+
+
+def earned(context, arm) -> float:
+    """What a bench would measure."""
+    slope = {"hull": 1.0, "panel": 0.0, "boom": -1.0}.get(arm, 0.3)
+    return slope * context["temperature"] + 0.1 * (context["mode"] == "eco")
+
+
+def explore(campaign, rng, times: int) -> None:
+    for _ in range(times):
+        context = draw(rng)
+        trial = campaign.ask(context)
+        campaign.tell(trial, earned(context, trial.arm))

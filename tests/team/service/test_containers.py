@@ -30,7 +30,7 @@ def test_the_containerfile():
     health = json.loads(re.search(r"^HEALTHCHECK CMD (\[.*\])$", text, flags=re.MULTILINE)[1])
     compile(health[2], "the health check", "exec")
     path = re.search(r":8000(/\w+)", health[2])[1]
-    assert path in {route.path for route in create_app("unused.db").inside.routes}
+    assert path in {route.path for route in create_app("unused.db").routes}
     for copied in re.findall(r"^COPY (.+) \S+$", text, flags=re.MULTILINE):
         for name in copied.split():
             assert (ROOT / name).exists()

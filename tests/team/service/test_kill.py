@@ -3,12 +3,13 @@
 import importlib
 from pathlib import Path
 
-from tests.team.campaign.conftest import local, place, server  # noqa: F401  # fixtures
+import pytest
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
-def test_killed_again_and_again(place, monkeypatch):  # noqa: F811  # the fixture
+@pytest.mark.slow
+def test_killed_again_and_again(place, monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     script = importlib.import_module("kill")
     report = script.besiege(place.database, kills=3, clients=8, up=0.7)

@@ -2,7 +2,6 @@
 
 import asyncio
 import collections
-import concurrent.futures
 import itertools
 import json
 import socket
@@ -14,14 +13,14 @@ import pytest
 import uvicorn
 
 import contextgap as cg
-from contextgap.team.service import Settings, create_app
+from contextgap.team.campaign.database import Database
+from contextgap.team.service import Settings, create_app, routes, routing
 from contextgap.team.service import serving as serving_module
-from contextgap.team.service import strict as reader
-from contextgap.team.service.limits import Rates
+from contextgap.team.service.access import Rates
 from contextgap.team.service.problems import RefusedError
-from contextgap.team.service.routes import trials
+from contextgap.team.service.tokens import create_token
 
-from .conftest import serving
+from .conftest import in_process, serving
 
 
 @pytest.fixture(scope="module")
@@ -82,40 +81,47 @@ def test_buckets_fill_again():
         rates.take("a")
 
 
-def test_too_many_requests_are_told_when_to_come_back(tmp_path):
-    options = ["--rate", "0.1", "--burst", "5"]
-    with serving(tmp_path / "x.db", tmp_path / "log", *options) as running:
-        answers = [running.http.get("/v1/campaigns").status_code for _ in range(7)]
-        assert answers == [200] * 5 + [429] * 2
-        assert int(running.http.get("/livez").headers["retry-after"]) >= 8
+def test_too_many_requests_are_asked_to_come_back(tmp_path):
+    names = ("GET", "/v1/campaigns", None)
+    answers = in_process(tmp_path / "x.db", *7 * [names], rate=0.1, burst=5)
+    assert [each.status_code for each in answers] == [200] * 5 + [429] * 2
+    assert int(answers[-1].headers["retry-after"]) >= 8
 
 
-def test_what_waits_in_line_is_limited_and_the_rest_goes_on(strict, rng):
+def test_what_waits_in_line_is_limited_and_the_rest_goes_on(tmp_path, monkeypatch):
     """While a campaign is busy, others and frozen policies are answered."""
-    name = "busy"
-    campaign = cg.Campaign.create(strict.database, name, ["a", "b"], seed=0)
-    contexts = rng.normal(size=(1500, 6))
-    campaign.tell(contexts=contexts, arms=["a", "b"] * 750, reward=rng.normal(size=1500))
-    campaign.freeze("policy")
-    path = f"/v1/campaigns/{name}"
-    decide = {"contexts": contexts[0].tolist()}
-    assert strict.http.post(f"{path}/policies/policy/recommend", json=decide).status_code == 200
-    assert strict.http.get(f"{path}/arms").status_code == 200  # it is open
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        tuning = pool.submit(strict.http.post, f"{path}/tune", json={})
-        waiting = [pool.submit(strict.http.get, f"{path}/arms") for _ in range(5)]
-        decided = [
-            strict.http.post(f"{path}/policies/policy/recommend", json=decide) for _ in range(5)
-        ]
-        alive = strict.http.get("/livez")
-        assert not tuning.done(), "the tuning was too short for this test"
-        found = sorted(each.result().status_code for each in waiting)
-        assert tuning.result().status_code == 200
-    assert {each.status_code for each in decided} == {200}
-    assert alive.status_code == 200
-    assert found[0] == 200
-    assert found[-1] == 503
-    assert set(found) == {200, 503}
+    with cg.Campaign.create(tmp_path / "x.db", "busy", ["a", "b"], seed=0) as campaign:
+        campaign.tell(contexts=[[0.0], [1.0]], arms=["a", "b"], reward=[1.0, 0.0])
+        campaign.freeze("policy")
+    begun, go = threading.Event(), threading.Event()
+
+    def tune(*_, **how):
+        begun.set()
+        assert go.wait(30)
+
+    monkeypatch.setattr(cg.Campaign, "tune", tune)
+
+    async def send():
+        app = create_app(tmp_path / "x.db", Settings(tokens="none", waiting=2))
+        transport, path = httpx.ASGITransport(app), "/v1/campaigns/busy"
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            tuning = asyncio.create_task(http.post(f"{path}/tune", json={}))
+            assert await asyncio.to_thread(begun.wait, 30)
+            waiting = [asyncio.create_task(http.get(f"{path}/arms")) for _ in range(5)]
+            decide = {"contexts": [0.0]}
+            decided = await http.post(f"{path}/policies/policy/recommend", json=decide)
+            others = [decided, await http.get("/livez"), await http.get("/v1/campaigns")]
+            while sum(each.done() for each in waiting) < 3:
+                await asyncio.sleep(0.01)
+            assert not tuning.done()
+            go.set()
+            found = await asyncio.gather(tuning, *waiting)
+        await asyncio.to_thread(app.state.service.close)
+        return others, found
+
+    others, (tuned, *found) = asyncio.run(send())
+    assert {each.status_code for each in [*others, tuned]} == {200}
+    assert sorted(each.status_code for each in found) == [200, 200, 503, 503, 503]
 
 
 def test_a_client_that_goes_away_in_the_middle_harms_nobody(strict):
@@ -155,36 +161,22 @@ def test_who_sends_on_after_a_refusal_is_cut_off(strict):
 def test_names_that_come_twice_are_found_in_one_pass():
     names = ",".join(f'"k{number}":0' for number in range(300_000))
     with pytest.raises(RefusedError, match="the name 'k299999' is there twice"):
-        reader.strict_json(f'{{{names},"k299999":0}}'.encode())
+        routing.strict_json(f'{{{names},"k299999":0}}'.encode())
 
 
 @pytest.mark.parametrize(("size", "apart"), [(100, False), (100_000, True)])
 def test_large_bodies_are_read_beside_the_event_loop(tmp_path, monkeypatch, size, apart):
-    threads, decode = [], reader.strict_json
+    threads, decode = [], routing.strict_json
 
     def noting(body):
         threads.append(threading.current_thread())
         return decode(body)
 
-    monkeypatch.setattr(reader, "strict_json", noting)
+    monkeypatch.setattr(routing, "strict_json", noting)
     body = {"contexts": [0.0, 0.0], "key": "k" * size}
     (answer,) = in_process(tmp_path / "x.db", ("POST", "/v1/campaigns/none/ask", body))
     assert answer.status_code in (404, 422)
     assert [each is not threading.main_thread() for each in threads] == [apart]
-
-
-def in_process(database, *requests, **settings):
-    """Answers of a service in this process, without tokens."""
-
-    async def send():
-        app = create_app(database, Settings(tokens="none", **settings))
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
-            found = [await http.request(how, path, json=body) for how, path, body in requests]
-        app.service.close()
-        return found
-
-    return asyncio.run(send())
 
 
 def test_wide_contexts_and_many_arms_are_refused_before_they_are_read(tmp_path):
@@ -242,11 +234,11 @@ class Measured:
 @pytest.mark.parametrize("arms", [None, ["a", "b"], [["a"]] * 400])
 def test_what_would_take_longer_than_the_deadline_is_refused_beforehand(monkeypatch, given, arms):
     campaign = Measured()
-    monkeypatch.setattr(trials.time, "thread_time", lambda: campaign.now)
+    monkeypatch.setattr(routes.time, "thread_time", lambda: campaign.now)
     how = {"contexts": None, "pool": None, given: [[0.0]] * 400, "arms": arms}
-    trials.check_duration(campaign, 400, how, 42.0)
+    routes.check_duration(campaign, 400, how, 42.0)
     with pytest.raises(RefusedError) as refused:
-        trials.check_duration(campaign, 400, how, 40.0)
+        routes.check_duration(campaign, 400, how, 40.0)
     assert refused.value.status == 413
     assert refused.value.detail == (
         f"asking for 400 {given} at once would take about 41 s, and a request may take 40 s: "
@@ -256,14 +248,14 @@ def test_what_would_take_longer_than_the_deadline_is_refused_beforehand(monkeypa
 
 def test_a_long_ask_that_happened_is_answered_again(tmp_path, monkeypatch):
     cg.Campaign.create(tmp_path / "x.db", "sensors", 3, seed=0).close()
-    monkeypatch.setattr(trials, "_SURELY", 0.0)
+    monkeypatch.setattr(routes, "_SURELY", 0.0)
     tried = iter([None, RefusedError(413, "too long")])
 
     def check(*_):
         if (refused := next(tried)) is not None:
             raise refused
 
-    monkeypatch.setattr(trials, "check_duration", check)
+    monkeypatch.setattr(routes, "check_duration", check)
     first, other = (
         ("POST", "/v1/campaigns/sensors/ask", {"contexts": [[0.5]] * 65, "key": key})
         for key in "ab"
@@ -278,8 +270,8 @@ def test_a_long_ask_that_happened_is_answered_again(tmp_path, monkeypatch):
 def tuning(tmp_path_factory):
     """A service in which a tuning never ends."""
     folder = tmp_path_factory.mktemp("tuning")
-    options = ["--deadline", "1", "--grace", "3"]
-    with serving(folder / "bench.db", folder / "log", *options, slow="tune") as running:
+    options = ["--deadline", "1", "--grace", "3", "--connections", "20"]
+    with serving(folder / "bench.db", folder / "log", *options, slow=["tune"]) as running:
         yield running
 
 
@@ -318,24 +310,29 @@ def test_who_left_is_neither_waited_for_nor_served(tuning):
             time.sleep(0.05)
 
 
-def test_campaigns_that_begin_slowly_leave_health_and_tokens_alone(tmp_path):
-    options = ["--grace", "1"]
-    where = tmp_path / "x.db", tmp_path / "log"
-    with serving(*where, *options, tokens=True, slow="create") as running:
-        admin, body = running.token("admin", "admin", "read"), {"name": "x", "arms": 2}
-        lines = []
-        for _ in range(40):
-            lines.append(connect(running))
-            text = json.dumps(body).encode()
-            head = "POST /v1/campaigns HTTP/1.1\r\nHost: localhost\r\nAuthorization: "
-            head += f"{admin['Authorization']}\r\nContent-Type: application/json\r\n"
-            lines[-1].sendall(f"{head}Content-Length: {len(text)}\r\n\r\n".encode() + text)
-        time.sleep(0.5)
-        assert running.http.get("/readyz").status_code == 200
-        new = running.token("new", "read")
-        assert running.http.get("/v1/campaigns", headers=new).status_code == 200
-        for line in lines:
-            line.close()
+def test_campaigns_that_begin_slowly_leave_health_and_tokens_alone(tmp_path, monkeypatch):
+    go, database = threading.Event(), Database(tmp_path / "x.db")
+    monkeypatch.setattr(cg.Campaign, "create", lambda *_, **__: go.wait(30))
+
+    def token(name, *scopes):
+        return {"Authorization": f"Bearer {create_token(database, name, scopes)}"}
+
+    async def send():
+        app = create_app(tmp_path / "x.db")
+        transport, admin = httpx.ASGITransport(app), token("admin", "admin", "read")
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            body = {"json": {"name": "x", "arms": 2}, "headers": admin}
+            begun = [asyncio.create_task(http.post("/v1/campaigns", **body)) for _ in range(40)]
+            ready = await http.get("/readyz")
+            names = await http.get("/v1/campaigns", headers=token("new", "read"))
+            assert not any(each.done() for each in begun)
+            go.set()
+            await asyncio.gather(*begun)
+        await asyncio.to_thread(app.state.service.close)
+        return ready.status_code, names.status_code
+
+    assert asyncio.run(send()) == (200, 200)
+    database.close()
 
 
 def is_closed(line) -> bool:
@@ -346,15 +343,14 @@ def is_closed(line) -> bool:
         return True
 
 
-def test_half_sent_requests_do_not_keep_others_out(tmp_path):
-    with serving(tmp_path / "x.db", tmp_path / "log", "--connections", "20") as running:
-        lines = [connect(running) for _ in range(60)]
-        for line in lines:
-            line.sendall(b"GET /livez HTTP/1.1\r\nHost: local")
-        assert running.http.get("/livez").status_code == 200
-        assert is_closed(lines[0])
-        for line in lines:
-            line.close()
+def test_half_sent_requests_do_not_keep_others_out(tuning):
+    lines = [connect(tuning) for _ in range(60)]
+    for line in lines:
+        line.sendall(b"GET /livez HTTP/1.1\r\nHost: local")
+    assert tuning.http.get("/livez").status_code == 200
+    assert is_closed(lines[0])
+    for line in lines:
+        line.close()
 
 
 def test_a_header_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
@@ -367,7 +363,7 @@ def test_a_header_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
         where.append(address)
         ready.set()
 
-    server = serving_module._Server(config, app.service, announce)
+    server = serving_module._Server(config, app.state.service, announce)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

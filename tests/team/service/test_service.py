@@ -1,5 +1,6 @@
 """What the service answers, beside what the campaign itself says."""
 
+import asyncio
 import concurrent.futures
 import io
 import json
@@ -14,18 +15,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 import contextgap as cg
 from contextgap.team.campaign import NotFoundError
 from contextgap.team.client import Campaign
-from contextgap.team.service import create_app
-from tests.team.campaign.conftest import server
+from contextgap.team.service import Settings, create_app
 from tests.team.campaign.oracle import check, to_bytes
 
-from .conftest import ARMS, KERNEL, serving
+from .conftest import ARMS, KERNEL, in_process, serving
 
-__all__ = ["server"]
 ROOT = Path(__file__).parents[3]
 
 
@@ -81,30 +81,33 @@ def test_the_onnx_graph_decides_the_same(service, told, tmp_path, rng):
 
 def test_frozen_policies_are_served_without_the_database(tmp_path):
     file = tmp_path / "bench.db"
-    with serving(file, tmp_path / "log") as running:
-        campaign = running.create()
+    with cg.Campaign.create(file, "sensors", ARMS, seed=0) as campaign:
         campaign.tell(contexts=[[0.0, 0.0], [1.0, 1.0]], arms=["hull", "boom"], reward=[1.0, 0.0])
         campaign.freeze("p")
-        campaign.close()
+
+    async def send():
+        app = create_app(file, Settings(tokens="none"))
+        transport = httpx.ASGITransport(app)
         path, body = "/v1/campaigns/sensors/policies/p/recommend", {"contexts": [0.0, 0.0]}
-        assert running.http.post(path, json=body).json() == {"arm": "hull"}
-        for each in tmp_path.glob("bench.db*"):
-            each.rename(tmp_path / f"away {each.name}")
-        assert running.http.post(path, json=body).json() == {"arm": "hull"}
-        for each in tmp_path.glob("away *"):
-            each.rename(tmp_path / each.name.removeprefix("away "))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            before = await http.post(path, json=body)
+            for each in tmp_path.glob("bench.db*"):
+                each.unlink()
+            return [before.json(), (await http.post(path, json=body)).json()]
+
+    assert asyncio.run(send()) == [{"arm": "hull"}] * 2
 
 
-def test_a_database_that_is_away_is_said_so(tmp_path):
+def test_a_database_that_is_away_is_said_so(caplog):
     url = "postgresql://nobody@127.0.0.1:1/none"
-    with serving(url, tmp_path / "log") as running:
-        assert running.http.get("/livez").status_code == 200
-        for path in ("/readyz", "/v1/campaigns", "/v1/campaigns/sensors/arms"):
-            answer = running.http.get(path)
-            assert answer.status_code == 503
-            assert int(answer.headers["retry-after"]) >= 1
-            assert "the database cannot be used now" in answer.json()["detail"]
-    assert "Traceback" not in (tmp_path / "log").read_text()
+    paths = ("/livez", "/readyz", "/v1/campaigns", "/v1/campaigns/sensors/arms")
+    alive, *answers = in_process(url, *[("GET", path, None) for path in paths])
+    assert alive.status_code == 200
+    for answer in answers:
+        assert answer.status_code == 503
+        assert int(answer.headers["retry-after"]) >= 1
+        assert "the database cannot be used now" in answer.json()["detail"]
+    assert not caplog.records
 
 
 def test_keys_in_the_header_and_in_the_body_are_the_same(service):
@@ -244,20 +247,16 @@ def test_logs_are_one_line_of_json_per_request(tmp_path):
     assert lines[-1]["message"] == "stopped"
 
 
-def test_logs_for_people(tmp_path):
-    with serving(tmp_path / "x.db", tmp_path / "log", "--log", "text") as running:
-        running.http.get("/livez")
-    assert "info request method=GET path=/livez status=200" in (tmp_path / "log").read_text()
-
-
 def test_what_clients_write_stays_in_its_line_and_field(tmp_path):
     with serving(tmp_path / "x.db", tmp_path / "log", "--log", "text") as running:
         running.http.get("/a%0A2024-01-01T00:00:00 info request%1B[2J")
         running.http.get("/b status=200", headers={"Idempotency-Key": "k token=admin"})
+        running.http.get("/livez")
     text = (tmp_path / "log").read_text()
     assert "\x1b" not in text
     lines = [line for line in text.splitlines() if " request " in line]
-    assert len(lines) == 2
+    assert len(lines) == 3
+    assert "info request method=GET path=/livez status=200" in lines[2]
     assert r'path="/a\n2024-01-01T00:00:00 info request\u001b[2J" status=404' in lines[0]
     assert 'path="/b status=200" status=404' in lines[1]
     assert 'key="k token=admin"' in lines[1]
@@ -296,58 +295,56 @@ def test_numbers_and_text_that_no_database_has_are_refused(request, tmp_path, ki
     """Never by a 500, and each with a reason."""
     url = tmp_path / "x.db" if kind == "sqlite" else request.getfixturevalue("server")
     cg.Campaign.create(url, "bounds", ["a", "b"], seed=0).close()
-    with serving(url, tmp_path / "log") as running:
-        here, page, far = "/v1/campaigns/bounds", "/page/campaigns/bounds/trials", "9" * 30
-        asked = {
-            f"{here}/trials/9000000000": (404, 422),
-            f"{here}/trials/{far}": (422,),
-            f"{here}/trials?after={far}": (422,),
-            f"{here}/trials?after=9000000000": (200, 422),
-            f"{page}?before={far}": (422,),
-            f"{page}?before=-{far}": (422,),
-            f"{page}?text=%00": (422,),
-            f"{page}?arm=%00": (422,),
-            f"{here}/policies/%00/cgap": (404, 422),
-            "/v1/campaigns/%00/arms": (404, 422),
-        }
-        for path, wanted in asked.items():
-            answer = running.http.get(path)
-            assert answer.status_code in wanted, (path, answer.text)
-        for trial in (3_000_000_000, int(far), [1, 3_000_000_000]):
-            body = {"trial": trial, "reward": [1.0, 1.0] if isinstance(trial, list) else 1.0}
-            answer = running.http.post(f"{here}/tell", json=body)
-            assert answer.status_code in (404, 422), (trial, answer.text)
-        table = {"table": {"columns": ["x"], "rows": [[0.0]], "levels": [{"x": 1}]}}
-        answer = running.http.post(f"{here}/ask", json={"contexts": table})
-        assert answer.status_code == 422
-        assert "levels must be among its columns" in answer.json()["detail"]
+    here, page, far = "/v1/campaigns/bounds", "/page/campaigns/bounds/trials", "9" * 30
+    asked = {
+        f"{here}/trials/9000000000": (404, 422),
+        f"{here}/trials/{far}": (422,),
+        f"{here}/trials?after={far}": (422,),
+        f"{here}/trials?after=9000000000": (200, 422),
+        f"{page}?before={far}": (422,),
+        f"{page}?before=-{far}": (422,),
+        f"{page}?text=%00": (422,),
+        f"{page}?arm=%00": (422,),
+        f"{here}/policies/%00/cgap": (404, 422),
+        "/v1/campaigns/%00/arms": (404, 422),
+    }
+    told = [
+        {"trial": trial, "reward": [1.0, 1.0] if isinstance(trial, list) else 1.0}
+        for trial in (3_000_000_000, int(far), [1, 3_000_000_000])
+    ]
+    table = {"table": {"columns": ["x"], "rows": [[0.0]], "levels": [{"x": 1}]}}
+    answers = in_process(
+        url,
+        *[("GET", path, None) for path in asked],
+        *[("POST", f"{here}/tell", body) for body in told],
+        ("POST", f"{here}/ask", {"contexts": table}),
+    )
+    allowed = [*asked.values(), *len(told) * [(404, 422)], (422,)]
+    for answer, wanted in zip(answers, allowed, strict=True):
+        assert answer.status_code in wanted, (answer.url, answer.text)
+    assert "levels must be among its columns" in answers[-1].json()["detail"]
 
 
-def test_a_stop_ends_whatever_is_computed(tmp_path):
-    options = ["--grace", "1.5"]
-    with serving(tmp_path / "x.db", tmp_path / "log", *options, slow="tune") as running:
-        running.create()
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            tuning = pool.submit(running.http.post, "/v1/campaigns/sensors/tune", json={})
-            time.sleep(0.3)
-            running.process.send_signal(signal.SIGTERM)
-            assert running.process.wait(timeout=60) == 0
-            assert tuning.exception() is not None or tuning.result().status_code == 503
-
-
-def test_rebuilding_a_policy_does_not_keep_others_waiting(tmp_path):
-    with serving(tmp_path / "x.db", tmp_path / "log", "--grace", "1", slow="rebuild") as running:
+def test_what_takes_long_keeps_neither_others_nor_a_stop_waiting(tmp_path):
+    """A policy is rebuilt, then a campaign tuned, and neither ever ends."""
+    options = {"slow": ["tune", "rebuild"]}
+    with serving(tmp_path / "x.db", tmp_path / "log", "--grace", "1.5", **options) as running:
         campaign = running.create()
         campaign.tell(contexts=[[0.0], [1.0]], arms=["hull", "boom"], reward=[1.0, 0.0])
         campaign.freeze("p")
-        path = "/v1/campaigns/sensors/policies/p/rebuilt"
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            rebuilt = pool.submit(running.http.get, path)
+        here = "/v1/campaigns/sensors"
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            rebuilt = pool.submit(running.http.get, f"{here}/policies/p/rebuilt")
             time.sleep(0.3)
-            asked = running.http.post("/v1/campaigns/sensors/ask", json={"contexts": [0.5]})
+            asked = running.http.post(f"{here}/ask", json={"contexts": [0.5]})
             assert asked.status_code == 200
             assert not rebuilt.done()
+            tuning = pool.submit(running.http.post, f"{here}/tune", json={})
+            time.sleep(0.3)
             running.process.send_signal(signal.SIGTERM)
+            assert running.process.wait(timeout=60) == 0
+            for each in (rebuilt, tuning):
+                assert each.exception() is not None or each.result().status_code == 503
 
 
 def test_a_stop_finishes_what_runs(tmp_path, rng):
@@ -355,8 +352,8 @@ def test_a_stop_finishes_what_runs(tmp_path, rng):
     file = tmp_path / "bench.db"
     with serving(file, tmp_path / "log") as running:
         campaign = cg.Campaign.create(file, "busy", ["a", "b"], seed=0)
-        contexts = rng.normal(size=(600, 4))
-        campaign.tell(contexts=contexts, arms=["a", "b"] * 300, reward=rng.normal(size=600))
+        contexts = rng.normal(size=(300, 4))
+        campaign.tell(contexts=contexts, arms=["a", "b"] * 150, reward=rng.normal(size=300))
         running.http.get("/v1/campaigns/busy/arms")
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(running.http.post, "/v1/campaigns/busy/tune", json={})
@@ -412,7 +409,7 @@ def test_the_page_of_routes_loads_nothing_from_elsewhere(service):
 
 def test_every_route_is_documented(service):
     document = service.http.get("/openapi.json").json()
-    app = create_app("unused.db").inside
+    app = create_app("unused.db")
     assert set(document["paths"]) == {route.path for route in app.routes}
     for path, methods in document["paths"].items():
         for method, route in methods.items():
@@ -441,7 +438,7 @@ def test_the_documentation_lists_all_routes():
     rows = [
         f"| `{method} {route.path.removeprefix('/v1')}` | {route.summary} | "
         f"{route.scope_needed or 'none'} |"
-        for route in create_app("unused.db").inside.routes
+        for route in create_app("unused.db").routes
         for method in sorted(route.methods)
     ]
     assert "\n".join(rows) in page

@@ -7,7 +7,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.team.campaign import ConflictError
-from contextgap.team.service.worker import Worker
+from contextgap.team.service.hosting import Worker
 
 
 @pytest.fixture

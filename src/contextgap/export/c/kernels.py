@@ -1,18 +1,17 @@
-"""Kernels as C functions, one per node of the expression, with what each costs.
+"""Kernels as expressions of the functions of ``runtime.c``, and the tables that they need.
 
-They are those of ``contextgap.kernels``, clamped alike so that nothing underflows: a Gaussian's
-exponent at −300 (−85 in ``float``), a Matérn's distance at 700 (85 in ``float``). Codes of
-categories, the last numbers of a context, are the same or not the same, whatever they are.
+They are those of ``contextgap.kernels``, clamped alike so that nothing underflows. Codes of
+categories are the last numbers of a context.
 """
 
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from contextgap.export.c.layout import Operations
 from contextgap.export.c.literals import Real, array
 from contextgap.export.rule import ExportError
 from contextgap.kernels import (
@@ -29,75 +28,42 @@ from contextgap.kernels import (
 )
 
 _KNOWN = (Gaussian, Matern, Periodic, Linear, Polynomial, Constant, Sum, Product, Scaled)
-_TWO_CONTEXTS = "(const contextgap_real *x, const contextgap_real *y)"
-_NUMBERS = """\
-    for (size_t i = 0; i < {end}; i++) {{
-{body}    }}
-"""
-_CODES = """\
-    for (size_t i = {start}; i < {end}; i++) {{
-        const bool differ = (x[i] < y[i]) || (x[i] > y[i]);
-{body}    }}
-"""
-_SQUARE = """\
-        const contextgap_real t = {difference};
-        squared += t * t;
-"""
-
-
-class KernelSource(NamedTuple):
-    """``kernel(x, y)`` and, if needed, ``kernel_diagonal(x)`` in C, with the cost of each."""
-
-    code: str
-    value: Operations
-    diagonal: Operations
 
 
 class _Node(NamedTuple):
-    """A kernel's function; k(x, x), which is a number if it is constant; and what both cost."""
+    """k(x, y), and k(x, x), which is a number if it is constant."""
 
-    function: str
-    value: Operations
+    value: str
     at_itself: str | float
-    diagonal: Operations
 
 
-def kernel_source(
-    kernel: Kernel,
-    dimension: int,
-    real: Real,
-    *,
-    with_diagonal: bool,
-    dimension_name: str = "(size_t)CONTEXTGAP_DIMENSION",
-) -> KernelSource:
-    """Return any nesting of the library's own kernels in C, with k(x, x) where that is needed.
-
-    ``dimension_name`` is what the code calls the number of numbers that kernels see.
-    """
-    writer = _Writer(dimension, real, dimension_name)
+def kernel_text(kernel: Kernel, dimension: int, real: Real, *, with_self: bool) -> str:
+    """Return the macros, and tables, of any nesting of the library's own kernels."""
+    writer = _Writer(dimension, real)
     root = writer.visit(kernel)
-    writer.function("kernel", _TWO_CONTEXTS, f"    return {root.function}(x, y);\n")
-    if with_diagonal:
-        unused = "    (void)x;\n" if isinstance(root.at_itself, float) else ""
-        body = f"{unused}    return {writer.expression(root.at_itself)};\n"
-        writer.function("kernel_diagonal", "(const contextgap_real *x)", body)
-    return KernelSource("\n".join(writer.parts), root.value, root.diagonal)
+    uses = [f"#define USES_{name.upper()}\n" for name in sorted(writer.used)]
+    codes = ["#define HAS_CODES\n"] if writer.has_codes else []
+    macros = [_macro("KERNEL(x, y)", root.value)]
+    if with_self:
+        macros.append(_macro("KERNEL_SELF(x)", writer.expression(root.at_itself)))
+    return "".join([*uses, *codes, *macros]) + "".join(f"\n{table}" for table in writer.tables)
+
+
+def _macro(name: str, expression: str) -> str:
+    lines = textwrap.wrap(f"({expression})", 92, break_long_words=False, break_on_hyphens=False)
+    return f"#define {name} \\\n    " + " \\\n    ".join(lines) + "\n"
 
 
 class _Writer:
-    """Collects the functions of a kernel expression, inner ones first."""
+    """Collects the tables of a kernel expression and the functions it uses."""
 
-    def __init__(self, dimension: int, real: Real, dimension_name: str) -> None:
-        self.parts: list[str] = []
-        self._count = 0
+    def __init__(self, dimension: int, real: Real) -> None:
+        self.tables: list[str] = []
+        self.used: set[str] = set()
+        self.has_codes = False
         self._dimension = dimension
-        self._dimension_name = dimension_name
         self._real = real
-        self._floor = real.literal(-85 if real.float32 else -300, "an exponent")
-        self._farthest = real.literal(85 if real.float32 else 700, "a distance")
-
-    def function(self, name: str, arguments: str, body: str) -> None:
-        self.parts.append(f"static contextgap_real {name}{arguments}\n{{\n{body}}}\n")
+        self._count = 0
 
     def visit(self, kernel: Kernel) -> _Node:
         # By exact type: a subclass may compute anything.
@@ -107,155 +73,85 @@ class _Writer:
                 f"the kernel {type(kernel).__name__} cannot be expressed in C; {can} and "
                 "combinations of them can"
             )
-        if isinstance(kernel, Sum):
-            return self._pair(kernel.left, kernel.right, "+", Operations(additions=1))
-        if isinstance(kernel, Product):
-            return self._pair(kernel.left, kernel.right, "*", Operations(multiplications=1))
+        if isinstance(kernel, Sum | Product):
+            return self._pair(kernel)
         if isinstance(kernel, Scaled):
             return self._scaled(kernel)
+        self._count += 1
         if isinstance(kernel, Gaussian):
-            return self._gaussian(kernel)
+            return _Node(self._call("decay", self._squared_distance(kernel, -0.5)), 1.0)
         if isinstance(kernel, Matern):
-            return self._matern(kernel)
+            squared = self._squared_distance(kernel, 2 * kernel.smoothness)
+            return _Node(self._call("matern", squared, str(int(kernel.smoothness))), 1.0)
         if isinstance(kernel, Periodic):
-            return self._periodic(kernel)
+            # The circles of the Python kernel cost two table entries per number; this costs none.
+            rate = self._table("frequency", math.pi / self._each(kernel.period))
+            size = self._table("roughness", 1 / self._each(kernel.bandwidth))
+            squared = self._call("periodic_distance", "(x)", "(y)", rate, size)
+            return _Node(self._call("decay", f"{squared} * -REAL_TWO"), 1.0)
         if isinstance(kernel, Constant):
-            name = self._define("    (void)x;\n    (void)y;\n    return REAL_ONE;\n")
-            return self._stationary(name, Operations())
-        return self._dot(kernel)
+            return _Node(self._call("constant", "(x)", "(y)"), 1.0)
+        value = self._product(kernel)
+        return _Node(value, value.replace("(y)", "(x)"))
 
     def expression(self, value: str | float) -> str:
         return value if isinstance(value, str) else self._real.literal(value, "the diagonal")
 
-    def _pair(self, left: Kernel, right: Kernel, sign: str, one: Operations) -> _Node:
-        a, b = self.visit(left), self.visit(right)
-        name = self._define(f"    return {a.function}(x, y) {sign} {b.function}(x, y);\n")
-        value = a.value + b.value + one
+    def _pair(self, kernel: Sum | Product) -> _Node:
+        a, b = self.visit(kernel.left), self.visit(kernel.right)
+        sign = "+" if isinstance(kernel, Sum) else "*"
+        value = f"({a.value} {sign} {b.value})"
         if isinstance(a.at_itself, float) and isinstance(b.at_itself, float):
             both = a.at_itself + b.at_itself if sign == "+" else a.at_itself * b.at_itself
-            return _Node(name, value, both, Operations())
-        expression = f"({self.expression(a.at_itself)} {sign} {self.expression(b.at_itself)})"
-        return _Node(name, value, expression, a.diagonal + b.diagonal + one)
+            return _Node(value, both)
+        sides = (self.expression(side.at_itself) for side in (a, b))
+        return _Node(value, f"({f' {sign} '.join(sides)})")
 
     def _scaled(self, kernel: Scaled) -> _Node:
-        inner, one = self.visit(kernel.kernel), Operations(multiplications=1)
+        inner = self.visit(kernel.kernel)
         factor = self._setting(kernel.factor, "a kernel's factor")
-        name = self._define(f"    return {factor} * {inner.function}(x, y);\n")
+        value = f"({factor} * {inner.value})"
         if isinstance(inner.at_itself, float):
-            return _Node(name, inner.value + one, kernel.factor * inner.at_itself, Operations())
-        diagonal = f"({factor} * {inner.at_itself})"
-        return _Node(name, inner.value + one, diagonal, inner.diagonal + one)
+            return _Node(value, kernel.factor * inner.at_itself)
+        return _Node(value, f"({factor} * {inner.at_itself})")
 
-    def _gaussian(self, kernel: Gaussian) -> _Node:
-        loop, squared, cost = self._squared_distance(kernel, -0.5)
-        name = self._define(f"{loop}{self._decay(squared)}")
-        return self._stationary(name, cost + Operations(exp=1))
-
-    def _matern(self, kernel: Matern) -> _Node:
-        loop, squared, cost = self._squared_distance(kernel, 2 * kernel.smoothness)
-        three = self._real.literal(3, "a number")
-        shape, more = {
-            0.5: ("", Operations()),
-            1.5: ("(REAL_ONE + r) * ", Operations(1, 1)),
-            2.5: (f"(REAL_ONE + r + ((r * r) / {three})) * ", Operations(2, 2, 1)),
-        }[kernel.smoothness]
-        name = self._define(
-            f"{loop}"
-            f"    contextgap_real r = REAL_SQRT({squared});\n"
-            f"    r = (r > {self._farthest}) ? {self._farthest} : r;\n"
-            f"    return {shape}REAL_EXP(-r);\n"
-        )
-        return self._stationary(name, cost + more + Operations(sqrt=1, exp=1))
-
-    def _periodic(self, kernel: Periodic) -> _Node:
-        # The circles of the Python kernel cost two table entries per number; this costs none.
-        rate = self._table("frequency", math.pi / self._each(kernel.period))
-        size = self._table("roughness", 1 / self._each(kernel.bandwidth))
-        sine = f"{size}[i] * REAL_SIN({rate}[i] * (x[i] - y[i]))"
-        loop = self._loops("squared", _SQUARE.format(difference=sine))
-        name = self._define(loop + self._decay("squared * -REAL_TWO"))
-        d = self._dimension
-        cost = Operations(additions=2 * d, multiplications=3 * d + 1, sin=d, exp=1)
-        return self._stationary(name, cost)
-
-    def _dot(self, kernel: Kernel) -> _Node:
-        codes = kernel.categories if isinstance(kernel, Linear) else 0
-        d = self._dimension - codes
-        addend, cost, same = "x[i] * y[i]", Operations(d, d), ""
-        if isinstance(kernel, Linear) and not kernel.plain:
-            units = 1 / self._each(kernel.unit)
-            units[d:] *= math.sqrt(0.5)  # the corners of kernels.categories
-            scale = self._table("scale", units)
-            centre = self._table("centre", self._each(kernel.centre)[:d]) if d else ""
-            sides = (f"({side}[i] - {centre}[i]) * {scale}[i]" for side in "xy")
-            addend = " * ".join(f"({side})" for side in sides)
-            cost = Operations(3 * d + codes, 3 * d + codes)
-            same = (
-                f"        const contextgap_real t = differ ? REAL_ZERO : {scale}[i];\n"
-                "        sum += t * t;\n"
-            )
-        body = self._loops("sum", f"        sum += {addend};\n", codes, same)
+    def _product(self, kernel: Kernel) -> str:
         if isinstance(kernel, Polynomial):
-            body += f"    sum += {self._real.literal(kernel.offset, 'offset')};\n"
-            body += "    contextgap_real power = sum;\n"
-            steps = "".join("sm" if bit == "1" else "s" for bit in f"{kernel.degree:b}"[1:])
-            for step in steps:
-                body += f"    power *= {'power' if step == 's' else 'sum'};\n"
-            cost += Operations(additions=1, multiplications=len(steps))
-        result = "power" if isinstance(kernel, Polynomial) else "sum"
-        name = self._define(f"{body}    return {result};\n")
-        return _Node(name, cost, f"{name}(x, x)", cost)
+            inner = self._call("product", "(x)", "(y)")
+            offset = self._real.literal(kernel.offset, "offset")
+            return self._call("power", f"{inner} + {offset}", str(kernel.degree))
+        assert isinstance(kernel, Linear)
+        if kernel.plain:
+            return self._call("product", "(x)", "(y)")
+        count, units = self._numbers(kernel.categories), 1 / self._each(kernel.unit)
+        units[count:] *= math.sqrt(0.5)  # the corners of kernels.categories
+        scale = self._table("scale", units)
+        # Codes have no centre, so that of codes alone is never read.
+        centre = self._table("centre", self._each(kernel.centre)[:count]) if count else scale
+        return self._call("standardised_product", "(x)", "(y)", scale, centre, f"{count}U")
 
-    def _stationary(self, name: str, cost: Operations) -> _Node:
-        return _Node(name, cost, 1.0, Operations())
-
-    def _define(self, body: str) -> str:
-        self._count += 1
-        name = f"kernel_{self._count}"
-        self.function(name, _TWO_CONTEXTS, body)
-        return name
-
-    def _squared_distance(
-        self, kernel: Gaussian | Matern, times: float
-    ) -> tuple[str, str, Operations]:
-        """Return the loops, |x − y|²·times in units of the bandwidth, and what they cost."""
-        bandwidth, codes = kernel.bandwidth, kernel.categories
-        d = self._dimension - codes
+    def _squared_distance(self, kernel: Gaussian | Matern, times: float) -> str:
+        """Return |x − y|²·times in units of the bandwidth."""
+        bandwidth, count = kernel.bandwidth, self._numbers(kernel.categories)
         if not isinstance(bandwidth, float):
             scale = self._table("scale", 1 / self._each(bandwidth))
-            square = _SQUARE.format(difference=f"(x[i] - y[i]) * {scale}[i]")
-            apart = _SQUARE.format(difference=f"differ ? {scale}[i] : REAL_ZERO")
-            cost = Operations(2 * d + codes, 2 * d + codes + 1)
-            loop = self._loops("squared", square, codes, apart)
-            return loop, f"squared * {self._real.literal(times, 'a factor')}", cost
-        square = _SQUARE.format(difference="x[i] - y[i]")
-        apart = "        squared += differ ? REAL_ONE : REAL_ZERO;\n"
-        loop = self._loops("squared", square, codes, apart)
-        cost = Operations(2 * d + codes, d + 1)
+            squared = self._call("scaled_distance", "(x)", "(y)", scale, f"{count}U")
+            return f"{squared} * {self._real.literal(times, 'a factor')}"
+        squared = self._call("distance", "(x)", "(y)", f"{count}U")
         # The inverse square of a tiny bandwidth is infinite; dividing twice is not.
         if bandwidth > 1e-20 and abs(times) * bandwidth**-2 < self._real.most:
-            inverse = self._real.literal(times * bandwidth**-2, "bandwidth")
-            return loop, f"squared * {inverse}", cost
+            return f"{squared} * {self._real.literal(times * bandwidth**-2, 'bandwidth')}"
         divisor = self._setting(bandwidth, "bandwidth")
-        squared = f"squared / {divisor} / {divisor} * {self._real.literal(times, 'a factor')}"
-        return loop, squared, cost + Operations(divisions=2)
+        return f"(({squared} / {divisor}) / {divisor}) * {self._real.literal(times, 'a factor')}"
 
-    def _loops(self, total: str, numbers: str, codes: int = 0, differ: str = "") -> str:
-        """Return loops over a context's numbers and over its codes that add to a total."""
-        text, count = f"    contextgap_real {total} = REAL_ZERO;\n", self._dimension - codes
-        if count:  # compilers warn of a loop that never runs
-            text += _NUMBERS.format(
-                end=f"{count}U" if codes else self._dimension_name, body=numbers
-            )
-        if codes:
-            text += _CODES.format(start=f"{count}U", end=self._dimension_name, body=differ)
-        return text
+    def _call(self, function: str, *arguments: str) -> str:
+        self.used.add(function)
+        return f"{function}({', '.join(arguments)})"
 
-    def _decay(self, exponent: str) -> str:
-        return (
-            f"    const contextgap_real exponent = {exponent};\n"
-            f"    return REAL_EXP((exponent < {self._floor}) ? {self._floor} : exponent);\n"
-        )
+    def _numbers(self, codes: int) -> int:
+        """Return how many numbers come before so many codes."""
+        self.has_codes |= codes > 0
+        return self._dimension - codes
 
     def _setting(self, value: float, called: str) -> str:
         """Return a positive number as a literal, refusing one that rounds to zero."""
@@ -267,6 +163,6 @@ class _Writer:
         return np.full(self._dimension, value, dtype=np.float64)
 
     def _table(self, what: str, values: Any) -> str:
-        name = f"kernel_{self._count + 1}_{what}"
-        self.parts.append(array(self._real, name, values, "one per number of a context"))
+        name = f"kernel_{self._count}_{what}"
+        self.tables.append(array(self._real, name, values, "one per number of a context"))
         return name

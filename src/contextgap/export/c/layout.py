@@ -1,19 +1,16 @@
-"""What the exported code holds and computes, counted from the sizes of its tables.
+"""What the exported code holds, counted from the sizes of its tables.
 
-Bytes are those of pointers and ``size_t`` where they are largest. Of operations, every addition,
-subtraction, multiplication and division of real numbers counts, and every call of ``exp``, ``sqrt``
-and ``sin``, as which ``cos`` counts; comparisons, signs and integer arithmetic do not. None of the
-loops ends early, so the count holds for every finite context and is the worst case.
+Bytes are those of pointers and ``size_t`` where they are largest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from contextgap.export.c.levels import level_bytes
 from contextgap.export.c.literals import Real, column_names, label_text, string_bytes
+from contextgap.export.c.names import level_bytes
 from contextgap.export.rule import DecisionRule
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
 from contextgap.kernels.stationary import Stationary
@@ -69,7 +66,7 @@ class Layout:
     """The sizes of the exported tables.
 
     ``sizes`` holds the number of observations of each arm. Arms that share all have the same ones;
-    ``columns`` is then the number of arms observed, else 0. Where support points are ``common`` to
+    ``columns`` is then the number of arms observed, else 0. Where inducing points are ``common`` to
     all arms, which share nothing else, they are counted once. ``table`` says how a row of a table
     with typed columns becomes what kernels see, ``dimension`` numbers. A ``fallback`` needs the
     range of each of them.
@@ -158,7 +155,7 @@ class Layout:
 
     @property
     def _numbers_around(self) -> int:
-        """Numbers that say what stands for gaps, periods, how many levels there are, and ranges."""
+        """Numbers that say what stands for missing values, periods, levels, and ranges."""
         spread = 0 if self.table is None else 2 * self.dimension
         return spread + (0 if self.fallback is None else 2 * self.dimension)
 
@@ -193,19 +190,15 @@ class Layout:
     @property
     def ram_bytes(self) -> int:
         """Bytes of all arrays on the stack while a decision is made."""
-        spread = 0 if self.table is None else self.dimension * self.real.bytes
-        padding = 2 * _POINTER + spread
-        if not self.form.has_widths:
-            tables = 2 if self.columns or self.common else 1
-            return tables * self.arms * self.real.bytes + padding
-        if self.columns:
-            numbers = 7 * self.arms + 1 + self.arms * self.solved_entries
-            return numbers * self.real.bytes + padding
-        numbers = 3 * self.arms + 1 + self.solved_entries * (3 if self.common else 1)
-        if self.form is Form.LOOK_BACK:
-            numbers += 4 * self.arms + 1
-            return numbers * self.real.bytes + padding + _POINTER * self.arms
-        return (numbers + 2 * self.arms) * self.real.bytes + padding
+        numbers = 0 if self.table is None else self.dimension
+        numbers += 3 * self.arms + 1 if self.form.has_widths else self.arms  # the decision
+        if self.form.has_widths:
+            copies = self.arms if self.columns else 3 if self.common else 1
+            numbers += self.solved_entries * copies
+            if self.columns or self.form is Form.LOOK_BACK:  # sums of every arm
+                numbers += 2 * self.arms
+        seen = _POINTER * self.arms + self.real.bytes if self.form is Form.LOOK_BACK else 0
+        return numbers * self.real.bytes + seen + 2 * _POINTER
 
 
 def rom_bytes(policy: Policy, *, float32: bool = True) -> int:
@@ -224,7 +217,7 @@ def rom_bytes(policy: Policy, *, float32: bool = True) -> int:
 
 
 def _kernel_constants(kernel: Kernel, dimension: int) -> int:
-    """Numbers in the tables that ``kernels.kernel_source`` writes."""
+    """Numbers in the tables that ``kernels.kernel_text`` writes."""
     if isinstance(kernel, Sum | Product):
         sides = (kernel.left, kernel.right)
         return sum(_kernel_constants(side, dimension) for side in sides)
@@ -239,114 +232,9 @@ def _kernel_constants(kernel: Kernel, dimension: int) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class Operations:
-    """Numbers of floating-point operations.
-
-    Parameters
-    ----------
-    additions
-        Additions and subtractions.
-    multiplications
-        Multiplications.
-    divisions
-        Divisions.
-    exp, sqrt, sin
-        Calls of these functions; those of cos count as sin, remainders as divisions.
-    """
-
-    additions: int = 0
-    multiplications: int = 0
-    divisions: int = 0
-    exp: int = 0
-    sqrt: int = 0
-    sin: int = 0
-
-    @property
-    def multiply_adds(self) -> int:
-        """Additions or multiplications, whichever are more.
-
-        Almost every addition goes with a multiplication, so this is about the number of fused
-        multiply-adds of a machine that has them, and never below it.
-        """
-        return max(self.additions, self.multiplications)
-
-    def __add__(self, other: Operations) -> Operations:
-        return Operations(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
-
-    def __mul__(self, times: int) -> Operations:
-        return Operations(*(times * count for count in astuple(self)))
-
-    __rmul__ = __mul__
-
-
 def first_step(rule: DecisionRule) -> int:
     """Return after how many observations of arms in use the look-back starts.
 
     A step of a retired arm changes no interval, and ties go to the earlier step: leave it out.
     """
     return int((rule.pulls[: rule.first_step] >= 0).sum())
-
-
-def recommend_cost(
-    rule: DecisionRule, layout: Layout, kernel: Operations, diagonal: Operations
-) -> Operations:
-    """Return what ``contextgap_recommend`` computes, given the cost of k(x, y) and of k(x, x)."""
-    arms, points = layout.arms, layout.points
-    if layout.columns:
-        return _shared_cost(layout, kernel, diagonal)
-    if layout.common:
-        return _common_cost(layout, kernel, diagonal)
-    if layout.form.mean_from_weights:
-        return points * (kernel + Operations(1, 1)) + arms * Operations(additions=1)
-    solving = sum((_solved_row(i) for size in layout.sizes for i in range(size)), Operations())
-    states = points - first_step(rule) + 1 if layout.form is Form.LOOK_BACK else 1
-    intervals = arms + states - 1  # all arms' at the first state, the pulled one's at each later
-    # One interval: prior + shift, k(x, x) − known, reach · root.
-    interval = Operations(additions=2, multiplications=1, sqrt=1)
-    # One comparison: upper, lower and gap of every arm.
-    comparison = arms * Operations(additions=3 if arms > 1 else 0)
-    doubled = arms * Operations(multiplications=1)
-    return (
-        points * kernel + solving + diagonal + intervals * interval + states * comparison + doubled
-    )
-
-
-def _common_cost(layout: Layout, kernel: Operations, diagonal: Operations) -> Operations:
-    """The same for arms on common points: every kernel value counts once, a factor per arm more."""
-    arms, points = layout.arms, layout.points
-    if layout.form.mean_from_weights:
-        return points * (kernel + arms * Operations(1, 1)) + arms * Operations(additions=1)
-    # One entry of v or u: a dot product, a division and a square.
-    entries = (Operations(i + 5, i + 1, 1) for i in range(points))
-    solving = sum(entries, Operations())
-    mean = Operations(points + 3, points)
-    interval = Operations(additions=1, multiplications=1, sqrt=1)
-    comparison = Operations(additions=3 if arms > 1 else 0, multiplications=1)
-    each = solving + mean + interval + comparison
-    return points * kernel + diagonal + solving + arms * each
-
-
-def _shared_cost(layout: Layout, kernel: Operations, diagonal: Operations) -> Operations:
-    """The same for arms that share: every point counts once, for all arms."""
-    arms, points = layout.arms, layout.points
-    if layout.form.mean_from_weights:
-        return points * (kernel + arms * Operations(1, 1)) + arms * Operations(additions=1)
-    scaled = Operations(multiplications=1)
-    solving = sum((_solved_row(i) + scaled for i in range(points)), Operations())
-    interval = Operations(additions=2, multiplications=1, sqrt=1)
-    # A difference of two arms: its sum of squares, its variance and half width, both leads.
-    pair = points * Operations(2, 1) + Operations(additions=4, multiplications=2, sqrt=1)
-    uppers_and_widths = Operations(additions=1, multiplications=1)
-    return (
-        points * kernel
-        + diagonal
-        + arms * (solving + interval + uppers_and_widths)
-        + (arms * (arms - 1) // 2) * pair
-    )
-
-
-def _solved_row(before: int) -> Operations:
-    """One entry of v: subtract a dot product of ``before`` terms, divide, update two sums."""
-    dot = Operations(before + 3, before)  # four partial sums, added up at the end
-    return dot + Operations(additions=3, multiplications=2, divisions=1)

@@ -27,14 +27,11 @@ class Real:
         limits = np.finfo(np.float32) if float32 else np.finfo(np.float64)
         self.least, self.most = float(limits.tiny), float(limits.max)  # normal, positive, finite
 
-    def rounded(self, values: Any, called: str, *, gaps: bool = False) -> NDArray[Any]:
-        """Return ``values`` in this type, rounded once; what has no finite value is refused.
-
-        NaN may be among them where there may be ``gaps``.
-        """
+    def rounded(self, values: Any, called: str, *, missing: bool = False) -> NDArray[Any]:
+        """Return ``values`` in this type; what has no finite value is refused, or may be NaN."""
         with np.errstate(over="ignore", under="ignore"):
             array = np.asarray(values, dtype=np.float64).astype(self.dtype)
-        if not (np.isfinite(array) | (gaps & np.isnan(array))).all():
+        if not (np.isfinite(array) | (missing & np.isnan(array))).all():
             raise ExportError(
                 f"{called} cannot be exported: it holds numbers that no finite {self.name} is near"
             )
@@ -51,14 +48,14 @@ class Real:
         if not self.float32:
             # The shortest text that reads back as the same double.
             return (repr(number) if number == number else "(double)NAN" for number in numbers)
-        # Nine digits tell any two floats apart; the exponent keeps "1" from being an int.
+        # Nine digits distinguish any two floats; the exponent keeps "1" from being an int.
         return (f"{number:.8e}f" if number == number else "NAN" for number in numbers)
 
 
-def array(real: Real, name: str, values: Any, comment: str, *, gaps: bool = False) -> str:
+def array(real: Real, name: str, values: Any, comment: str, *, missing: bool = False) -> str:
     """Return the definition of a constant array; C has no empty ones, so those get one zero."""
-    rounded = real.rounded(values, name, gaps=gaps)
-    declared = f"static const contextgap_real {name}[{max(1, rounded.size)}]"
+    rounded = real.rounded(values, name, missing=missing)
+    declared = f"static const {real.name} {name}[{max(1, rounded.size)}]"
     return f"/* {comment} */\n{declared} = {{\n{rows(real.literals(rounded), 4)}\n}};\n"
 
 

@@ -16,24 +16,21 @@ from scipy.linalg.blas import dtpsv, stpsv
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.export.answers import (
+from contextgap.export.c.layout import Form, Layout
+from contextgap.export.c.literals import Real
+from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, check_prefix, static_file
+from contextgap.export.c.text import EXPORT_ID, header, tables
+from contextgap.export.c.text import self_test as self_test_text
+from contextgap.export.parity import (
     Answers,
     answers_of,
     comparison_contexts,
     fallback_arm,
+    is_near_tie,
     warn_of_rounding,
 )
-from contextgap.export.c.columns import spread_cost, words_of
-from contextgap.export.c.filling import EXPORT_ID
-from contextgap.export.c.kernels import kernel_source
-from contextgap.export.c.layout import Form, Layout, Operations, recommend_cost
-from contextgap.export.c.literals import Real
-from contextgap.export.c.naming import DEFAULT_PREFIX, FileNames, check_prefix
-from contextgap.export.c.self_test import self_test as self_test_text
-from contextgap.export.c.source import header, source
-from contextgap.export.columns import seen_by_kernels
-from contextgap.export.fallback import is_near_tie
 from contextgap.export.rule import ArmTable, DecisionRule, ExportError, check_masks, decision_rule
+from contextgap.export.typed_rows import seen_by_kernels
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
 
@@ -53,8 +50,6 @@ class CExport:
         Constants, with 8-byte pointers; code comes on top.
     ram_bytes
         Arrays on the stack during a call.
-    operations
-        What one call of ``contextgap_recommend`` computes.
     default_arm
         Index of the arm that is answered where nothing can be computed: the policy's fallback, or,
         without one, the arm of the highest mean over all observed contexts.
@@ -72,7 +67,6 @@ class CExport:
     self_test: Path
     rom_bytes: int
     ram_bytes: int
-    operations: Operations
     default_arm: int
     tolerance: float
     near_ties: int
@@ -140,15 +134,9 @@ def write_c(
     layout = Layout.of(policy, real, certificates=certificates)
     if eligible:
         check_masks(rule)
-    kernel = kernel_source(
-        rule.kernel,
-        rule.dimension,
-        real,
-        with_diagonal=layout.form.has_widths,
-        dimension_name=words_of(rule.table).dimension,
-    )
+    source = f"{tables(rule, layout, prefix)}\n{static_file('runtime.c', prefix)}"
     made = comparison_contexts(policy, rule, count, contexts)
-    rows = real.rounded(made, "contexts", gaps=rule.table is not None)
+    rows = real.rounded(made, "contexts", missing=rule.table is not None)
     if not len(rows):
         raise ValueError("contexts must hold at least one context to compare at, got none")
     if float32:
@@ -156,13 +144,11 @@ def write_c(
     expected = answers_of(policy, rule, rows.astype("float64"))
     tolerance, sentence = _precision(rule, layout, expected)
     slack = np.full(len(rows), tolerance)
-    operations = recommend_cost(rule, layout, kernel.value, kernel.diagonal)
-    operations += spread_cost(rule.table)
     default_arm, folder = fallback_arm(rule), Path(directory)
     texts = {
-        names.source: source(rule, layout, kernel.code, prefix, eligible),
-        names.self_test: self_test_text(rule, layout, expected, tolerance, prefix, eligible),
-        names.header: header(rule, layout, operations, default_arm, sentence, prefix, eligible),
+        names.source: source,
+        names.self_test: self_test_text(rule, layout, expected, tolerance, prefix),
+        names.header: header(rule, layout, default_arm, sentence, prefix, eligible),
     }
     _write(folder, texts)
     return CExport(
@@ -171,7 +157,6 @@ def write_c(
         self_test=folder / names.self_test,
         rom_bytes=layout.rom_bytes,
         ram_bytes=layout.ram_bytes,
-        operations=operations,
         default_arm=default_arm,
         tolerance=tolerance,
         near_ties=int(is_near_tie(rule.fallback, expected, slack).sum()),

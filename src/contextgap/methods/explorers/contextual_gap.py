@@ -21,13 +21,18 @@ class ContextualGap(Explorer):
     reason: ClassVar[str] = "the leader or its challenger, whichever says more"
 
     def pick(self, moment: Moment) -> int:
-        """Return argmax of width over {leader, challenger}."""
+        """Return argmax of the width s over {J, j}, a tie going to the lower index.
+
+        The leader J is argmin of the gap B, the challenger j argmax of the upper bound U over the
+        other arms.
+        """
         belief = moment.belief
         if belief.covariance is not None:
-            leader, challenger = int(belief.leader), int(belief.challenger)
-            return more_telling(belief, leader, challenger, moment.ridge)
-        # A tie goes to the lower index.
-        first, second = sorted(leader_and_challenger(belief.lower, belief.upper))
+            return more_informative(
+                belief, int(belief.leader), int(belief.challenger), moment.ridge
+            )
+        leader, challenger = leader_and_challenger(belief.lower, belief.upper)
+        first, second = sorted((leader, challenger))
         return second if belief.half_width[second] > belief.half_width[first] else first
 
     def choose(self, pool: Pool) -> int:
@@ -35,7 +40,7 @@ class ContextualGap(Explorer):
         return largest_gap(pool)
 
 
-def more_telling(belief: Belief, leader: int, challenger: int, ridge: float) -> int:
+def more_informative(belief: Belief, leader: int, challenger: int, ridge: float) -> int:
     """Return the leader or the challenger, whichever says more about their difference.
 
     A reward of arm a shrinks the variance of the difference D by cov(a, D)² / (variance of a +

@@ -15,7 +15,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.methods.explorers.base import Explorer, Moment, Pool, largest_gap
-from contextgap.methods.explorers.contextual_gap import more_telling
+from contextgap.methods.explorers.contextual_gap import more_informative
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class EBTC(Explorer):
         others = np.arange(len(lead)) != leader
         # Where every lead is certain, the smallest.
         by = cost if np.isfinite(cost).any() else np.where(others, lead, np.inf)
-        return more_telling(belief, leader, int(by.argmin()), moment.ridge)
+        return more_informative(belief, leader, int(by.argmin()), moment.ridge)
 
     def choose(self, pool: Pool) -> int:
         """Return the context with the largest regret bound."""

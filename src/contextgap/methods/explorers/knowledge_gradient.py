@@ -111,7 +111,7 @@ class KnowledgeGradient(ReferringExplorer):
             gains = _average_gains(distances(mean), moves, factors)
             return np.asarray((gains / times[:, None]).max(axis=0))
         return self._per_reward(
-            lambda factor: _average(highest_line(mean[:, None], _times(moves, factor))),
+            lambda factor: highest_line(mean[:, None], _times(moves, factor)).mean(axis=0),
             variance,
             moment.ridge,
         )
@@ -143,12 +143,14 @@ class KnowledgeGradient(ReferringExplorer):
         mean = pool.means(reference)
 
         def of_arm(arm: int) -> FloatArray:
-            moves = pool.moves(arm, reference)
-            return self._per_reward(
-                lambda f: gain_of(mean, arm, _times(moves, f)).mean(axis=0),
-                variance[:, arm],
-                pool.ridge,
-            )
+            moves, away = pool.moves(arm, reference), distances(mean)[:, [arm]]
+
+            def average(factor: FloatArray) -> FloatArray:
+                moved = _times(moves, factor)
+                gains = gain(away, moved) if moves.ndim == 2 else highest_line(mean[:, None], moved)
+                return np.asarray(gains.mean(axis=0))
+
+            return self._per_reward(average, variance[:, arm], pool.ridge)
 
         return np.stack([of_arm(arm) for arm in range(mean.shape[1])], axis=1)
 
@@ -217,10 +219,6 @@ def spread_over(seen: int, most: int) -> IntArray:
     return np.arange(0, seen, stride)
 
 
-def _average(gains: FloatArray) -> FloatArray:
-    return np.asarray(np.add.reduce(gains, axis=0) / len(gains))
-
-
 def _average_gains(distance: FloatArray, move: FloatArray, factors: FloatArray) -> FloatArray:
     """Return the averages over references of ``gain`` with moves times each row of factors.
 
@@ -233,13 +231,6 @@ def _average_gains(distance: FloatArray, move: FloatArray, factors: FloatArray) 
     place = arm + arms * np.arange(len(factors))[:, None]
     total = np.bincount(place.ravel(), gains.ravel(), minlength=arms * len(factors))
     return np.asarray(total.reshape(factors.shape) / references)
-
-
-def gain_of(mean: FloatArray, arm: int, moves: FloatArray) -> FloatArray:
-    """Return the gain of trying one arm, shape (references, contexts)."""
-    if moves.ndim == 2:
-        return gain(distances(mean)[:, [arm]], moves)
-    return highest_line(mean[:, None], moves)
 
 
 def distances(mean: FloatArray) -> FloatArray:

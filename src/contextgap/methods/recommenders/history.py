@@ -113,8 +113,11 @@ def smallest_gap_in_history(
     best_step = np.zeros(len(contexts), dtype=np.intp)
     if len(arms) == 1:
         return Choice(best_step, np.zeros(len(contexts)))
-    if isinstance(model, Model) and model.shares:
-        return _smallest_of_differences(model, contexts, arms, width, since)
+    if isinstance(model, Model) and model.shares:  # gaps then bound differences
+        look_back, history = LookBack(None), model.history(contexts, arms, since)
+        for step in range(len(history.steps)):
+            look_back.add(Belief(history.at(step), width))
+        return look_back.choice()
     smallest = np.full(len(contexts), np.inf)
     intervals = _intervals(model, contexts, arms, width, since)
     for first in reversed(range(0, intervals.steps, _STRETCH)):
@@ -130,21 +133,6 @@ def smallest_gap_in_history(
         best_step[open_[better]] = first + step[better]
     at_best = intervals.gaps(best_step, np.arange(len(contexts)))
     return Choice(at_best.argmin(axis=-1), at_best.min(axis=-1))
-
-
-def _smallest_of_differences(
-    model: KeepsHistory, contexts: FloatArray, arms: Sequence[int], width: Width, since: int
-) -> Choice:
-    """Do the same where arms share what they learn: gaps then bound differences."""
-    history = model.history(contexts, arms, since)
-    arm = np.zeros(len(contexts), dtype=np.intp)
-    smallest = np.full(len(contexts), np.inf)
-    for step in range(len(history.steps)):
-        belief = Belief(history.at(step), width)
-        gap = belief.gap.min(axis=-1)
-        better = gap < smallest
-        arm[better], smallest[better] = belief.leader[better], gap[better]
-    return Choice(arm, smallest)
 
 
 def _intervals(
@@ -163,7 +151,7 @@ def _intervals(
 
 
 class LookBack:
-    """The smallest gap over the ``last`` steps, or over all if None, at fixed contexts.
+    """The smallest gap over the ``last`` steps, or over all if None, updated as steps happen.
 
     Each step uses the prior mean of its time, whereas a policy with ``prior_mean="auto"`` looks
     back with the current one.

@@ -1,5 +1,8 @@
 """Experiments: run, tune and compare methods on problems."""
 
+import warnings
+from typing import TYPE_CHECKING, Any
+
 from contextgap.studies.experiments.compare import (
     PAPER_METHODS,
     PAPER_SCALES,
@@ -21,7 +24,23 @@ from contextgap.studies.experiments.selection import (
     select_algorithms,
     summarise_selection,
 )
-from contextgap.studies.experiments.tune import PAPER_BANDWIDTHS, PAPER_RIDGES, Grid, Tuning, tune
+from contextgap.studies.experiments.tune import (
+    PAPER_BANDWIDTHS,
+    PAPER_RIDGES,
+    Grid,
+    GridSearch,
+    tune,
+)
+
+if not TYPE_CHECKING:  # type checkers would believe that it answers any name
+
+    def __getattr__(name: str) -> Any:
+        if name != "Tuning":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        text = "experiments.Tuning is now called experiments.GridSearch"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return GridSearch
+
 
 __all__ = [
     "PAPER_BANDWIDTHS",
@@ -33,13 +52,13 @@ __all__ = [
     "FlightTrace",
     "Gram",
     "Grid",
+    "GridSearch",
     "Plan",
     "Results",
     "Selection",
     "Selector",
     "Study",
     "Trace",
-    "Tuning",
     "compare",
     "conduct",
     "fly",

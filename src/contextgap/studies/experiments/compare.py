@@ -18,8 +18,8 @@ from contextgap.kernels import Kernel
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method, read_method
 from contextgap.studies.experiments.run import run
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
-from contextgap.studies.experiments.tune import Grid, Tuning, tune_all
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
+from contextgap.studies.experiments.tune import Grid, GridSearch, tune_all
 from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ class Study:
     name: str
     hold_out: Pair
     rounds: tuple[Pair, ...]
+
+    @property
+    def pairs(self) -> list[dict[str, Problem]]:
+        """The rounds as arguments of a run."""
+        return [{"explore": explore, "exploit": exploit} for explore, exploit in self.rounds]
 
     @classmethod
     def of(
@@ -144,6 +149,12 @@ class Entry:
     kernel: Kernel
     ridge: float
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments of a run."""
+        names = ("method", "kernel", "ridge", "scale")
+        return {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True, eq=False)
 class Results:
@@ -184,7 +195,7 @@ class Comparison:
         Their regret, picks and timings.
     """
 
-    tunings: dict[str, Tuning]
+    tunings: dict[str, GridSearch]
     entries: list[Entry]
     results: Results
 
@@ -276,8 +287,7 @@ def tune_and_compare(
     tuning_scale
         The scale to tune at.
     checkpoints
-        Steps from one evaluation to the next, not how many there are: 50 is after 50, 100, ...
-        steps, and 1 after every step, which is slow; or the step numbers themselves.
+        As of ``compare``; or the step numbers themselves.
     seed
         For the methods while they are tuned; when compared, they use the repetition's number.
     begin
@@ -316,12 +326,12 @@ def read_methods(
 
 
 def scaled_entries(
-    methods: Mapping[str, Method], tunings: Mapping[str, Tuning], scales: Sequence[float]
+    methods: Mapping[str, Method], tunings: Mapping[str, GridSearch], scales: Sequence[float]
 ) -> list[Entry]:
     """Return every method at every scale, with its tuned settings."""
     return [
         Entry(label, method, scale, tunings[label].kernel, tunings[label].ridge)
-        for scale in (checks.positive("scales", scale, "such as 1") for scale in scales)
+        for scale in scales
         for label, method in methods.items()
     ]
 
@@ -330,24 +340,15 @@ def conduct(
     study: Study, entries: Sequence[Entry], checkpoints: int | list[int], **how: Any
 ) -> Results:
     """Run every entry on every round; ``how`` is for ``execute``."""
-    places = [(entry, seed) for entry in entries for seed in range(len(study.rounds))]
-    tasks = [
-        Task(
-            run_once,
-            {
-                "explore": study.rounds[seed][0],
-                "exploit": study.rounds[seed][1],
-                "method": entry.method,
-                "kernel": entry.kernel,
-                "ridge": entry.ridge,
-                "scale": entry.scale,
-                "checkpoints": checkpoints,
-                "seed": seed,
-            },
+    places = [
+        (
+            {"study": study.name, "method": entry.label, "scale": entry.scale, "seed": seed},
+            Task(run_once, {**pair, **entry.settings, "checkpoints": checkpoints, "seed": seed}),
         )
-        for entry, seed in places
+        for entry in entries
+        for seed, pair in enumerate(study.pairs)
     ]
-    return _tabulate(study.name, places, execute(tasks, **how))
+    return tabulate(execute_labelled(places, **how), "ridge")
 
 
 def run_once(
@@ -371,28 +372,31 @@ def run_once(
         checkpoints=checkpoints,
         seed=seed,
     )
-    return {
-        "checkpoint": trace.checkpoints.tolist(),
-        "average_regret": trace.average_regret.tolist(),
-        "worst_regret": trace.worst_regret.tolist(),
-        "picks": np.bincount(trace.ranks, minlength=explore.n_arms + 1)[1:].tolist(),
-    }
+    picks = np.bincount(trace.ranks, minlength=explore.n_arms + 1)[1:].tolist()
+    return {"reached": trace.rows(), "picks": picks, "ridge": ridge}
 
 
-def _tabulate(
-    study: str, places: Sequence[tuple[Entry, int]], results: Sequence[Result]
-) -> Results:
-    pandas = study_import("pandas")
-    records, picks, timings = [], [], []
-    for (entry, seed), result in zip(places, results, strict=True):
-        label = {"study": study, "method": entry.label, "scale": entry.scale, "seed": seed}
-        curve = {key: result[key] for key in ("checkpoint", "average_regret", "worst_regret")}
-        records.append(pandas.DataFrame({**label, **curve, "ridge": entry.ridge}))
-        ranks = np.arange(1, len(result["picks"]) + 1)
-        picks.append(pandas.DataFrame({**label, "rank": ranks, "count": result["picks"]}))
-        timings.append({**label, "seconds": result["seconds"]})
-    return Results(
-        pandas.concat(records, ignore_index=True),
-        pandas.concat(picks, ignore_index=True),
-        pandas.DataFrame(timings),
-    )
+def tabulate(labelled: Sequence[tuple[dict[str, Any], Result]], extra: str) -> Results:
+    """Return the tables of labelled results; records have one more number of the result."""
+    frame = study_import("pandas").DataFrame
+    explored = [(label, result) for label, result in labelled if "picks" in result]
+    records = [
+        {**label, **reached, extra: result[extra]}
+        for label, result in labelled
+        for reached in result["reached"]
+    ]
+    picks = [
+        {**label, "rank": rank, "count": count}
+        for label, result in explored
+        for rank, count in enumerate(result["picks"], 1)
+    ]
+    timings = [{**label, "seconds": result["seconds"]} for label, result in explored]
+    return Results(frame(records), frame(picks), frame(timings))
+
+
+def final_regret(records: DataFrame) -> DataFrame:
+    """Return the mean regret of each method and scale after the last step, best first."""
+    last = records[records["checkpoint"] == records["checkpoint"].max()]
+    grouped = last.groupby(["method", "scale"], sort=False)
+    means: DataFrame = grouped[["average_regret", "worst_regret"]].mean().reset_index()
+    return means.sort_values("average_regret", ignore_index=True)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.compare import Pair, Results, read_methods
-from contextgap.studies.experiments.tasks import Result, Task, execute
+from contextgap.studies.experiments.compare import Pair, Results, read_methods, tabulate
+from contextgap.studies.experiments.tasks import Result, Task, execute_labelled
 from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
@@ -42,33 +41,8 @@ def evaluate_defaults(
 ) -> Results:
     """Explore and deploy with every method, without settings, on pairs of rows.
 
-    Parameters
-    ----------
-    rounds
-        Pairs of rows to explore and rows to deploy on, one per repetition.
-    methods
-        Names from ``METHODS``, methods, explorers, or "package.module:name" of your own; a mapping
-        gives them labels.
-    checkpoints
-        Numbers of steps after which to deploy.
-    yardsticks
-        Which of "full information" and "best single arm" to add.
-    full_checkpoints
-        Numbers of steps after which full information is deployed, if not ``checkpoints``: it is
-        fitted anew after each, to the rewards of all arms, which takes long.
-    seeds
-        One per pair; 0, 1, ... by default.
-    settings
-        What to give to every learner all the same, such as ``kernel``, ``ridge`` and ``width``.
-    how
-        For ``execute``: ``executor``, ``store``, ``progress``.
-
-    Returns
-    -------
-    results
-        ``records`` with one row per method or yardstick, repetition and checkpoint: ``method``,
-        ``repetition``, ``checkpoint``, ``average_regret``, ``worst_regret``, and the ``seconds`` of
-        the whole run; and the ``picks`` and ``timings`` of the methods.
+    Full information is fitted anew after each of ``full_checkpoints``, to the rewards of all arms,
+    which takes long. ``settings`` are given to every learner; ``how`` is for ``execute``.
     """
     entries = _entries(
         read_methods(methods),
@@ -78,16 +52,16 @@ def evaluate_defaults(
         {} if settings is None else {"settings": dict(settings)},
     )
     numbers = list(range(len(rounds)) if seeds is None else seeds)
+    pairs = [
+        {"explore": explore, "exploit": exploit, "seed": seed}
+        for (explore, exploit), seed in zip(rounds, numbers, strict=True)
+    ]
     places = [
-        (label, repetition, Task(function, {
-            "explore": explore, "exploit": exploit, "seed": numbers[repetition], **own,
-        }))
+        ({"method": label, "repetition": repetition}, Task(function, {**pair, **own}))
         for label, function, own in entries
-        for repetition, (explore, exploit) in enumerate(rounds)
-    ]  # fmt: skip
-    results = execute([task for _, _, task in places], **how)
-    labels = [{"method": label, "repetition": repetition} for label, repetition, _ in places]
-    return _tabulate(list(zip(labels, results, strict=True)))
+        for repetition, pair in enumerate(pairs)
+    ]
+    return tabulate(execute_labelled(places, **how), "seconds")
 
 
 def _entries(
@@ -115,43 +89,8 @@ def _entries(
     return entries
 
 
-def _tabulate(labelled: Sequence[tuple[dict[str, Any], Result]]) -> Results:
-    pandas = study_import("pandas")
-    explored = [(label, result) for label, result in labelled if "picks" in result]
-    return Results(
-        pandas.DataFrame(
-            [
-                {**label, **reached, "seconds": result["seconds"]}
-                for label, result in labelled
-                for reached in result["reached"]
-            ]
-        ),
-        pandas.DataFrame(
-            [
-                {**label, "rank": rank, "count": count}
-                for label, result in explored
-                for rank, count in enumerate(result["picks"], 1)
-            ]
-        ),
-        pandas.DataFrame([{**label, "seconds": result["seconds"]} for label, result in explored]),
-    )
-
-
 def summarise_defaults(records: DataFrame) -> DataFrame:
-    """Return the regret after the last step, best first.
-
-    Parameters
-    ----------
-    records
-        From ``evaluate_defaults``.
-
-    Returns
-    -------
-    table
-        Columns ``method``; ``average_regret``, the mean over repetitions; ``error``, its standard
-        error, not a number for a single repetition; ``worst_regret``; and ``ratio_to_uniform``,
-        the average regret over that of uniform exploration, not a number without it.
-    """
+    """Return each method's mean regret after the last step, with standard errors, best first."""
     last = records[records["checkpoint"] == records["checkpoint"].max()]
     by_method = last.groupby("method", sort=False)
     table: DataFrame = by_method[["average_regret", "worst_regret"]].mean()
@@ -197,10 +136,10 @@ def explore_once(
 def explored(learner: Learner, contexts: Iterable[Any], observations: FloatArray) -> Iterator[int]:
     """Ask, observe and tell at one context after the other; yield the index of each arm tried."""
     arms = learner.arms
-    for context, heard in zip(contexts, observations, strict=True):
+    for context, rewards in zip(contexts, observations, strict=True):
         arm = learner.ask(context)
         place = arms.index(arm)
-        learner.tell(context, arm, heard[place])
+        learner.tell(context, arm, rewards[place])
         yield place
 
 

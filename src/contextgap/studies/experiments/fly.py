@@ -20,7 +20,7 @@ from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import Entry
-from contextgap.studies.experiments.tasks import Result, Task, execute
+from contextgap.studies.experiments.tasks import Result, Task, execute_labelled
 from contextgap.studies.problems import Problem
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def fly(
     seed
         Makes everything random repeatable.
     settings
-        For the ``Learner``, such as ``kernel`` and ``ridge``; without any it learns its scales.
+        For the ``Learner``, such as ``kernel`` and ``ridge``; it learns what is left out.
     """
     if not hasattr(problem, "known"):
         raise TypeError(
@@ -112,8 +112,8 @@ def fly(
             for row in range(first, end):
                 arm = learner.ask(problem.contexts[row])
                 arms[row] = place[arm]
-                heard = problem.observations[row, arms[row]]
-                learner.tell(problem.contexts[row], arm, float(heard))
+                observed = problem.observations[row, arms[row]]
+                learner.tell(problem.contexts[row], arm, float(observed))
         elif any(learner.counts.values()):  # nothing is learnt on the way: a window at once
             deployed = learner.recommend(problem.contexts[first:end])
             arms[first:end] = [place[arm] for arm in deployed]
@@ -154,31 +154,19 @@ def _trace(problem: PhasedProblem, arms: IntArray, deployed: Any, policy: Policy
 
 
 def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
-    """Fly every mission with every entry; ``how`` is for ``execute``.
-
-    A mission's place in the list is its seed. The table has one row per method, seed and orbit:
-    average regret over the steps without feedback, beside that of the best single arm and of a
-    random arm.
-    """
+    """Fly every mission, its place the seed, with every entry; return regret by orbit."""
     pandas = study_import("pandas")
-    places = [(entry, seed) for entry in entries for seed in range(len(missions))]
-    tasks = [
-        Task(
-            fly_once,
-            {
-                "mission": missions[seed],
-                "method": entry.method,
-                "kernel": entry.kernel,
-                "ridge": entry.ridge,
-                "scale": entry.scale,
-                "seed": seed,
-            },
+    places = [
+        (
+            {"method": entry.label, "seed": seed},
+            Task(fly_once, {"mission": mission, **entry.settings, "seed": seed}),
         )
-        for entry, seed in places
+        for entry in entries
+        for seed, mission in enumerate(missions)
     ]
     tables = [
-        pandas.DataFrame({"method": entry.label, "seed": seed, **result}).drop(columns="seconds")
-        for (entry, seed), result in zip(places, execute(tasks, **how), strict=True)
+        pandas.DataFrame({**label, **result}).drop(columns="seconds")
+        for label, result in execute_labelled(places, **how)
     ]
     return pandas.concat(tables, ignore_index=True)
 

@@ -93,11 +93,12 @@ def pilot(
     ]
     results = execute(tasks, executor=executor, progress=progress)
     pandas = study_import("pandas")
-    tables = [
-        pandas.DataFrame({"seed": number, **result}).drop(columns="seconds")
+    rows = [
+        {"seed": number, **reached}
         for number, result in enumerate(results)
+        for reached in result["reached"]
     ]
-    return pandas.concat(tables, ignore_index=True)
+    return pandas.DataFrame(rows)
 
 
 def explore_once(
@@ -119,9 +120,9 @@ def explore_once(
     prior = float(reward_scale**2 / kernel.diagonal(contexts).mean()) * kernel
     values = _prior_draws(contexts, prior, n_arms, rng)
     tried = rng.integers(len(contexts), size=budget)
-    heard = values[tried] + noise * rng.standard_normal((budget, n_arms))
+    observed = values[tried] + noise * rng.standard_normal((budget, n_arms))
     explore = Problem(
-        name="pilot", contexts=contexts[tried], rewards=values[tried], observations=heard
+        name="pilot", contexts=contexts[tried], rewards=values[tried], observations=observed
     )
     exploit = Problem(name="pilot", contexts=contexts, rewards=values)
     trace = run(
@@ -134,11 +135,7 @@ def explore_once(
         checkpoints=max(1, budget // 40),
         seed=int(rng.integers(2**31)),
     )
-    return {
-        "checkpoint": trace.checkpoints.tolist(),
-        "average_regret": trace.average_regret.tolist(),
-        "worst_regret": trace.worst_regret.tolist(),
-    }
+    return {"reached": trace.rows()}
 
 
 _MOST = 1000  # contexts a pilot evaluates on
@@ -154,11 +151,7 @@ def _prior_draws(
 
 
 def budget_for(table: DataFrame, tolerance: float, probability: float) -> int | None:
-    """Return the fewest steps after which average regret is within the tolerance often enough.
-
-    ``table`` comes from ``pilot`` and ``probability`` is a share of its repetitions. None means
-    that the pilot's budget does not suffice.
-    """
+    """Return after how many steps regret stays within the tolerance often enough; None if never."""
     within = (table["average_regret"] <= tolerance).groupby(table["checkpoint"]).mean()
     # From that checkpoint on: one lucky checkpoint is not enough.
     lasting = within[::-1].cummin()[::-1]
@@ -234,12 +227,8 @@ def plan(
 
     Parameters
     ----------
-    contexts
-        A sample of the contexts to come, shape (n, d) or a DataFrame.
-    n_arms
-        Number of arms.
-    kernel
-        How fast rewards change with the context.
+    contexts, n_arms, kernel
+        As of ``pilot``.
     noise
         Standard deviation (sub-Gaussian scale) of the rewards' noise, positive.
     tolerance
@@ -253,19 +242,8 @@ def plan(
         Regularisation in the theorem; noise² / norm² by default.
     steps
         Ask about this exploration length.
-    budget
-        The longest exploration the pilot simulates.
-    method
-        The method that the pilot uses.
-    repetitions
-        How many explorations the pilot simulates.
-    seed
-        Seed of the pilot.
-    executor
-        Any ``concurrent.futures.Executor``; None does the work here.
-    progress
-        Called with the numbers of finished and of all repetitions, such as
-        ``cg.ProgressBar("planning")``.
+    budget, method, repetitions, seed, executor, progress
+        As of ``pilot``.
     """
     tolerance = checks.positive("tolerance", tolerance, "a simple regret")
     noise = checks.positive("noise", noise, "a standard deviation")

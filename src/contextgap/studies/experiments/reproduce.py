@@ -6,12 +6,10 @@ lists all of it. What the authors' code does was read from it as facts.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -45,7 +43,7 @@ from contextgap.studies.experiments.tune import (
     PAPER_BANDWIDTHS,
     PAPER_RIDGES,
     Grid,
-    Tuning,
+    GridSearch,
     tune_all,
 )
 from contextgap.studies.problems import MagnetometerBench, Problem, Sinusoids, Spacecraft
@@ -103,7 +101,7 @@ class Reproduction:
 
     study: Study
     main: Comparison
-    over_grid: dict[str, Tuning]
+    over_grid: dict[str, GridSearch]
     history: Results | None = None
     wider: Comparison | None = None
     flights: tuple[tuple[Problem, ...], DataFrame] | None = None
@@ -114,14 +112,14 @@ class Reproduction:
 class Workshop:
     """How and where the work of a reproduction is done.
 
-    ``folder`` keeps results as they finish; a call with the same folder continues from there.
+    ``store`` keeps results as they finish; a call with the same one continues from there.
     ``progress`` takes the name of a phase and returns what is called with the numbers of finished
     and of all its tasks. A ``grid_size`` below 10 thins the grids out. ``protocol`` is "paper" for
     what the text says or "authors" for what its authors' code does.
     """
 
     executor: Executor | None = None
-    folder: str | os.PathLike[str] | None = None
+    store: Store | None = None
     progress: Callable[[str], Progress] | None = None
     grid_size: int = 10
     protocol: str = PAPER
@@ -133,7 +131,7 @@ class Workshop:
     def how(self, phase: str) -> dict[str, Any]:
         """Return the keywords for ``execute``."""
         watch = None if self.progress is None else self.progress(phase)
-        return {"executor": self.executor, "store": self._store(), "progress": watch}
+        return {"executor": self.executor, "store": self.store, "progress": watch}
 
     def compared(
         self, study: Study, grid: Grid, scales: tuple[float, ...], where: str
@@ -148,7 +146,7 @@ class Workshop:
             checkpoints=self.checkpoints(study),
             begin=lambda phase: None if watch is None else watch(f"{phase}, {where}"),
             executor=self.executor,
-            store=self._store(),
+            store=self.store,
         )
         if self.protocol == AUTHORS:  # steps are counted behind the first rewards
             found.results.records["checkpoint"] -= study.rounds[0][0].n_arms
@@ -160,17 +158,14 @@ class Workshop:
         first = explore.n_arms if self.protocol == AUTHORS else 0
         return [*range(first + 50, len(explore), 50), len(explore)]
 
-    def over_grid(self, study: Study, main: Comparison) -> dict[str, Tuning]:
+    def over_grid(self, study: Study, main: Comparison) -> dict[str, GridSearch]:
         """Return every setting's regret on the first repetition's rows, by method."""
         grid = next(iter(main.tunings.values())).grid
         methods = protocol_methods(self.protocol)
         how = self.how("the whole grid")
         return tune_all(study.rounds[0], methods, grid, PosteriorWidth(1.0), 0, **how)
 
-    def _store(self) -> Store:
-        return Store(None if self.folder is None else Path(self.folder) / "parts")
-
-    def looked_back(self, study: Study, tuning: Tuning) -> Results:
+    def looked_back(self, study: Study, tuning: GridSearch) -> Results:
         """Compare lengths of the look-back."""
         entries = [
             Entry(
@@ -185,56 +180,68 @@ class Workshop:
         return conduct(study, entries, 50, **self.how("looking back"))
 
 
-def reproduce_sinusoids(
+def reproduce(
+    name: str,
     workshop: Workshop,
     *,
-    explore: int = 2000,
-    evaluate: int = 1000,
+    hold_out: tuple[int, int],
+    evaluate: tuple[int, int],
     repetitions: int = 10,
     seed: int = 0,
 ) -> Reproduction:
-    """Run the paper's synthetic study, by default at its size.
-
-    The same numbers of rows are held out and compared on; every repetition shuffles the latter
-    anew. By the authors' protocol, arms pay sin(0·x) to sin(19·x), and each first has one reward
-    more: 1 where it is the best arm, and 0 elsewhere.
-    """
+    """Run one of the paper's studies; both pairs are rows to explore and rows to exploit."""
     authors = workshop.protocol == AUTHORS
-    maker = Sinusoids(first=0 if authors else 1)
-    sizes = (explore + authors * maker.n_arms, evaluate)
-    problem = replace(maker.sample(2 * sum(sizes), seed=seed), name="sinusoids")
-    study = Study.of(problem, hold_out=sizes, evaluate=sizes, repetitions=repetitions)
-    if authors:
-        study = _with_first_rewards(study, lambda rows: rows.ranks == 1)
+    study, problems = STUDIES[name](hold_out, evaluate, repetitions, seed, authors)
     contexts = study.hold_out[0].contexts
-    published = Grid.of(contexts, PAPER_BANDWIDTHS, PAPER_RIDGES)
-    main = workshop.compared(study, published, PAPER_SCALES, "the paper's grid")
+    # Channels of a flight have no common unit: each has a bandwidth in proportion to its spread.
+    usual = () if name == "spacecraft" else (PAPER_BANDWIDTHS, PAPER_RIDGES)
+    where = "the paper's grid" if name == "sinusoids" else "four scales"
+    main = workshop.compared(study, Grid.of(contexts, *usual), PAPER_SCALES, where)
     found = Reproduction(study, main, workshop.over_grid(study, main), protocol=workshop.protocol)
     if authors:
         return found
-    history = workshop.looked_back(study, main.tunings["contextual-gap"])
-    wider = workshop.compared(study, Grid.of(contexts), (1.0,), "a wider grid")
-    return replace(found, history=history, wider=wider)
+    found = replace(found, history=workshop.looked_back(study, main.tunings["contextual-gap"]))
+    if name == "sinusoids":
+        wider = workshop.compared(study, Grid.of(contexts), (1.0,), "a wider grid")
+        return replace(found, wider=wider)
+    if name == "spacecraft":
+        entries = scaled_entries(protocol_methods(PAPER), main.tunings, (1.0,))
+        flights = fly_all(problems, entries, **workshop.how("flying"))
+        return replace(found, flights=(tuple(problems), flights))
+    return found
 
 
-def reproduce_bench(
-    workshop: Workshop,
-    *,
-    hold_out: tuple[int, int] = (1000, 1000),
-    evaluate: tuple[int, int] = (3000, 950),
-    repetitions: int = 10,
-    seed: int = 0,
-) -> Reproduction:
-    """Run the paper's magnetometer study on recorded runs of the bench, one per repetition.
+_Made: TypeAlias = tuple[Study, Sequence[Problem]]  # and the problems it was made of
+
+
+def _sinusoids(
+    hold_out: tuple[int, int], evaluate: tuple[int, int], repetitions: int, seed: int, authors: bool
+) -> _Made:
+    """Return the synthetic study; every repetition shuffles the rows to compare on anew.
+
+    By the authors' protocol, arms pay sin(0·x) to sin(19·x), and each first has one reward more: 1
+    where it is the best arm, and 0 elsewhere.
+    """
+    maker = Sinusoids(first=0 if authors else 1)
+    sizes = _with_first_rows(hold_out, evaluate, authors * maker.n_arms)
+    problem = replace(maker.sample(sum(map(sum, sizes)), seed=seed), name="sinusoids")
+    study = Study.of(problem, hold_out=sizes[0], evaluate=sizes[1], repetitions=repetitions)
+    if authors:
+        study = _with_first_rewards(study, lambda rows: rows.ranks == 1)
+    return study, [problem]
+
+
+def _bench(
+    hold_out: tuple[int, int], evaluate: tuple[int, int], repetitions: int, seed: int, authors: bool
+) -> _Made:
+    """Return the magnetometer study on recorded runs of the bench, one per repetition.
 
     All channels are divided by one unit, the smallest of their largest values in the first run, and
     have one bandwidth. By the text's protocol all rows stay in time order; by the authors', only
     those held out for tuning do, and every sensor first has one reward more, of 0.
     """
-    authors = workshop.protocol == AUTHORS
     maker = MagnetometerBench(sequence=True)
-    first = len(SENSORS) if authors else 0
-    sizes = [(explore + first, exploit) for explore, exploit in (hold_out, evaluate)]
+    sizes = _with_first_rows(hold_out, evaluate, authors * len(SENSORS))
     rows = sum(map(sum, sizes))
     runs = _in_one_unit([maker.sample(rows, seed=seed + i) for i in range(repetitions)])
     if authors:
@@ -242,12 +249,35 @@ def reproduce_bench(
     study = Study.of_each(runs, hold_out=sizes[0], evaluate=sizes[1])
     if authors:
         study = _with_first_rewards(study, lambda rows: np.zeros_like(rows.rewards))
-    grid = Grid.of(study.hold_out[0].contexts, PAPER_BANDWIDTHS, PAPER_RIDGES)
-    main = workshop.compared(study, grid, PAPER_SCALES, "four scales")
-    found = Reproduction(study, main, workshop.over_grid(study, main), protocol=workshop.protocol)
+    return study, runs
+
+
+def _spacecraft(
+    hold_out: tuple[int, int], evaluate: tuple[int, int], repetitions: int, seed: int, authors: bool
+) -> _Made:
+    """Return the study on simulated missions, each with a seed of its own, in time order."""
     if authors:
-        return found
-    return replace(found, history=workshop.looked_back(study, main.tunings["contextual-gap"]))
+        raise ValueError(
+            "the authors' protocol divides all channels by one unit, and a flight's (A, °C, rpm, "
+            "nT) have none in common; it is for the studies sinusoids and bench"
+        )
+    rows = sum(hold_out) + sum(evaluate)
+    missions = [Spacecraft().sample(rows, seed=seed + i) for i in range(repetitions)]
+    return Study.of_each(missions, hold_out=hold_out, evaluate=evaluate), missions
+
+
+STUDIES: dict[str, Callable[..., _Made]] = {
+    "sinusoids": _sinusoids,
+    "bench": _bench,
+    "spacecraft": _spacecraft,
+}
+
+
+def _with_first_rows(
+    hold_out: tuple[int, int], evaluate: tuple[int, int], first: int
+) -> list[tuple[int, int]]:
+    """Return the sizes with rows for the rewards that each arm has beforehand."""
+    return [(explore + first, exploit) for explore, exploit in (hold_out, evaluate)]
 
 
 def _in_one_unit(runs: Sequence[Problem]) -> list[Problem]:
@@ -273,37 +303,6 @@ def _with_first_rewards(study: Study, first: Callable[[Problem], Any]) -> Study:
 
     rounds = tuple(changed(pair) for pair in study.rounds)
     return replace(study, hold_out=changed(study.hold_out), rounds=rounds)
-
-
-def reproduce_spacecraft(
-    workshop: Workshop,
-    *,
-    hold_out: tuple[int, int] = (1000, 1000),
-    evaluate: tuple[int, int] = (3000, 950),
-    repetitions: int = 10,
-    seed: int = 0,
-) -> Reproduction:
-    """Run the paper's spacecraft study on simulated missions, and fly them in alternating phases.
-
-    Both pairs are rows to explore and to exploit, in time order, by default as many as in the
-    paper. Every repetition is a mission with a seed of its own, from ``seed`` on. Channels of a
-    flight have no common unit, so each has a bandwidth of its own, in proportion to its spread.
-    """
-    if workshop.protocol == AUTHORS:
-        raise ValueError(
-            "the authors' protocol divides all channels by one unit, and a flight's (A, °C, rpm, "
-            "nT) have none in common; it is for the studies sinusoids and bench"
-        )
-    rows = sum(hold_out) + sum(evaluate)
-    missions = [Spacecraft().sample(rows, seed=seed + i) for i in range(repetitions)]
-    study = Study.of_each(missions, hold_out=hold_out, evaluate=evaluate)
-    grid = Grid.of(study.hold_out[0].contexts)
-    main = workshop.compared(study, grid, PAPER_SCALES, "four scales")
-    history = workshop.looked_back(study, main.tunings["contextual-gap"])
-    entries = scaled_entries(protocol_methods(PAPER), main.tunings, (1.0,))
-    flights = fly_all(missions, entries, **workshop.how("flying"))
-    over_grid = workshop.over_grid(study, main)
-    return Reproduction(study, main, over_grid, history, flights=(tuple(missions), flights))
 
 
 def thinned(grid: Grid, size: int) -> Grid:

@@ -55,6 +55,13 @@ class Trace:
     arms: IntArray
     ranks: IntArray
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the curve as records of plain numbers, one per checkpoint."""
+        columns = (self.checkpoints, self.average_regret, self.worst_regret)
+        names = ("checkpoint", "average_regret", "worst_regret")
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in values]
+
 
 @dataclass(frozen=True)
 class Gram:
@@ -168,7 +175,7 @@ def run(
     width
         How standard deviations become intervals.
     burn_in
-        Pulls of every arm, in turn, before the method takes over.
+        Pulls of every arm before the method takes over.
     prior_mean
         A number, or ``"auto"``.
     checkpoints

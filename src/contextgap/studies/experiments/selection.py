@@ -28,7 +28,7 @@ from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
 from contextgap.studies.problems import Scenario
 from contextgap.studies.problems.algorithm_selection import (
     closed_gap,
@@ -66,7 +66,7 @@ def select_algorithms(
     """Select algorithms over a scenario's cross-validation folds.
 
     Nothing is tuned by hand and nothing is known of the rewards beforehand: every method is a
-    ``Learner`` without settings, which learns its scales from the runs it has paid for.
+    ``Learner`` without settings, which learns its hyperparameters from the runs it has paid for.
 
     Parameters
     ----------
@@ -107,29 +107,28 @@ def select_algorithms(
     chosen = read_methods(methods)
     parts = list(folds(scenario))
     places = [
-        ({"method": label, "choose": choose, "seed": seed, "fold": number}, method, part)
+        (
+            {"method": label, "choose": choose, "seed": seed, "fold": number},
+            Task(
+                select_on_fold,
+                {
+                    "train": train,
+                    "test": test,
+                    "method": method,
+                    "budgets": budgets,
+                    "seed": seed,
+                    "choose": choose,
+                },
+            ),
+        )
         for label, method in chosen.items()
         for seed in seeds
-        for number, part in enumerate(parts, 1)
+        for number, (train, test) in enumerate(parts, 1)
     ]
-    tasks = [
-        Task(
-            select_on_fold,
-            {
-                "train": train,
-                "test": test,
-                "method": method,
-                "budgets": budgets,
-                "seed": labels["seed"],
-                "choose": choose,
-            },
-        )
-        for labels, method, (train, test) in places
-    ]
-    results = execute(tasks, executor=executor, store=store, progress=progress)
+    found = execute_labelled(places, executor=executor, store=store, progress=progress)
     rows = [
         {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}
-        for (labels, _, _), result in zip(places, results, strict=True)
+        for labels, result in found
         for reached in result["reached"]
     ]
     return study_import("pandas").DataFrame(rows)
@@ -188,10 +187,7 @@ def explore(
     choose: bool,
     progress: Progress | None = None,
 ) -> Iterator[tuple[Policy, int]]:
-    """Yield the policy after each budget, and how many different runs it took.
-
-    ``progress`` is called with the numbers of visits made and to make.
-    """
+    """Yield the policy after each budget, and how many different runs it took."""
     learner = Learner(train.arms, method=method, seed=seed, columns=train.columns)
     places = {arm: place for place, arm in enumerate(train.arms)}
     rng = np.random.default_rng(seed)
@@ -238,7 +234,7 @@ def summarise_selection(table: DataFrame) -> DataFrame:
     The closed gap is that of the mean performances. Averaging it over folds instead would let a
     fold in which single and virtual best solver are nearly equal decide. ``regret_change`` is the
     regret over that of uniform exploration, on the same folds with the same seeds, less one; not a
-    number where uniform exploration was not among the methods or missed nothing.
+    number where uniform exploration was not among the methods or had no regret.
 
     Both are ratios of means; their standard errors, ``..._error``, are those of a ratio of paired
     values, over folds and seeds. Folds share training instances and seeds share folds, so these
@@ -381,7 +377,7 @@ class Selector:
         ----------
         path
             A .csv or .parquet file with a column for each feature, named as in the scenario. A cell
-            that is empty or "?" is a gap. Where the scenario says how the steps of the feature
+            that is empty or "?" is missing. Where the scenario says how the steps of the feature
             computation ended, columns such as "probe failed" say it here, by 0 or 1. A column
             ``instance_id`` gives names; rows with the same name are repetitions, and averaged.
         """
@@ -467,15 +463,8 @@ def learn_selector(
         Instances, algorithms and all their runs, as ``AlgorithmSelection(folder).load()`` gives it.
     method
         A name from ``METHODS``, or a method.
-    budget
-        Visits per instance, one run each; a fraction for a part of the instances.
-    seed
-        The order of the instances, and all that is random about the method.
-    choose
-        Whether the learner chooses which instance comes next.
-    progress
-        Called with the numbers of finished and of all visits, such as
-        ``cg.ProgressBar("learning")``.
+    budget, seed, choose, progress
+        As of ``select_algorithms``.
     """
     preparation = known_preparation(scenario)
     visits = checks.positive("budget", budget, BUDGET_HINT)

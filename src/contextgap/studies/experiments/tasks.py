@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from contextlib import contextmanager
@@ -23,11 +25,12 @@ import numpy as np
 
 from contextgap import __version__
 from contextgap.base.components import Component
-from contextgap.studies.experiments.sources import source_digest
 from contextgap.studies.problems import Problem
 
 Result: TypeAlias = dict[str, Any]
 Progress: TypeAlias = Callable[[int, int], None]
+
+_CACHE_VERSION = 2  # raised when a task's result changes or has another form
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +41,13 @@ class Task:
     arguments: Mapping[str, Any]
 
     def key(self) -> str:
-        """Return a name that only the same work on the same data by the same code has.
-
-        The package counts by its version, parts defined elsewhere by their code.
-        """
+        """Return a name that only the same work on the same data has."""
         plain = {name: _fingerprint(value) for name, value in self.arguments.items()}
-        text = json.dumps([self.function.__name__, __version__, plain], sort_keys=True)
+        text = json.dumps([self.function.__name__, _CACHE_VERSION, plain], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+_PROCESS = uuid.uuid4().hex
 _DIGESTS: WeakKeyDictionary[Problem, str] = WeakKeyDictionary()  # many tasks share a problem
 
 
@@ -67,12 +68,23 @@ def _fingerprint(value: Any) -> Any:
     if isinstance(value, Component):
         names = getattr(value, "__dataclass_fields__", ())
         inner = [_fingerprint(getattr(value, name)) for name in names]
-        return [value.describe(), source_digest(type(value)), inner]
+        return [value.describe(), _own_code(type(value)), inner]
     if isinstance(value, tuple | list):
         return [_fingerprint(item) for item in value]
     if isinstance(value, Mapping):
         return {str(name): _fingerprint(item) for name, item in value.items()}
     return value
+
+
+def _own_code(kind: type) -> str | None:
+    """Digest the files that define a user's class; the package's own code counts by version."""
+    own = [each for each in kind.__mro__ if each.__module__.partition(".")[0] != "contextgap"]
+    own = [each for each in own if each.__module__ not in sys.stdlib_module_names]
+    files = [getattr(sys.modules.get(each.__module__), "__file__", None) for each in own]
+    if None in files:  # typed at a prompt, so that its code is not to be had
+        return f"{_PROCESS} {id(kind)}"
+    digest = hashlib.sha256(b"".join(Path(str(file)).read_bytes() for file in files))
+    return digest.hexdigest() if files else None
 
 
 class Store:
@@ -87,6 +99,12 @@ class Store:
         self._memory: dict[str, Result] = {}
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
+
+    def clear(self) -> None:
+        """Forget all results of this version."""
+        self._memory.clear()
+        for path in () if self._folder is None else self._folder.glob("*.json"):
+            path.unlink()
 
     def of_other_versions(self) -> dict[str, int]:
         """Return how many results other versions of the package left, by version."""
@@ -124,11 +142,7 @@ def execute(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Do all tasks that the store does not know, and return all results in order.
-
-    Without an executor, the work is done here. The store keeps results as they finish, and
-    ``progress`` is called with the numbers of finished and of all tasks.
-    """
+    """Do all tasks that the store lacks, here or by the executor; return all results in order."""
     store = Store() if store is None else store
     keys = [task.key() for task in tasks]
     open_ = {key: task for key, task in zip(keys, tasks, strict=True) if store.get(key) is None}
@@ -141,6 +155,14 @@ def execute(
         if progress is not None:
             progress(done, len(tasks))
     return [store.get(key) or {} for key in keys]
+
+
+def execute_labelled(
+    places: Sequence[tuple[dict[str, Any], Task]], **how: Any
+) -> list[tuple[dict[str, Any], Result]]:
+    """Return every label with the result of its task; ``how`` is for ``execute``."""
+    results = execute([task for _, task in places], **how)
+    return [(label, result) for (label, _), result in zip(places, results, strict=True)]
 
 
 def _results(tasks: Mapping[str, Task], executor: Executor | None) -> Iterator[tuple[str, Result]]:

@@ -107,7 +107,9 @@ def _read_features(
         intake = ContextSchema(columns=names).read(features)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"the features of {name!r} must be numbers without gaps: {error}") from None
+        raise kind(
+            f"the features of {name!r} must be numbers without missing values: {error}"
+        ) from None
     if intake.single or len(intake.rows) == 0:
         raise ValueError(
             f"the features of {name!r} must have the shape (rows, features) with at least one row, "
@@ -128,7 +130,7 @@ def _read_classes(name: str, target: Any, rows: int) -> tuple[tuple[Label, ...],
         raise ValueError(f"{name!r} has {rows} rows of features but {len(labels)} classes")
     for row, label in enumerate(labels):
         if not _is_label(label):
-            raise ValueError(f"the classes of {name!r} have a gap: got {label!r} in row {row}")
+            raise ValueError(f"the classes of {name!r} lack a value: got {label!r} in row {row}")
     # Not a set: classes that sort alike, such as "1" and "1.0", must not change places.
     classes = tuple(sorted(dict.fromkeys(labels), key=_sort_key))
     if len(classes) < 2:

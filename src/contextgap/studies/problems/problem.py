@@ -22,10 +22,7 @@ from contextgap.tables.contexts import ContextSchema, Encoded
 
 
 def part_ends(sizes: Sequence[Any], rows: int, name: str) -> list[int]:
-    """Return 0 and the end of each consecutive part; ``name`` is for errors.
-
-    A size is a whole number of rows or a fraction, below 1, of all rows.
-    """
+    """Return 0 and the end of each consecutive part of whole numbers or fractions of rows."""
     if not sizes:
         raise ValueError("split needs at least one size, such as split(0.7, 0.3)")
     # Exact sums: a part of k rows has k rows wherever the fractions before it end.
@@ -64,7 +61,7 @@ class Problem:
         What results are labelled with.
     contexts
         One context per row, shape (n, d); a DataFrame's column names are kept. Where it has text,
-        dates or gaps, contexts are kept as kernels see them; ``inputs`` is for learners.
+        dates or missing values, contexts are kept as kernels see them; ``inputs`` is for learners.
     rewards
         Expected reward of each arm at each context, shape (n, A); regret is measured against it.
     arms
@@ -77,7 +74,7 @@ class Problem:
         The reward that a learner observes when it tries an arm, shape (n, A); by default the
         expected rewards.
     schema
-        How the columns of ``contexts`` became numbers, if they were not; told from a table.
+        How the columns of ``contexts`` became numbers, if they were not; inferred from a table.
 
     Examples
     --------
@@ -108,9 +105,9 @@ class Problem:
                 f"arms must name the {rewards.shape[1]} columns of rewards, got {len(arms)} labels"
             )
         # Sharing one array keeps "nothing is simulated" visible, and halves what workers are sent.
-        observations, heard = rewards, cast(Any, self.observations)
-        if heard is not None and heard is not self.rewards:
-            observations = _read_rewards("observations", heard, len(contexts))
+        observations, given_ones = rewards, cast(Any, self.observations)
+        if given_ones is not None and given_ones is not self.rewards:
+            observations = _read_rewards("observations", given_ones, len(contexts))
             if observations.shape != rewards.shape:
                 raise ValueError(
                     f"observations must have the shape of rewards, {rewards.shape}, "
@@ -297,7 +294,7 @@ def _read_contexts(
     contexts: Any, columns: Any, schema: ContextSchema | None
 ) -> tuple[FloatArray, tuple[str, ...] | None, ContextSchema | None]:
     if schema is not None and schema.table is not None:  # rows that were read before
-        # Codes stay as they are, whichever rows a learner is told of.
+        # Codes stay as they are, whichever rows a learner observes.
         told = schema.table.all_told()
         schema = schema if told is schema.table else ContextSchema.of(told)
         return frozen(np.array(contexts)), schema.columns, schema
@@ -384,17 +381,14 @@ class FixedData(Maker):
 
 def standardised(contexts: FloatArray) -> FloatArray:
     """Return ``contexts`` with mean 0 and standard deviation 1 in each column, or only zeros."""
-    centre, unit = scales(contexts)
+    centre, unit = centre_and_unit(contexts)
     scaled: FloatArray = (contexts - centre) / unit
     return scaled
 
 
-def scales(contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return each column's mean and standard deviation; its value and 1 if it is constant.
-
-    The computed deviation of a constant column may be rounding error instead of zero, so constant
-    columns are recognised by their range.
-    """
+def centre_and_unit(contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return each column's mean and standard deviation; its value and 1 if it is constant."""
+    # By its range: the deviation computed for a constant column may be rounding error.
     spread = contexts.std(axis=0)
     constant = contexts.max(axis=0) == contexts.min(axis=0)
     centre = np.where(constant, contexts[0], contexts.mean(axis=0))

@@ -129,7 +129,7 @@ def regret_curves(
     axis = _LogRange([*_means(found.values()), *(y for _, y in points.values()), *level])
     widths = [_THIN if label == FULL_INFORMATION else 2.0 for label in found]
     _draw(ax, found, axis, widths, half=_BANDS[band])
-    looks = style.looks(found)
+    looks = style.line_styles(found)
     for label, (x, y) in points.items():
         look = looks[label]
         (hollow,) = ax.plot(x, axis.clip(y), look.marker, ms=9, mfc="none", mew=1.8, zorder=4)
@@ -141,7 +141,7 @@ def regret_curves(
     ends = {label: (c.steps[-1], axis.clip(c.mean)[-1]) for label, c in found.items()}
     if single_arm is not None:
         at = float(axis.clip(np.array([single_arm]))[0])
-        look = style.looks([SINGLE_ARM])[SINGLE_ARM]
+        look = style.line_styles([SINGLE_ARM])[SINGLE_ARM]
         ax.axhline(at, color=look.colour, ls=look.line, lw=_THIN, zorder=1, gid=SINGLE_ARM)
         ends[SINGLE_ARM] = (ax.get_xlim()[1], at)
     end_labels(ax, ends)
@@ -170,7 +170,7 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
     labels = list(dict.fromkeys(label for found in panels.values() for label in found))
     axis = _LogRange(_means(c for found in panels.values() for c in found.values()))
     for ax, (scale, found) in zip(grid.flat, panels.items(), strict=False):
-        _draw(ax, found, axis, looks=style.looks(labels))
+        _draw(ax, found, axis, looks=style.line_styles(labels))
         ax.set_title(f"scale {scale:g}", size=style.TEXT, color=style.INK)
     for ax in grid.flat[len(panels) :]:
         ax.set_axis_off()
@@ -183,7 +183,7 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
     figure.supylabel(_NAMES.get(statistic, statistic), size=style.TEXT, color=style.INK)
     handles = [
         Line2D([], [], color=look.colour, ls=look.line, lw=2, marker=look.marker, ms=7, mew=0)
-        for look in style.looks(labels).values()
+        for look in style.line_styles(labels).values()
     ]
     style.legend_below(figure, handles, labels, min(3, len(labels)))
     return style.fix_layout(figure)
@@ -207,12 +207,12 @@ def history_comparison(records: DataFrame) -> Figure:
     _name_axes(ax, "average_regret", None)
     handles = [
         Line2D([], [], color=look.colour, ls=look.line, lw=width)
-        for look, width in zip(style.looks(found).values(), widths, strict=True)
+        for look, width in zip(style.line_styles(found).values(), widths, strict=True)
     ]
     legend = ax.legend(
         handles,
         [style.short(label) for label in found],
-        title="recommendation looks at",
+        title="recommendation considers",
         title_fontsize=style.TEXT,
         fontsize=style.TEXT,
         frameon=False,
@@ -254,11 +254,11 @@ def _draw(
     found: Mapping[str, Curve],
     axis: _LogRange,
     widths: Sequence[float] | None = None,
-    looks: Mapping[str, style.Look] | None = None,
+    looks: Mapping[str, style.LineStyle] | None = None,
     markers: bool = True,
     half: Callable[[Curve], FloatArray] = _BANDS[HALF_DEVIATION],
 ) -> None:
-    looks = style.looks(found) if looks is None else looks
+    looks = style.line_styles(found) if looks is None else looks
     widths = [2.0] * len(found) if widths is None else widths
     for place, ((label, curve), width) in enumerate(zip(found.items(), widths, strict=True)):
         look, mean, spread = looks[label], axis.clip(curve.mean), half(curve)

@@ -181,50 +181,11 @@ def _themed(found: re.Match[str]) -> str:
 
 
 def inline_svg(figure: Figure | Path, prefix: str, label: str) -> str:
-    """Return a figure, or an SVG file of one, as an element for a page that has others.
-
-    The prefix goes before every identifier, so that figures on one page do not take each other's
-    letters and clip paths. The label is what readers who do not see the figure are told, already
-    escaped for an attribute.
-    """
+    """Return a figure as an element for a page; the prefix keeps identifiers of several unique."""
     text = figure.read_text(encoding="utf-8") if isinstance(figure, Path) else svg_text(figure)
     text = re.sub("(?<=: )#[0-9a-f]{6}", _themed, text[text.index("<svg") :])
     text = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", text)
     return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1).rstrip()
-
-
-# The policy makes the browser refuse what a self-contained page must not do: load anything.
-_PAGE = Template("""\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
-style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<title>$title</title>
-<style>
-$css</style>
-</head>
-<body>
-<header>
-<h1>$title</h1>
-$summary
-$origin
-</header>
-<nav aria-label="Contents">
-<ol>
-$contents
-</ol>
-</nav>
-<main>
-$sections
-</main>
-<script>
-$script</script>
-</body>
-</html>
-""")
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,12 +289,13 @@ def _page(report: Report) -> str:
         (section.title, _section(section, place)) for place, section in enumerate(report.sections)
     ]
     parts += _appendix(report)
-    return _PAGE.substitute(
+    # Its security policy makes the browser refuse to load anything: the page is self-contained.
+    return Template(resource("page.html")).substitute(
         title=escape(report.title),
         summary=_paragraphs(report.summary),
         origin="" if report.origin is None else _origin(report.origin),
-        css=_resource("page.css"),
-        script=_resource("page.js"),
+        css=resource("page.css"),
+        script=resource("page.js"),
         contents="\n".join(
             f'<li><a href="#part-{place}">{escape(title)}</a></li>'
             for place, (title, _) in enumerate(parts, 1)
@@ -356,7 +318,8 @@ def _origin(origin: Origin) -> str:
     )
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """Return a file that lies beside this module."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from contextgap.studies.experiments import Tuning
+from contextgap.studies.experiments import GridSearch
 from contextgap.studies.experiments.tune import GIVEN
 from contextgap.studies.report import style
 from contextgap.studies.report.curves import check_columns, check_single
@@ -45,7 +45,7 @@ def pick_histogram(picks: DataFrame, ranks: int = 3) -> Figure:
     rows = math.ceil(len(methods) / columns)
     figure = Figure(figsize=(style.WIDTH, 0.9 + 2.1 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-    looks = style.looks(methods)
+    looks = style.line_styles(methods)
     for ax, method in zip(grid.flat, methods, strict=False):
         _bars(ax, shares[shares["method"] == method], looks[method].colour)
         title = style.short(method, 22)
@@ -68,7 +68,7 @@ def pick_shares(picks: DataFrame, ranks: int = 3) -> DataFrame:
     picks
         ``Results.picks`` of ``experiments.conduct``, of one scale.
     ranks
-        How many ranks to tell apart; the arms beyond are pooled, unless there is just one.
+        How many ranks to distinguish; the arms beyond are pooled, unless there is just one.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def _bars(ax: Axes, rows: DataFrame, colour: str) -> None:
 
 
 def tuning_heat_map(
-    tunings: Mapping[str, Tuning], chosen: Mapping[str, Tuning] | None = None
+    tunings: Mapping[str, GridSearch], chosen: Mapping[str, GridSearch] | None = None
 ) -> Figure:
     """Draw one panel per method: average regret by bandwidth and ridge, the best setting marked.
 
@@ -159,7 +159,7 @@ def tuning_heat_map(
 
 
 def _panel(
-    ax: Axes, label: str, tuning: Tuning, norm: LogNorm, chosen: tuple[int, int] | None
+    ax: Axes, label: str, tuning: GridSearch, norm: LogNorm, chosen: tuple[int, int] | None
 ) -> AxesImage:
     # viridis works for colour-blind readers and in grey; bright is good.
     image = ax.imshow(
@@ -194,7 +194,7 @@ def _panel(
     return image
 
 
-def _ticks(ax: Axes, tuning: Tuning) -> None:
+def _ticks(ax: Axes, tuning: GridSearch) -> None:
     style.dress(ax)
     ax.spines[:].set_visible(False)
     ax.set_xticks(*_some(tuning.grid.ridges), rotation=0)

@@ -9,9 +9,8 @@ at 0.0445, 0.0355, 0.039 and 0.065 in its four figures: so much do single runs d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from io import StringIO
 from itertools import groupby
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +24,10 @@ from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproductio
 from contextgap.studies.problems import Problem
 from contextgap.studies.report import style
 from contextgap.studies.report.curves import check_columns, history_comparison, regret_curves
-from contextgap.studies.report.page import Report, Section
+from contextgap.studies.report.page import Report, Section, resource
 from contextgap.studies.report.panels import tuning_heat_map
 from contextgap.studies.report.studies import (
+    HEADINGS,
     at_scale,
     comparison_sections,
     ranking,
@@ -43,62 +43,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-SYNTHETIC_STEPS = (500, 1000, 1500, 1950)
-LABORATORY_STEPS = (500, 1000, 2000, 2950)
-SYNTHETIC = MappingProxyType(
-    {
-        "contextual-gap": (0.053, 0.0122, 0.0048, 0.00215),
-        "kernel-ucb-mod": (0.057, 0.0155, 0.0074, 0.0053),
-        "kernel-ucb": (0.345, 0.065, 0.026, 0.0235),
-        "uniform": (0.148, 0.093, 0.064, 0.037),
-        "epsilon-greedy": (0.16, 0.102, 0.099, 0.098),
-        "kernel-ts": (0.325, 0.086, 0.056, 0.043),
-    }
-)
-LABORATORY = MappingProxyType(
-    {
-        0.1: {
-            "contextual-gap": (0.137, 0.068, 0.0365, 0.0193),
-            "kernel-ucb": (1.62, 0.96, 0.83, 0.63),
-            "kernel-ucb-mod": (1.62, 0.96, 0.83, 0.63),
-            "uniform": (0.545, 0.28, 0.094, 0.0445),
-            "epsilon-greedy": (0.56, 0.385, 0.182, 0.125),
-            "kernel-ts": (3.55, 1.56, 1.22, 1.2),
-        },
-        0.5: {
-            "contextual-gap": (0.137, 0.068, 0.0365, 0.0193),
-            "kernel-ucb": (1.6, 0.92, 0.82, 0.63),
-            "kernel-ucb-mod": (1.58, 0.93, 0.82, 0.64),
-            "uniform": (0.525, 0.178, 0.061, 0.0355),
-            "epsilon-greedy": (0.53, 0.38, 0.215, 0.18),
-            "kernel-ts": (3.25, 1.64, 1.26, 1.19),
-        },
-        1.0: {
-            "contextual-gap": (0.178, 0.091, 0.033, 0.02),
-            "uniform": (0.53, 0.215, 0.088, 0.039),
-            "epsilon-greedy": (0.46, 0.38, 0.255, 0.18),
-            "kernel-ts": (2.15, 1.37, 0.92, 0.485),
-            "kernel-ucb": (1.6, 0.92, 0.85, 0.63),
-        },
-        2.0: {
-            "contextual-gap": (0.13, 0.08, 0.0287, 0.0231),
-            "kernel-ucb": (1.68, 0.91, 0.78, 0.48),
-            "kernel-ucb-mod": (1.58, 0.93, 0.78, 0.47),
-            "uniform": (1.18, 0.187, 0.0705, 0.065),
-            "epsilon-greedy": (0.515, 0.243, 0.165, 0.083),
-            "kernel-ts": (1.75, 1.4, 1.21, 0.58),
-        },
-    }
-)
-_Values = Mapping[float, Mapping[str, tuple[float, ...]]]
-# By the paper's name for the study and by the name of the problem here.
-_SYNTHETIC: tuple[tuple[int, ...], _Values] = (SYNTHETIC_STEPS, {1.0: SYNTHETIC})
-_LABORATORY: tuple[tuple[int, ...], _Values] = (LABORATORY_STEPS, LABORATORY)
-_STUDIES = {
-    "synthetic": _SYNTHETIC,
-    "sinusoids": _SYNTHETIC,
-    "spacecraft-lab": _LABORATORY,
-    "bench": _LABORATORY,
+# The paper's studies, by its own names and by the names of the problems here.
+_PUBLISHED = {
+    "synthetic": "synthetic",
+    "sinusoids": "synthetic",
+    "spacecraft-lab": "laboratory",
+    "bench": "laboratory",
 }
 
 
@@ -127,18 +77,14 @@ def published(study: str, scale: float = 1.0, protocol: str = PAPER) -> DataFram
     >>> published("wine") is None
     True
     """
-    steps, by_scale = _STUDIES.get(study, ((), {}))
-    if scale not in by_scale:
+    values = study_import("pandas").read_csv(StringIO(resource("published.csv")))
+    same = (values["study"] == _PUBLISHED.get(study)) & (values["scale"] == scale)
+    if not same.any():
         return None
+    table: DataFrame = values[same].drop(columns=["study", "scale"]).reset_index(drop=True)
     if protocol == AUTHORS:
-        steps = (*steps[:-1], steps[-1] + 50)
-    columns = ["method", "exploration_steps", "average_simple_regret"]
-    rows = [
-        (method, step, value)
-        for method, values in by_scale[scale].items()
-        for step, value in zip(steps, values, strict=True)
-    ]
-    table: DataFrame = study_import("pandas").DataFrame(rows, columns=columns)
+        last = table["exploration_steps"] == table["exploration_steps"].max()
+        table.loc[last, "exploration_steps"] += 50
     return table
 
 
@@ -255,7 +201,7 @@ def flight_curves(flights: DataFrame) -> Figure:
     figure = Figure(figsize=(style.WIDTH, 4.4), layout="constrained")
     ax = figure.add_subplot()
     methods = list(dict.fromkeys(flights["method"]))
-    looks = style.looks(methods)
+    looks = style.line_styles(methods)
     ends: dict[str, tuple[float, float]] = {}
     for method in methods:
         rows = flights[flights["method"] == method]
@@ -381,23 +327,15 @@ def _over_grid(found: Reproduction) -> Section:
             }
         )
     best = min(rows, key=lambda row: row["best in the grid"])
+    figure = tuning_heat_map(found.over_grid, chosen=found.main.tunings)
+    table = study_import("pandas").DataFrame(rows)
     return Section(
         "The whole grid",
         "Average simple regret of every setting after the last step of the first repetition, not "
         "on held-out rows. A tuned setting far from the best is bad luck in tuning. With the best "
-        f"setting in hindsight {best['method']} is lowest ({best['best in the grid']:.2g}).",
-        [
-            (
-                "Brighter is better; the star is the best setting, the cross the tuned one.",
-                tuning_heat_map(found.over_grid, chosen=found.main.tunings),
-            )
-        ],
-        [
-            (
-                f"Of {regret.size} settings; regret on the first repetition.",
-                study_import("pandas").DataFrame(rows),
-            )
-        ],
+        f"setting of the grid {best['method']} is lowest ({best['best in the grid']:.2g}).",
+        [("Brighter is better; the star is the best setting, the cross the tuned one.", figure)],
+        [(f"Of {regret.size} settings; regret on the first repetition.", table)],
     )
 
 
@@ -442,22 +380,15 @@ def _by_steps(records: DataFrame, name: str, protocol: str) -> Section:
         )
         ratio = curves["contextual-gap"] / curves["uniform"]
         listed += " steps; published " + ", ".join(f"{value:.2f}" for value in ratio)
-    names = {
-        "checkpoint": "steps",
-        "average_regret": "average regret",
-        "worst_regret": "worst regret",
-    }
+    caption = (
+        "Mean over missions at scale 1, best first; the last column is the share of uniform's "
+        "average regret."
+    )
     return Section(
         "By number of steps",
         "Contextual-Gap's average regret over uniform exploration's, with standard errors of the "
         f"paired differences: {listed}.",
-        tables=[
-            (
-                "Mean over missions at scale 1, best first; the last column is the share of "
-                "uniform's average regret.",
-                table.rename(columns=names),
-            )
-        ],
+        tables=[(caption, table.rename(columns={**HEADINGS, "checkpoint": "steps"}))],
     )
 
 
@@ -501,12 +432,15 @@ def _flight_sections(
     tuning = main.tunings["contextual-gap"]
     mission: Any = missions[0]
     trace = fly(mission, "contextual-gap", kernel=tuning.kernel, ridge=tuning.ridge, seed=0)
-    timeline = mission_timeline(mission, trace)
+    caption = (
+        "Where the spacecraft was, each sensor's expected error, and which was used: tried where "
+        "the field is known, deployed where it is not."
+    )
     return [
         Section(
             "In alternating phases",
             "Exploring where the field is known (near the magnetic equator) and deciding alone "
-            "elsewhere, in turns along the orbit; regret counts where there is no feedback. The "
+            "elsewhere, alternating along the orbit; regret counts where there is no feedback. The "
             "oracle's is 0.",
             [("Average regret without feedback, by orbit.", flight_curves(table))],
             [(f"Per step without feedback, {when}.", shown)],
@@ -514,12 +448,6 @@ def _flight_sections(
         Section(
             "The mission",
             "The last two orbits of the first mission, flown with Contextual-Gap.",
-            [
-                (
-                    "Where the spacecraft was, each sensor's expected error, and which was used: "
-                    "tried where the field is known, deployed where it is not.",
-                    timeline,
-                )
-            ],
+            [(caption, mission_timeline(mission, trace))],
         ),
     ]

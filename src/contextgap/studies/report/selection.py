@@ -38,11 +38,7 @@ _READING = (
 
 
 def selection_figure(summary: DataFrame) -> Figure:
-    """Draw regret against uniform exploration and the closed gap, one row of panels per scenario.
-
-    With one budget, a line of text per method; with several, curves by the share of the full table
-    that was paid for.
-    """
+    """Draw regret against uniform and closed gap by scenario; by share of runs for many budgets."""
     check_columns("summary", summary, ("scenario", "budget", "method", "choose", "share_of_runs"))
     shown = summary.assign(label=_labels(summary))
     labels = list(dict.fromkeys(shown["label"]))
@@ -124,7 +120,7 @@ def _readable(rows: DataFrame) -> DataFrame:
 
 def _drawn(label: str, labels: list[str]) -> dict[str, Any]:
     """Return a method's look; one that chooses instances is drawn hollow in the same colour."""
-    looks = style.looks(name.removesuffix(_CHOOSING) for name in labels)
+    looks = style.line_styles(name.removesuffix(_CHOOSING) for name in labels)
     look = looks[label.removesuffix(_CHOOSING)]
     hollow = label.endswith(_CHOOSING)
     return {

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from contextgap.base.names import study_import
 from contextgap.insight import plot
 from contextgap.policy import Card, Policy
-from contextgap.studies.experiments import Results, Study, Tuning
-from contextgap.studies.experiments.compare import Pair
+from contextgap.studies.experiments import GridSearch, Results, Study
+from contextgap.studies.experiments.compare import Pair, final_regret
 from contextgap.studies.experiments.defaults import (
     FULL,
     SINGLE,
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 _REGRET = (
     "Simple regret is what the deployed arm pays less than the best arm would, without feedback."
 )
-TRIED = (
+HEADINGS = {"average_regret": "average regret", "worst_regret": "worst regret"}
+_WORST = "The highest simple regret over all contexts deployed on."
+_TRIED = (
     "How often each method, while it explored, tried the arm that was best at that step's context, "
     "the second best, and so on. Arms that pay the same share a rank. What was "
     "earned there does not count."
@@ -54,11 +56,7 @@ def write(
     command: str,
     seconds: Callable[[], Mapping[str, float]],
 ) -> Path:
-    """Write the page and, beside it, every figure as SVG and PNG.
-
-    The page links to the files that are in the folder already. ``seconds`` is called when the
-    figures are drawn, and says where the time went.
-    """
+    """Write the page with links to the files in its folder, and every figure as SVG and PNG."""
     sections = [
         replace(section, figures=_saved(section, folder / "figures")) for section in report.sections
     ]
@@ -91,7 +89,7 @@ def reading(records: DataFrame, band: str = HALF_DEVIATION) -> str:
 
 
 def single_arm(study: Study) -> dict[str, float]:
-    """Return the regret of the single arm that, in hindsight, is best on average."""
+    """Return the regret of the single arm that is best on average."""
     tables = [
         exploit.regret_table[:, exploit.rewards.mean(axis=0).argmax()]
         for _, exploit in study.rounds
@@ -102,15 +100,15 @@ def single_arm(study: Study) -> dict[str, float]:
     }
 
 
-def compare_report(study: Study, tunings: Mapping[str, Tuning], results: Results) -> Report:
+def compare_report(study: Study, tunings: Mapping[str, GridSearch], results: Results) -> Report:
     """Return the report of a comparison."""
     best = ranking(results.records).iloc[0]
     return Report(
         title=f"Comparison: {study.name}",
         summary=(
-            f"After the last step {best['method']} (scale {best['scale']:g}) misses least on "
-            f"average: {best['average regret']:.3g}. Each method was tuned on held-out data at "
-            "scale 1."
+            f"After the last step {best['method']} (scale {best['scale']:g}) has the lowest "
+            f"average regret: {best['average regret']:.3g}. Each method was tuned on held-out data "
+            "at scale 1."
         ),
         sections=[
             *comparison_sections(results, single_arm(study)),
@@ -125,69 +123,38 @@ def compare_report(study: Study, tunings: Mapping[str, Tuning], results: Results
 def comparison_sections(
     results: Results, single: Mapping[str, float], single_scale: bool = True
 ) -> list[Section]:
-    """Return the sections on average and worst regret, scales and picks.
-
-    ``single`` comes from ``single_arm``; ``single_scale`` says whether to begin with the average
-    regret at one scale.
-    """
+    """Return the sections on average and worst regret, scales and picks."""
     records = results.records
     scales = sorted(records["scale"].unique())
     main = 1.0 if 1.0 in scales else scales[0]
     where = f" at scale {main:g}" if len(scales) > 1 else ""
-    dashed = "The grey line is the best single arm for all contexts, known in hindsight."
+    dashed = "The grey line is the best single arm, chosen by the rewards deployed on."
     shown = at_scale(records, main)
+    ranked = ("After the last step, best first.", ranking(records, single))
     sections = []
     if single_scale:
-        sections.append(
-            Section(
-                "Average regret",
-                reading(records),
-                [
-                    (
-                        f"Average simple regret{where}. {dashed}",
-                        regret_curves(shown, single_arm=single["average_regret"]),
-                    )
-                ],
-                [("After the last step, best first.", ranking(records, single))],
-            )
-        )
+        figure = regret_curves(shown, single_arm=single["average_regret"])
+        figures = [(f"Average simple regret{where}. {dashed}", figure)]
+        sections.append(Section("Average regret", reading(records), figures, [ranked]))
+    figure = regret_curves(shown, "worst_regret", single_arm=single["worst_regret"])
     sections.append(
-        Section(
-            "Worst regret",
-            "The highest simple regret over all contexts deployed on.",
-            [
-                (
-                    f"Worst simple regret{where}. {dashed}",
-                    regret_curves(shown, "worst_regret", single_arm=single["worst_regret"]),
-                )
-            ],
-        )
+        Section("Worst regret", _WORST, [(f"Worst simple regret{where}. {dashed}", figure)])
     )
     if len(scales) > 1:
-        sections.append(
-            Section(
-                "Other scales",
-                f"Settings tuned at scale 1 are kept for the others. {_best_by_scale(records)}",
-                [("Average simple regret by scale of the intervals.", scale_panels(records))],
-                [("After the last step, best first.", ranking(records, single))],
-            )
-        )
-    sections.append(
-        Section(
-            "What was tried",
-            TRIED,
-            [
-                (
-                    f"Share of exploration steps by rank of the arm tried{where}.",
-                    pick_histogram(at_scale(results.picks, main)),
-                )
-            ],
-        )
-    )
+        text = f"Settings tuned at scale 1 are kept for the others. {_best_by_scale(records)}"
+        figures = [("Average simple regret by scale of the intervals.", scale_panels(records))]
+        sections.append(Section("Other scales", text, figures, [ranked]))
+    sections.append(_tried(at_scale(results.picks, main), where))
     return sections
 
 
-def tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
+def _tried(picks: DataFrame, where: str = "") -> Section:
+    """Return the section on the ranks of the arms tried."""
+    caption = f"Share of exploration steps by rank of the arm tried{where}."
+    return Section("What was tried", _TRIED, [(caption, pick_histogram(picks))])
+
+
+def tuning_section(title: str, tunings: Mapping[str, GridSearch]) -> Section:
     """Return the section on a grid search."""
     pandas = study_import("pandas")
     rows = [
@@ -210,16 +177,8 @@ def tuning_section(title: str, tunings: Mapping[str, Tuning]) -> Section:
 
 
 def ranking(records: DataFrame, single: Mapping[str, float] | None = None) -> DataFrame:
-    """Return average and worst regret after the last step, best first.
-
-    ``single``, from ``single_arm``, gets a row of its own.
-    """
-    last = records[records["checkpoint"] == records["checkpoint"].max()]
-    means = last.groupby(["method", "scale"], sort=False)[["average_regret", "worst_regret"]].mean()
-    named = means.rename(
-        columns={"average_regret": "average regret", "worst_regret": "worst regret"}
-    )
-    table = named.reset_index()
+    """Return average and worst regret after the last step, best first, and of ``single``."""
+    table = final_regret(records).rename(columns=HEADINGS)
     if single is not None:
         row = [SINGLE_ARM, None, single["average_regret"], single["worst_regret"]]
         table = table.astype({"scale": object})
@@ -258,8 +217,8 @@ def study_settings(study: Study) -> dict[str, object]:
 
 
 _YARDSTICKS = (
-    "The thin grey lines are yardsticks. Full information is the same learner, told the rewards of "
-    "all arms at every context. The best single arm is known in hindsight only."
+    "The thin grey lines are yardsticks. Full information is the same learner with the rewards of "
+    "all arms at every context. The best single arm is chosen by the rewards deployed on."
 )
 _CAPTION = (
     "After the last step, best first. The error is one standard error of the average regret, and "
@@ -288,7 +247,6 @@ def run_report(
     records = results.records.rename(columns=_SEED).assign(
         method=results.records["method"].map(marked)
     )
-    picks = pick_histogram(results.picks.rename(columns=_SEED))
     table = ranked(results.records)
     sections = [
         Section(
@@ -298,11 +256,7 @@ def run_report(
             [(_CAPTION, table)],
         ),
         *_worst(records),
-        Section(
-            "What was tried",
-            TRIED,
-            [("Share of exploration steps by rank of the arm tried.", picks)],
-        ),
+        _tried(results.picks.rename(columns=_SEED)),
         _policy_section(policy, card, exploit.inputs[0]),
     ]
     return Report(
@@ -324,21 +278,12 @@ def _worst(records: DataFrame) -> list[Section]:
     """Return the section on the worst regret; none where it is always the same, as of classes."""
     if records["worst_regret"].nunique() == 1:
         return []
-    text = "The highest simple regret over all contexts deployed on."
     figure = regret_figure(records, "worst_regret")
-    return [Section("Worst regret", text, [("Worst simple regret.", figure)])]
+    return [Section("Worst regret", _WORST, [("Worst simple regret.", figure)])]
 
 
 def regret_figure(records: DataFrame, statistic: str = "average_regret") -> Figure:
-    """Draw regret by steps with bands of one standard error, and the best single arm's level.
-
-    Parameters
-    ----------
-    records
-        From ``experiments.evaluate_defaults``, with the repetition in a column ``seed``.
-    statistic
-        ``"average_regret"`` or ``"worst_regret"``.
-    """
+    """Draw regret by steps with bands of one standard error, and the best single arm's level."""
     single = records["method"] == SINGLE
     level = float(records.loc[single, statistic].mean()) if single.any() else None
     return regret_curves(records[~single], statistic, single_arm=level, band=ONE_ERROR)
@@ -362,7 +307,7 @@ def _reading(rounds: Sequence[Pair], records: DataFrame) -> str:
 
 
 def _summary(table: DataFrame, explored: int, deployed: int, settings: Mapping[str, Any]) -> str:
-    how = "the settings below" if settings else "nothing set and all scales learnt from the rewards"
+    how = "the settings below" if settings else "default settings"
     regret = dict(zip(table["method"], table["average regret"], strict=True))
     best = next(name for name in regret if name not in (FULL, SINGLE))
     beside = "; ".join(f"{name} {regret[name]:.3g}" for name in (FULL, SINGLE) if name in regret)

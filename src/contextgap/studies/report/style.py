@@ -38,7 +38,7 @@ _DASH_DOT: Dashes = (0, (5, 1.4, 1.2, 1.4))
 
 
 @dataclass(frozen=True)
-class Look:
+class LineStyle:
     """How one method is drawn, in matplotlib's terms; dashes are an offset and lengths."""
 
     colour: str
@@ -49,36 +49,36 @@ class Look:
 # Okabe and Ito's colours, without the yellow that white paper swallows, for the paper's methods;
 # Paul Tol's muted ones for the rest. No two share line and marker, so grey prints work too.
 _FIXED = {
-    "contextual-gap": Look("#0072B2", _SOLID, "o"),
-    "contextual-gap-history": Look("#56B4E9", _DASHED, "o"),
-    "kernel-ucb-mod": Look("#D55E00", _SOLID, "s"),
-    "kernel-ucb": Look("#E69F00", _DASHED, "s"),
-    "kernel-ts": Look("#CC79A7", _DASH_DOT, "^"),
-    "uniform": Look("#000000", _DOTTED, "D"),
-    "epsilon-greedy": Look("#009E73", _DASHED, "v"),
-    "max-variance": Look("#882255", _DOTTED, "P"),
-    "elimination": Look("#999933", _SOLID, "X"),
-    "top-two-ts": Look("#AA4499", _DASHED, "^"),
-    "knowledge-gradient": Look("#332288", _SOLID, "*"),
-    "eb-tc": Look("#DDAA33", _DASH_DOT, "X"),
-    "planned-sampling": Look("#555555", _DASH_DOT, "P"),
-    "proportional-response": Look("#66A61E", _DASHED, "d"),
-    "gain-or-gap": Look("#B22222", _SOLID, "d"),
-    "auto": Look("#B22222", _SOLID, "D"),
-    "best single arm": Look("#767676", (0, (2, 2)), "_"),
-    "full information": Look("#767676", _SOLID, "_"),
-    "last step": Look("#0072B2", _SOLID, "o"),
-    "last 25 steps": Look("#E69F00", _DASHED, "s"),
-    "all steps": Look("#000000", _DOTTED, "D"),
+    "contextual-gap": LineStyle("#0072B2", _SOLID, "o"),
+    "contextual-gap-history": LineStyle("#56B4E9", _DASHED, "o"),
+    "kernel-ucb-mod": LineStyle("#D55E00", _SOLID, "s"),
+    "kernel-ucb": LineStyle("#E69F00", _DASHED, "s"),
+    "kernel-ts": LineStyle("#CC79A7", _DASH_DOT, "^"),
+    "uniform": LineStyle("#000000", _DOTTED, "D"),
+    "epsilon-greedy": LineStyle("#009E73", _DASHED, "v"),
+    "max-variance": LineStyle("#882255", _DOTTED, "P"),
+    "elimination": LineStyle("#999933", _SOLID, "X"),
+    "top-two-ts": LineStyle("#AA4499", _DASHED, "^"),
+    "knowledge-gradient": LineStyle("#332288", _SOLID, "*"),
+    "eb-tc": LineStyle("#DDAA33", _DASH_DOT, "X"),
+    "planned-sampling": LineStyle("#555555", _DASH_DOT, "P"),
+    "proportional-response": LineStyle("#66A61E", _DASHED, "d"),
+    "gain-or-gap": LineStyle("#B22222", _SOLID, "d"),
+    "auto": LineStyle("#B22222", _SOLID, "D"),
+    "best single arm": LineStyle("#767676", (0, (2, 2)), "_"),
+    "full information": LineStyle("#767676", _SOLID, "_"),
+    "last step": LineStyle("#0072B2", _SOLID, "o"),
+    "last 25 steps": LineStyle("#E69F00", _DASHED, "s"),
+    "all steps": LineStyle("#000000", _DOTTED, "D"),
 }
 _SPARE = tuple(
-    Look(colour, line, marker)
+    LineStyle(colour, line, marker)
     for line, marker in ((_DASH_DOT, "h"), (_SOLID, "<"), (_DASHED, ">"), (_DOTTED, "p"))
     for colour in ("#117733", "#CC6677", "#44AA99", "#7A4B00", "#6699CC")
 )
 
 
-def looks(labels: Iterable[str]) -> dict[str, Look]:
+def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     """Return the look of every label, whatever the order they come in.
 
     An unknown label takes the spare look that its name hashes to, or the next in a colour that no
@@ -169,10 +169,7 @@ def plain(legend: Legend) -> None:
 
 
 def end_labels(ax: Axes, ends: Mapping[str, tuple[float, float]]) -> None:
-    """Write each label to the right of the axes, beside the last point of its curve.
-
-    The axes must have their final limits; the figure's layout makes room.
-    """
+    """Write each label right of the axes, whose limits must be final, beside its curve's end."""
     figure = ax.get_figure(root=True)
     if figure is None:
         raise ValueError("ax must be part of a figure")
@@ -180,7 +177,7 @@ def end_labels(ax: Axes, ends: Mapping[str, tuple[float, float]]) -> None:
     height = ax.get_window_extent().height * 72 / figure.dpi
     places = ax.transAxes.inverted().transform(ax.transData.transform(list(ends.values())))
     heights = apart(places[:, 1], 1.35 * TEXT / height)
-    drawn = looks(ends)
+    drawn = line_styles(ends)
     for label, (x, y), to in zip(ends, places, heights, strict=True):
         look = drawn[label]
         on: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False, "color": look.colour}

@@ -11,8 +11,8 @@ from contextgap.team.campaign.errors import (
     NotFoundError,
     UnavailableError,
 )
+from contextgap.team.campaign.progress import CampaignStatus
 from contextgap.team.campaign.recalls import FrozenPolicy, Recall, Recalled
-from contextgap.team.campaign.status import CampaignStatus
 from contextgap.team.campaign.trial import Trial
 
 if TYPE_CHECKING:

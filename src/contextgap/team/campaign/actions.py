@@ -12,8 +12,8 @@ from contextgap.base.labels import decode_label
 from contextgap.learner import StoppingRule
 from contextgap.team.campaign import requests
 from contextgap.team.campaign.errors import ConflictError
-from contextgap.team.campaign.goal import asks_left, progress, steps, wanted_share
 from contextgap.team.campaign.payloads import rows_of
+from contextgap.team.campaign.progress import is_due, progress, summary
 from contextgap.team.campaign.replay import Replay
 from contextgap.team.campaign.session import Draft, Session
 from contextgap.team.campaign.trial import Trial, read_time, read_trial
@@ -98,11 +98,11 @@ def noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
     learner = draft.session.replay.learner
     before = len(learner.state.model)
     yield
-    if steps(len(learner.state.model)) > steps(before):
+    if is_due(before, len(learner.state.model)):
         past = [event.came_of_it for event in draft.events_of("progress")]
-        now, share = progress(learner, goal), wanted_share(goal)
+        now = progress(learner, goal)
         draft.append("progress", {}, now)
-        draft.note(settled=now["settled"], wanted=share, asks_left=asks_left(now, past, share))
+        draft.note(**summary(now, past, goal))
 
 
 def record(draft: Draft, request: dict[str, Any], key: str | None) -> list[Trial]:

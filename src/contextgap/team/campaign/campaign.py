@@ -22,9 +22,15 @@ from contextgap.team.campaign import actions, frozen, requests
 from contextgap.team.campaign.database import Database, opened
 from contextgap.team.campaign.errors import ConflictError
 from contextgap.team.campaign.frames import trials_frame
-from contextgap.team.campaign.goal import decode_goal, encode_goal, wanted_share
-from contextgap.team.campaign.looks import Looks
 from contextgap.team.campaign.payloads import encode_given
+from contextgap.team.campaign.progress import (
+    START,
+    CampaignStatus,
+    ProgressCache,
+    decode_goal,
+    encode_goal,
+    summary,
+)
 from contextgap.team.campaign.recalls import FrozenPolicy, Recall
 from contextgap.team.campaign.registry import (
     campaign_names,
@@ -34,7 +40,6 @@ from contextgap.team.campaign.registry import (
     prepare,
 )
 from contextgap.team.campaign.session import Draft, Session
-from contextgap.team.campaign.status import CampaignStatus
 from contextgap.team.campaign.trial import STATES, Trial, read_trial
 
 R = TypeVar("R")
@@ -60,7 +65,7 @@ class Campaign:
             first = session.store.event(connection, 1)
         self._goal = decode_goal(first.requested["goal"])
         self._lease: float | None = first.requested["lease"]
-        self._looks = Looks(session, self._goal)
+        self._progress = ProgressCache(session, self._goal)
 
     @classmethod
     def create(
@@ -113,7 +118,7 @@ class Campaign:
         try:
             with where.writing() as connection:
                 session = Session(new_store(where, connection, name), who)
-                session.begin(connection, request, key, wanted_share(goal))
+                session.begin(connection, request, key, summary(START, [], goal))
         except ConflictError:
             if key is None or not created_before(where, name, key, request):
                 raise
@@ -539,7 +544,7 @@ class Campaign:
             Whether to compute the settled share and the score now. Otherwise they are those of the
             last look, computed anew whenever there are 5 % more rewards; the status says of when.
         """
-        return self._looks.status(self._name, fresh=fresh)
+        return self._progress.status(self._name, fresh=fresh)
 
     def _change(self, trial: Any, reward: float | None, why: str, key: str | None) -> Recall:
         number = requests.read_trial_number(trial)

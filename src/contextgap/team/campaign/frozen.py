@@ -19,7 +19,7 @@ from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.errors import AlteredError, ConflictError, NotFoundError
 from contextgap.team.campaign.events import Event
-from contextgap.team.campaign.goal import SAMPLE
+from contextgap.team.campaign.progress import SAMPLE
 from contextgap.team.campaign.recalls import FrozenPolicy, Recall, Recalled
 from contextgap.team.campaign.registry import find_store
 from contextgap.team.campaign.replay import Replay, changes_in, to_bytes

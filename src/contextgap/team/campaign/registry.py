@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from contextgap.base import files
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.errors import ConflictError, NotFoundError
-from contextgap.team.campaign.goal import asks_left, decode_goal, wanted_share
+from contextgap.team.campaign.progress import decode_goal, recorded, summary
 from contextgap.team.campaign.schema import VERSION, check_version, make_tables
 from contextgap.team.campaign.store import Store
 from contextgap.team.campaign.tables import CAMPAIGNS
@@ -51,11 +51,8 @@ def _summary(store: Store, connection: Connection) -> dict[str, Any]:
     """Return how a campaign stands in a few words, from its log."""
     number, _ = store.last_event(connection)
     (first,), (last,) = store.events(connection, 0, 1), store.events(connection, number - 1, number)
-    share = wanted_share(decode_goal(first.requested["goal"]))
-    steps = [event.came_of_it for event in store.events_of(connection, "progress")]
-    latest = steps[-1] if steps else {"rewards": 0, "settled": None}
-    left = asks_left(latest, steps, share)
-    found = {"settled": latest["settled"], "wanted": share, "asks_left": left}
+    steps = recorded(store, connection)
+    found = summary(steps[-1], steps, decode_goal(first.requested["goal"]))
     return {**store.summary(connection), **found, "event": last.number, "at": last.at}
 
 

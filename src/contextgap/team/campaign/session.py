@@ -382,14 +382,18 @@ class Session:
         return found
 
     def begin(
-        self, connection: Connection, request: dict[str, Any], key: str | None, wanted: float
+        self,
+        connection: Connection,
+        request: dict[str, Any],
+        key: str | None,
+        progress: Mapping[str, Any],
     ) -> None:
-        """Write the first event; ``wanted`` is the share of contexts to be settled."""
+        """Write the first event."""
         self._replay = Replay(self._find)
         self._connection = connection
         draft = Draft(self, connection)
         draft.append("create", request, {}, key)
-        draft.note(settled=None, wanted=wanted, asks_left=None)
+        draft.note(**progress)
         draft.write(connection)
 
     def rebuilt(

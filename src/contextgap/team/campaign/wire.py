@@ -14,8 +14,8 @@ from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.models.tuning import Tuning
 from contextgap.policy.card import Card
 from contextgap.team.campaign.payloads import decode_contexts, encode_contexts, is_table
+from contextgap.team.campaign.progress import CampaignStatus
 from contextgap.team.campaign.recalls import FrozenPolicy, Recall, Recalled
-from contextgap.team.campaign.status import CampaignStatus
 from contextgap.team.campaign.trial import Trial
 
 _TIMES = ("asked", "until", "told")

@@ -16,9 +16,8 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign import requests
 from contextgap.team.campaign.frames import trials_frame
-from contextgap.team.campaign.goal import decode_goal, encode_goal
+from contextgap.team.campaign.progress import CampaignStatus, decode_goal, encode_goal
 from contextgap.team.campaign.recalls import FrozenPolicy, Recall
-from contextgap.team.campaign.status import CampaignStatus
 from contextgap.team.campaign.trial import Trial
 from contextgap.team.campaign.wire import (
     contexts_json,

@@ -1,4 +1,4 @@
-"""The application: routes, and what goes on around every request."""
+"""The application: what all requests share, the routes, and what goes on around them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,51 @@ from typing import TextIO
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 
 import contextgap
-from contextgap.team.service import access, problems
-from contextgap.team.service.guard import DirectRoute
-from contextgap.team.service.logs import logger
+from contextgap.team.campaign.database import Database
+from contextgap.team.service import handbook, monitoring, page_routes, problems, routes
+from contextgap.team.service.access import REFRESH, Guard, Rates
+from contextgap.team.service.hosting import CREATING, REBUILDING, Hosting
 from contextgap.team.service.middleware import ServiceMiddleware
-from contextgap.team.service.page import routes as page
-from contextgap.team.service.routes import campaigns, documents, health, policies, trials
+from contextgap.team.service.page_beliefs import Beliefs
+from contextgap.team.service.page_counts import Standings
+from contextgap.team.service.page_routes import Listening
 from contextgap.team.service.settings import Settings
-from contextgap.team.service.state import READERS, Service
+
+_READERS = 16  # threads that read policies, names and what the page shows
+_DAY = 86_400.0  # seconds
+_ROWS_AT_ONCE = 100.0  # seconds of rows that may be sent at once
+
+
+class Service:
+    """What all requests to a service share."""
+
+    def __init__(self, database: str | os.PathLike[str], settings: Settings) -> None:
+        # A connection for each thread. Those of tokens and health wait for no others.
+        threads = settings.campaigns + CREATING + REBUILDING + _READERS
+        opened = Database(database, connections=threads)
+        self.vital = Database(database)
+        self.settings = settings
+        self.hosting = Hosting(opened, settings)
+        self.guard = Guard(self.vital, settings)
+        self.health = ThreadPoolExecutor(1, "health")
+        self.requests_rate = Rates("requests", settings.rate, settings.burst)
+        rows, new = settings.row_rate, settings.campaign_rate
+        self.rows_rate = Rates("contexts", rows, _ROWS_AT_ONCE * rows)
+        self.campaigns_rate = Rates("new campaigns", new / _DAY, new)
+        self.metrics = monitoring.Metrics(self.hosting.waiting)
+        self.stopping = False
+        self.ended = True  # whether nothing is computed any more, after the end
+        self.standings = Standings(opened)
+        self.beliefs = Beliefs(self.hosting, self.standings)
+        self.listening = Listening(self.standings, lambda: self.stopping)
+
+    def close(self) -> None:
+        """Finish what runs as far as there is time, leave snapshots, and close everything."""
+        self.ended = self.hosting.close(self.settings.grace / 2)
+        self.vital.close()
 
 
 def create_app(
@@ -29,7 +64,7 @@ def create_app(
     settings: Settings | None = None,
     *,
     log: TextIO | None = None,
-) -> ServiceMiddleware:
+) -> FastAPI:
     """Return the service of a database as an ASGI application.
 
     Parameters
@@ -39,9 +74,12 @@ def create_app(
     settings
         How it listens, whom it trusts, how much it takes.
     log
-        Where a line for every request goes; nowhere by default.
+        Where a line for every request goes, and what else is logged; nowhere by default.
     """
-    service = Service(database, settings or Settings(), log)
+    settings = settings or Settings()
+    if log is not None:
+        monitoring.start_logs(settings.log, log)
+    service = Service(database, settings)
     app = FastAPI(
         title="contextgap",
         version=contextgap.__version__,
@@ -49,48 +87,38 @@ def create_app(
         openapi_url=None,  # a route of ours, as all others
         redirect_slashes=False,  # it would redirect to whatever Host a request names
         lifespan=_lifespan,
+        middleware=[Middleware(ServiceMiddleware, service=service)],
+        exception_handlers={HTTPException: _answer, RequestValidationError: _answer},
     )
     app.state.service = service
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _other)
-    # Not by include_router, which would have every request look for its route twice. Those asked
-    # most come first.
-    for subject in (policies, trials, campaigns, health, documents, page):
-        app.router.routes.extend(subject.router.routes)
-    direct = [route for route in app.router.routes if isinstance(route, DirectRoute)]
-    return ServiceMiddleware(app, service, direct)
+    # Not by include_router, which would have every request look for its route twice.
+    rest = [subject.router for subject in (routes, monitoring, handbook, page_routes)]
+    for router in (routes.most_used, *rest):
+        app.router.routes.extend(router.routes)
+    return app
 
 
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(READERS, "reading"))
-    task = asyncio.create_task(_look_at_tokens(service))
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_READERS, "reading"))
+    task = asyncio.create_task(_refresh_tokens(service))
     yield
     service.stopping = True
     task.cancel()
     await asyncio.to_thread(service.close)
 
 
-async def _look_at_tokens(service: Service) -> None:
+async def _refresh_tokens(service: Service) -> None:
     """Take in which tokens were made and revoked; while the database is away, nothing changes."""
     while True:
         try:
             await service.guard.refresh()
         except Exception as error:
-            logger.warning("cannot read tokens", extra={"fields": {"why": str(error)}})
-        await asyncio.sleep(access.REFRESH)
+            monitoring.logger.warning("cannot read tokens", extra={"fields": {"why": str(error)}})
+        await asyncio.sleep(REFRESH)
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
-    return problems.answer(problems.of_validation(error))
-
-
-async def _http(_: Request, error: Exception) -> Response:
-    return problems.answer(problems.of_http(error))
-
-
-async def _other(_: Request, error: Exception) -> Response:
-    """Answer what the library raised; the framework then raises it again, to be logged."""
+async def _answer(_: Request, error: Exception) -> Response:
+    """Answer an error of the framework, such as an unknown path or a bad parameter."""
     return problems.answer(problems.refusal(error) or problems.UNKNOWN)

@@ -1,4 +1,4 @@
-"""The OpenAPI document as a page for people: plain HTML, without scripts."""
+"""The OpenAPI document, and a page that shows it: plain HTML, without scripts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse
+
+from contextgap.team.service.routing import StrictRequest, describe, guarded_router, json_answer
+
+router = guarded_router()
+_ABOUT = (
+    "Every change takes a key, in the body or as the header Idempotency-Key: sent again with the "
+    "same key, it happens once and gets the same answer. Errors are problem documents (RFC 9457)."
+)
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "Made by contextgap serve token create.",
+}
 _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:2rem auto;padding:0 1rem}
 summary{cursor:pointer;padding:.35rem 0}code,pre{font:14px/1.45 ui-monospace,monospace}
@@ -17,14 +33,37 @@ td,th{padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
 """
 
 
-def handbook(document: Mapping[str, Any]) -> str:
-    """Return the page of an OpenAPI document.
+@router.get("/openapi.json", **describe(None, "This document"))
+async def openapi(request: StrictRequest) -> Response:
+    """Return the OpenAPI document."""
+    return json_answer(document(request.app))
 
-    Parameters
-    ----------
-    document
-        As the service serves it.
-    """
+
+@router.get("/docs", **describe(None, "This document, for people"))
+async def docs(request: StrictRequest) -> Response:
+    """Return all routes as a page."""
+    allowed = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    content = handbook(document(request.app))
+    return HTMLResponse(content, headers={"Content-Security-Policy": allowed})
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, made once."""
+    if app.openapi_schema is None:
+        made = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            description=_ABOUT,
+            routes=app.routes,
+        )
+        made.setdefault("components", {})["securitySchemes"] = {"token": _TOKEN}
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def handbook(document: Mapping[str, Any]) -> str:
+    """Return the page of an OpenAPI document."""
     info, routes = document["info"], "".join(_routes(document))
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(info['title'])}</title>"

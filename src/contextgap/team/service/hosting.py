@@ -1,29 +1,147 @@
-"""The campaigns that a service keeps open, and the frozen policies that it keeps in memory."""
+"""The campaigns that a service keeps open, each on a thread, and the policies in its memory."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign import Campaign, NotFoundError
+from contextgap.team.campaign import Campaign, NotFoundError, calling
+from contextgap.team.campaign.campaign import together
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.frozen import load_policy
 from contextgap.team.campaign.registry import campaign_names, find_store
 from contextgap.team.service.problems import busy
 from contextgap.team.service.settings import Settings
-from contextgap.team.service.worker import Worker
 
 R = TypeVar("R")
 CREATING, REBUILDING = 4, 1
 """Threads that begin campaigns, and that make policies again from the log."""
+
+_TOGETHER = 64  # requests in one commit
+Call = Callable[[Campaign], Any]
+
+
+class Job(NamedTuple):
+    """What a request asks of a campaign; ``brief`` ones may share a commit."""
+
+    call: Call
+    brief: bool
+    future: asyncio.Future[Any]
+    context: Context  # who asks, and until when
+
+    def run(self, campaign: Campaign) -> Any:
+        """Make the call, unless nobody waits for it any more."""
+        return self.context.run(self._run, campaign)
+
+    def _run(self, campaign: Campaign) -> Any:
+        with calling(cancelled=self.future.cancelled):
+            return self.call(campaign)
+
+
+class Worker:
+    """The thread that does everything on one campaign, in the order in which requests come.
+
+    Those that wait are committed together. ``open_campaign`` is called in the thread, and again
+    after it failed; ``waiting`` is how many requests may wait.
+    """
+
+    def __init__(self, open_campaign: Callable[[], Campaign], waiting: int) -> None:
+        self._open = open_campaign
+        self._most = waiting
+        self._jobs: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._busy = False
+        self._campaign: Campaign | None = None
+        self._thread = threading.Thread(target=self._work, name="campaign", daemon=True)
+        self._thread.start()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs or waits."""
+        with self._changed:
+            return not self._jobs and not self._busy
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return len(self._jobs)
+
+    def submit(self, call: Call, *, brief: bool = False) -> asyncio.Future[Any]:
+        """Have a call made for the loop that runs; raise if too many wait."""
+        future = asyncio.get_running_loop().create_future()
+        with self._changed:
+            if self._closing:
+                raise busy("the service is stopping")
+            if len(self._jobs) >= self._most:
+                raise busy(f"{len(self._jobs)} requests wait for this campaign already")
+            self._jobs.append(Job(call, brief, future, copy_context()))
+            self._changed.notify()
+        return future
+
+    def stop(self) -> None:
+        """Have the thread finish what waits, leave a snapshot, and end."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+
+    def join(self, patience: float) -> bool:
+        """Wait until the thread has ended, for some seconds at most; return whether it has."""
+        self._thread.join(max(0.0, patience))
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (jobs := self._next()) is not None:
+            if jobs:
+                # At once: waking the loop for each takes as long as what it does then.
+                results = self._results(jobs)
+                jobs[0].future.get_loop().call_soon_threadsafe(_answer, jobs, results)
+        if self._campaign is not None:
+            self._campaign.close()
+
+    def _next(self) -> list[Job] | None:
+        """Return the next request, with all that may share its commit; None at the end."""
+        with self._changed:
+            self._busy = False
+            while not self._jobs:
+                if self._closing:
+                    return None
+                self._changed.wait()
+            self._busy = True
+            jobs = [self._jobs.popleft()]
+            while jobs[0].brief and self._jobs and self._jobs[0].brief and len(jobs) < _TOGETHER:
+                jobs.append(self._jobs.popleft())
+            return [job for job in jobs if not job.future.cancelled()]
+
+    def _results(self, jobs: list[Job]) -> Sequence[Any]:
+        """Make calls; return their results or errors after what they did was committed."""
+        try:
+            if self._campaign is None:
+                self._campaign = self._open()
+            if len(jobs) == 1:
+                return [jobs[0].run(self._campaign)]
+            return together(self._campaign, [job.run for job in jobs])
+        except BaseException as error:
+            return [error] * len(jobs)
+
+
+def _answer(jobs: Sequence[Job], results: Sequence[Any]) -> None:
+    """Answer those who still wait; runs in their loop."""
+    for job, result in zip(jobs, results, strict=True):
+        if job.future.done():
+            continue
+        if isinstance(result, BaseException):
+            job.future.set_exception(result)
+        else:
+            job.future.set_result(result)
 
 
 async def _run_in(threads: ThreadPoolExecutor, make: Callable[[], R]) -> R:
@@ -32,15 +150,7 @@ async def _run_in(threads: ThreadPoolExecutor, make: Callable[[], R]) -> R:
 
 
 class Hosting:
-    """Opens campaigns when they are first used, and keeps each on a thread of its own.
-
-    Parameters
-    ----------
-    database
-        Where the campaigns are.
-    settings
-        How many to keep.
-    """
+    """Opens campaigns when they are first used, and keeps each on a thread of its own."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database = database
@@ -85,21 +195,16 @@ class Hosting:
         """Return the names of all campaigns."""
         return tuple(await asyncio.to_thread(campaign_names, self.database))
 
-    def policy_in_memory(self, campaign: str, name: str) -> Policy | None:
-        """Return a frozen policy that was used before."""
-        found = self._policies.get((campaign, name))
-        if found is not None:
-            self._policies.move_to_end((campaign, name))
-        return found
-
     async def policy(self, campaign: str, name: str) -> Policy:
         """Return a frozen policy, whatever the campaign is busy with."""
-        found = self.policy_in_memory(campaign, name)
+        found = self._policies.get((campaign, name))
         if found is None:
             found = await asyncio.to_thread(load_policy, self.database, campaign, name)
             self._policies[campaign, name] = found
             while len(self._policies) > self._settings.policies:
                 self._policies.popitem(last=False)
+        else:
+            self._policies.move_to_end((campaign, name))
         return found
 
     def waiting(self) -> dict[str, int]:

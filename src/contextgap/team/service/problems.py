@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -24,22 +23,27 @@ from contextgap.team.campaign import (
 UNKNOWN_FIELD = "unknown_field"
 """The type of the error about a field that a request does not have."""
 
+SAID = {
+    400: "The body is not JSON.",
+    401: "A token is needed, or the one given is not valid.",
+    403: "The token is not good for this, or the request comes from a foreign page.",
+    404: "There is no such campaign, trial or policy.",
+    409: "The request contradicts what happened before.",
+    413: "The request is too large.",
+    422: "A value is wrong; the message says which.",
+    429: "Too many requests; Retry-After says when to come back.",
+    503: "The database is away, or too many requests wait; Retry-After says when to come back.",
+}
+"""What the OpenAPI document says of each status."""
+
 _AGAIN = 1  # seconds after which to try again
+_OF_FRAMEWORK = {404: "there is no such path", 405: "this path does not take that method"}
 
 
 class RefusedError(Exception):
-    """A request that is not carried out.
+    """A request that is not carried out, with the status and the headers of its answer.
 
-    Parameters
-    ----------
-    status
-        The status of the answer.
-    detail
-        What is wrong, and what to do.
-    error
-        The name of the exception that a client is to raise; None for one of its own.
-    headers
-        Headers of the answer.
+    ``error`` is the name of the exception that a client is to raise; None for one of its own.
     """
 
     def __init__(
@@ -65,53 +69,40 @@ def busy(detail: str, status: int = 503, seconds: float = _AGAIN) -> RefusedErro
 
 
 def refusal(error: Exception) -> RefusedError | None:
-    """Return how an error is answered that the library or the database raised; None if unknown."""
-    if isinstance(error, RefusedError):
-        return error
-    if isinstance(error, NotFoundError):
-        return RefusedError(404, str(error), error="NotFoundError")
-    if isinstance(error, ConflictError):
-        return RefusedError(409, str(error), error="ConflictError")
-    if isinstance(error, AlteredError):
-        return RefusedError(500, str(error))
-    if isinstance(error, UnavailableError | DeadlineError):
-        return busy(str(error))
-    if isinstance(error, TypeError | ValueError):
-        name = "TypeError" if isinstance(error, TypeError) else "ValueError"
-        return RefusedError(422, str(error), error=name)
-    if isinstance(error, DataError | OverflowError):
-        why = _first_line(getattr(error, "orig", error))
-        return RefusedError(422, f"the database cannot look for this: {why}", error="ValueError")
-    if isinstance(error, ImportError):
-        return RefusedError(501, str(error))
-    if isinstance(error, OperationalError | InterfaceError | PoolTimeout):
-        return busy(
-            f"the database cannot be used now: {_first_line(getattr(error, 'orig', error))}"
-        )
-    if isinstance(error, OSError):
-        return busy(f"the database cannot be used now: {_first_line(error)}")
+    """Return how an error is answered; None if it is none of those that may happen."""
+    match error:
+        case RefusedError():
+            return error
+        case RequestValidationError():
+            return RefusedError(422, _first_error(error), error="ValueError")
+        case HTTPException(status_code=status):
+            detail = _OF_FRAMEWORK.get(status, str(error.detail))
+            return RefusedError(status, detail, headers=dict(error.headers or {}))
+        case NotFoundError():
+            return RefusedError(404, str(error), error="NotFoundError")
+        case ConflictError():
+            return RefusedError(409, str(error), error="ConflictError")
+        case AlteredError():
+            return RefusedError(500, str(error))
+        case UnavailableError() | DeadlineError():
+            return busy(str(error))
+        case TypeError():
+            return RefusedError(422, str(error), error="TypeError")
+        case ValueError():
+            return RefusedError(422, str(error), error="ValueError")
+        case DataError() | OverflowError():
+            why = f"the database cannot look for this: {_first_line(error)}"
+            return RefusedError(422, why, error="ValueError")
+        case ImportError():
+            return RefusedError(501, str(error))
+        case OperationalError() | InterfaceError() | PoolTimeout() | OSError():
+            return busy(f"the database cannot be used now: {_first_line(error)}")
     return None
 
 
-def of_http(error: Exception) -> RefusedError:
-    """Return how an error of the framework is answered, such as an unknown path."""
-    if not isinstance(error, HTTPException):
-        raise error
-    said = {404: "there is no such path", 405: "this path does not take that method"}
-    detail = said.get(error.status_code, str(error.detail))
-    return RefusedError(error.status_code, detail, headers=dict(error.headers or {}))
-
-
-def of_validation(error: Exception) -> RefusedError:
-    """Return how a body or a parameter that is not as documented is answered."""
-    if not isinstance(error, RequestValidationError):
-        raise error
-    return RefusedError(422, first_error(error.errors()), error="ValueError")
-
-
-def first_error(errors: Sequence[Any]) -> str:
-    """Return the first of the errors that a model found, in words."""
-    first = errors[0]
+def _first_error(error: RequestValidationError) -> str:
+    """Return the first of the errors in a body or in parameters, in words."""
+    first = error.errors()[0]
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
     kind, message = first["type"], str(first["msg"])
     if kind == UNKNOWN_FIELD:
@@ -142,5 +133,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _first_line(error: Any) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error, or of the one of a database that it is about."""
+    cause = getattr(error, "orig", error)
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]

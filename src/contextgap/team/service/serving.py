@@ -22,10 +22,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.registry import prepare
-from contextgap.team.service.app import create_app
-from contextgap.team.service.logs import logger, start_logs
+from contextgap.team.service.app import Service, create_app
+from contextgap.team.service.monitoring import logger
 from contextgap.team.service.settings import Settings
-from contextgap.team.service.state import Service
 
 _IDLE = 10.0  # seconds that a header, or the rest of a request that was answered, may take
 
@@ -39,7 +38,7 @@ class _Protocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the server's own
         super().connection_made(transport)
         self.idle_since, self._surplus = self.loop.time(), 0
-        self._settings: Settings = self.config.app.service.settings  # type: ignore[union-attr]  # ours
+        self._settings: Settings = self.config.app.state.service.settings  # type: ignore[union-attr]  # ours
         most = _most_connections(self._settings.connections)
         if len(self.connections) > most:
             opened = [each for each in self.connections if not each.transport.is_closing()]
@@ -119,16 +118,9 @@ class _Server(uvicorn.Server):
 def serve(
     database: str | os.PathLike[str], settings: Settings, announce: Callable[[str], None]
 ) -> None:
-    """Listen until told to stop; then finish what runs, leave snapshots and return.
+    """Listen until a signal says to stop; then finish what runs, leave snapshots and return.
 
-    Parameters
-    ----------
-    database
-        As for ``Campaign.create``.
-    settings
-        How to listen, whom to trust, how much to take.
-    announce
-        Called with the address once it listens; the port is any free one if 0 was asked for.
+    ``announce`` is called with the address once it listens.
     """
     where = Database(database)
     try:
@@ -137,8 +129,8 @@ def serve(
         if where.is_file:  # a server may start later
             raise
     where.close()
-    start_logs(settings.log, sys.stderr)
     app = create_app(database, settings, log=sys.stderr)
+    service: Service = app.state.service
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -154,13 +146,13 @@ def serve(
     )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the server has its own, and raises them afterwards
-    server = _Server(config, app.service, announce)
+    server = _Server(config, service, announce)
     with contextlib.suppress(SystemExit):  # of a server that cannot start
         server.run()
     if not server.started:
         raise OSError(f"cannot listen at {settings.host}, port {settings.port}")
     logger.info("stopped")
-    if not app.service.ended:
+    if not service.ended:
         sys.stdout.flush()
         os._exit(0)  # Python would abort while a thread still computes
 

@@ -7,13 +7,7 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 
-TOKENS = ("required", "none")
-"""Whether requests need a token."""
-
-_POSITIVE = (
-    *("body", "rows", "columns", "arms", "connections", "deadline", "grace"),
-    *("rate", "burst", "row_rate", "campaign_rate", "waiting", "campaigns", "policies"),
-)
+_TOKENS = ("required", "none")
 
 
 @dataclass(frozen=True)
@@ -88,13 +82,13 @@ class Settings:
                 stacklevel=3,
             )
             object.__setattr__(self, "tokens", "required")
-        if self.tokens not in TOKENS:
-            raise ValueError(f"tokens must be one of {TOKENS}, got {self.tokens!r}")
+        if self.tokens not in _TOKENS:
+            raise ValueError(f"tokens must be one of {_TOKENS}, got {self.tokens!r}")
         if self.log not in ("json", "text"):
             raise ValueError(f"log must be json or text, got {self.log!r}")
-        for name in _POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
+        for name, value in vars(self).items():
+            if isinstance(value, int | float) and name != "port" and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value!r}")
 
     @property
     def local(self) -> bool:

@@ -21,7 +21,9 @@ from contextgap.base import checks
 from contextgap.team.campaign import ConflictError, NotFoundError, clock
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.requests import check_name
-from contextgap.team.service.guard import SCOPES
+
+SCOPES = ("read", "explore", "freeze", "admin")
+"""What a token may be good for."""
 
 _METADATA = MetaData()
 TOKENS = Table(
@@ -40,25 +42,13 @@ TOKENS = Table(
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token; its secret is not.
+    """What is known of a token; its secret is not."""
 
-    Parameters
-    ----------
-    name
-        Who or what uses it.
-    scopes
-        What it is good for.
-    campaign
-        The only campaign that it is good for; None for all.
-    created, until, revoked
-        When it was made, when it ends by itself, and when it was revoked; None for never.
-    """
-
-    name: str
+    name: str  # who or what uses it
     scopes: tuple[str, ...]
-    campaign: str | None
+    campaign: str | None  # the only one that it is good for; None for all
     created: str
-    until: str | None
+    until: str | None  # None for ever
     revoked: str | None
 
     @property
@@ -79,21 +69,7 @@ def create_token(
     campaign: str | None = None,
     days: float | None = None,
 ) -> str:
-    """Make a token; return its secret, which cannot be read again.
-
-    Parameters
-    ----------
-    database
-        The database of the service.
-    name
-        Who or what will use it, new in this database.
-    scopes
-        What it is good for.
-    campaign
-        The only campaign that it is good for; None for all.
-    days
-        How long it is good; None for ever.
-    """
+    """Make a token, by default for all campaigns and for ever; return its secret, this once."""
     check_name("name", name)
     wanted = [scope for scope in SCOPES if scope in scopes]
     unknown = [scope for scope in scopes if scope not in SCOPES]
@@ -118,11 +94,6 @@ def create_first_token(database: str | os.PathLike[str]) -> str | None:
     """Make a token that may do everything, if there is no good one; return its secret.
 
     None if there is one, or if the database cannot be used now.
-
-    Parameters
-    ----------
-    database
-        As for ``Campaign.create``.
     """
     where = Database(database)
     try:
@@ -136,21 +107,11 @@ def create_first_token(database: str | os.PathLike[str]) -> str | None:
 
 
 def revoke_token(database: Database, name: str) -> None:
-    """Make a token good for nothing.
-
-    Parameters
-    ----------
-    database
-        The database of the service.
-    name
-        The token's name.
-    """
+    """Make a token good for nothing."""
     with database.writing() as connection:
-        known = (
-            [row[0] for row in connection.execute(select(TOKENS.c.name))]
-            if _there(connection)
-            else []
-        )
+        known: Sequence[str] = []
+        if _there(connection):
+            known = connection.scalars(select(TOKENS.c.name)).all()
         if name not in known:
             raise NotFoundError(f"there is no token {name!r}; there are {known}")
         mine = (TOKENS.c.name == name) & TOKENS.c.revoked.is_(None)

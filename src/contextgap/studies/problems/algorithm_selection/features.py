@@ -12,55 +12,34 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray
 from contextgap.studies.problems.algorithm_selection.files import INSTANCE, REPETITION, Relation
-from contextgap.studies.problems.problem import scales
+from contextgap.studies.problems.problem import centre_and_unit
 from contextgap.tables.files import Sheet, read_sheet
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A number of the context that is made from one feature.
-
-    Parameters
-    ----------
-    name
-        The feature.
-    choices
-        Names that stand for 0, 1, ... where the feature's values are names; None for numbers.
-    logarithm
-        Whether a value x becomes sign(x) · ln(1 + abs(x)).
-    gap
-        The number where the value is missing.
-    """
+    """A number of the context that is made from one feature."""
 
     name: str
-    choices: tuple[str, ...] | None
-    logarithm: bool
-    gap: float
+    choices: tuple[str, ...] | None  # names that stand for 0, 1, ...; None for numbers
+    logarithm: bool  # whether a value x becomes sign(x) · ln(1 + abs(x))
+    gap: float  # the number where the value is missing
 
     def of(self, raw: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the number for every instance, from raw columns with NaN for gaps."""
+        """Return the number for every instance, from raw columns with NaN for missing values."""
         column = unskewed(raw[self.name]) if self.logarithm else raw[self.name]
         return np.where(np.isnan(column), self.gap, column)
 
 
 @dataclass(frozen=True)
 class FailedStep:
-    """A number of the context: 1 where a step of the feature computation failed, else 0.
-
-    Parameters
-    ----------
-    name
-        What the number is called.
-    features
-        The step failed where all of these are missing. None where a column called ``name`` says
-        whether it did.
-    """
+    """A number of the context: 1 where a step of the feature computation failed, else 0."""
 
     name: str
-    features: tuple[str, ...] | None
+    features: tuple[str, ...] | None  # it failed where all are missing; None: a column says so
 
     def of(self, raw: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the number for every instance, from raw columns with NaN for gaps."""
+        """Return the number for every instance, from raw columns with NaN for missing values."""
         if self.features is None:
             return raw[self.name]
         missing = [np.isnan(raw[name]) for name in self.features]
@@ -69,23 +48,12 @@ class FailedStep:
 
 @dataclass(frozen=True)
 class Preparation:
-    """How raw features become the numbers of a context.
-
-    Parameters
-    ----------
-    features
-        The numbers that come from features.
-    steps
-        The numbers that come behind: which steps of the feature computation failed.
-    centre, unit
-        From each number its centre is subtracted, then it is divided by its unit; None for numbers
-        that stay as they are.
-    """
+    """How raw features become the numbers of a context."""
 
     features: tuple[Feature, ...]
-    steps: tuple[FailedStep, ...]
-    centre: tuple[float, ...] | None = None
-    unit: tuple[float, ...] | None = None
+    steps: tuple[FailedStep, ...]  # their numbers come behind those of the features
+    centre: tuple[float, ...] | None = None  # what is subtracted from each number
+    unit: tuple[float, ...] | None = None  # what it is then divided by
 
     @property
     def _parts(self) -> tuple[Feature | FailedStep, ...]:
@@ -103,13 +71,7 @@ class Preparation:
         return tuple(dict.fromkeys([*(feature.name for feature in self.features), *behind]))
 
     def contexts(self, raw: Mapping[str, FloatArray]) -> FloatArray:
-        """Return one context per instance.
-
-        Parameters
-        ----------
-        raw
-            The needed columns, with a number per instance, NaN where it is missing.
-        """
+        """Return one context per instance, from raw columns with NaN where a value is missing."""
         numbers = np.column_stack([part.of(raw) for part in self._parts])
         if self.centre is None or self.unit is None:
             return numbers
@@ -117,13 +79,7 @@ class Preparation:
 
     @classmethod
     def restored(cls, described: Mapping[str, Any]) -> Self:
-        """Return a preparation from what ``dataclasses.asdict`` made of it, and JSON of that.
-
-        Parameters
-        ----------
-        described
-            Lists in place of tuples will do.
-        """
+        """Return a preparation from what JSON made of its ``dataclasses.asdict``."""
 
         def fixed(value: Any) -> Any:
             return tuple(value) if isinstance(value, list) else value
@@ -151,11 +107,7 @@ def read_features(
     steps: Mapping[str, Sequence[str]],
     scale: bool,
 ) -> tuple[FloatArray, Preparation]:
-    """Return one context per instance, averaged over repetitions, and how it was made.
-
-    ``statuses`` says how each step of the feature computation ended, ``steps`` which features each
-    step provides, and ``scale`` whether all numbers get mean 0 and standard deviation 1.
-    """
+    """Return one context per instance, averaged over repetitions, and how it was made."""
     names = values.others((INSTANCE, REPETITION))
     raw = dict(zip(names, mean_per_instance(values, names, instances).T, strict=True))
     if statuses is None:
@@ -169,7 +121,7 @@ def read_features(
     if not preparation.columns:
         raise ValueError(f"{values.path}: no feature differs between instances")
     if scale:
-        centre, unit = scales(preparation.contexts(raw))
+        centre, unit = centre_and_unit(preparation.contexts(raw))
         preparation = replace(preparation, centre=tuple(centre.tolist()), unit=tuple(unit.tolist()))
     return preparation.contexts(raw), preparation
 
@@ -232,11 +184,8 @@ def _said_to_fail(instances: Sequence[str], statuses: Relation) -> dict[str, Flo
 def _telling(
     steps: Iterable[FailedStep], raw: Mapping[str, FloatArray], taken: Sequence[str]
 ) -> tuple[FailedStep, ...]:
-    """Return steps that failed on some instances only; of those that fail together, the first.
-
-    Steps often need one another: without sharing, one failure would count as many times as there
-    are steps behind it.
-    """
+    """Return steps that failed on some instances only; of those that fail together, the first."""
+    # Steps often need one another: one failure would count as often as there are steps behind it.
     kept: dict[bytes, FailedStep] = {}
     for step in steps:
         if step.name not in taken and _varies(failed := step.of(raw)):
@@ -246,29 +195,15 @@ def _telling(
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """New instances.
+    """New instances."""
 
-    Parameters
-    ----------
-    names
-        What they are called: their ``instance_id``, or else their number, from 1.
-    contexts
-        Their prepared features, shape (n, d).
-    unused
-        Columns of the file that play no part.
-    """
-
-    names: tuple[str, ...]
-    contexts: FloatArray
-    unused: tuple[str, ...]
+    names: tuple[str, ...]  # their instance_id, or else their number, from 1
+    contexts: FloatArray  # their prepared features, shape (n, d)
+    unused: tuple[str, ...]  # columns of the file that play no part
 
 
 def read_instances(path: Path, preparation: Preparation) -> Instances:
-    """Return the instances in a CSV or Parquet file of raw features, named as in the scenario.
-
-    Rows with the same ``instance_id`` are repetitions, and averaged. A cell that is empty, "?" or
-    not finite is a gap.
-    """
+    """Return the instances in a file of raw features; rows with one id are averaged."""
     sheet = read_sheet(path)
     _check_columns(sheet, preparation)
     relation = _relation(sheet, preparation)

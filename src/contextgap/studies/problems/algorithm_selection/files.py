@@ -21,18 +21,13 @@ INSTANCE, REPETITION = "instance_id", "repetition"
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A table with an instance in each row; an instance may have several rows.
-
-    ``values`` holds the values that each attribute may take, None where any is allowed; ``cells``
-    holds each attribute's values, None where one is missing; ``places`` is what errors call each
-    row, such as "line 9".
-    """
+    """A table with an instance in each row; an instance may have several rows."""
 
     path: Path
-    names: tuple[str, ...]
-    values: tuple[tuple[str, ...] | None, ...]
-    cells: tuple[tuple[Any, ...], ...]
-    places: tuple[str, ...]
+    names: tuple[str, ...]  # of the attributes
+    values: tuple[tuple[str, ...] | None, ...]  # that each attribute may take; None for any
+    cells: tuple[tuple[Any, ...], ...]  # by attribute; None where a value is missing
+    places: tuple[str, ...]  # what errors call each row, such as "line 9"
 
     @lazy
     def instances(self) -> tuple[str, ...]:
@@ -57,10 +52,7 @@ class Relation:
         return tuple(str(cell) for cell in column)
 
     def numbers(self, name: str) -> FloatArray:
-        """Return an attribute as floats, NaN where it is missing or infinite.
-
-        Values from a list of names become places in that list, unless the names are numbers.
-        """
+        """Return floats, NaN where missing or infinite; names become places in their list."""
         column, choices = self.column(name), self.choices(name)
         known = {choice: float(place) for place, choice in enumerate(choices or ())}
         wanted = "a number" if choices is None else f"one of {list(choices)}"
@@ -153,20 +145,15 @@ _STEP_ENTRY = re.compile(r"feature_step[ _](.+)")
 
 @dataclass(frozen=True)
 class Description:
-    """What a scenario's description file says; of several performance measures, the first counts.
-
-    ``measure`` is the column of the runs with the performance, which is a runtime or else a
-    solution quality. ``cutoff`` is the seconds after which runs were stopped, infinite where not
-    given, and ``steps`` maps each step of the feature computation to the features it provides.
-    """
+    """What a description file says; of several performance measures, the first counts."""
 
     path: Path
     name: str
-    measure: str
-    runtime: bool
+    measure: str  # the column of the runs with the performance
+    runtime: bool  # else a solution quality
     maximize: bool
-    cutoff: float
-    steps: Mapping[str, tuple[str, ...]]
+    cutoff: float  # seconds after which runs were stopped; infinite where not given
+    steps: Mapping[str, tuple[str, ...]]  # of the feature computation: what each provides
 
 
 def read_description(folder: Path) -> Description:
@@ -269,10 +256,7 @@ PENALTY = 10.0  # PAR10: a run that did not finish counts ten times the cutoff
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Performance, shape (instances, algorithms) and averaged over repetitions; lower is better.
-
-    Instances and algorithms are in the order of their first run.
-    """
+    """Performance by instances and algorithms, in the order of their first run; lower is better."""
 
     instances: tuple[str, ...]
     algorithms: tuple[str, ...]
@@ -282,11 +266,7 @@ class Runs:
 def read_runs(
     relation: Relation, description: Description, known: Container[str], penalty: float
 ) -> Runs:
-    """Return the table of performance from the runs, one per row of ``relation``.
-
-    ``known`` holds the instances that other files of the scenario mention; a run that did not
-    finish in time counts as ``penalty`` times the cutoff.
-    """
+    """Return the table of performance; unfinished runs count as ``penalty`` times the cutoff."""
     for row, name in enumerate(relation.instances):
         if name not in known:
             raise ValueError(

@@ -35,23 +35,8 @@ class Scenario(Problem):
 
     Parameters
     ----------
-    name
-        What results are labelled with.
-    contexts
-        One context per row, shape (n, d); a DataFrame's column names are kept.
-    rewards
-        Expected reward of each arm at each context, shape (n, A); regret is measured against it.
-    arms
-        A label per column of ``rewards``; 0..A-1 by default.
-    ordered
-        Whether the rows are in time order and must stay so.
-    columns
-        Names of a context's numbers.
-    observations
-        The reward that a learner observes when it tries an arm, shape (n, A); by default the
-        expected rewards.
-    schema
-        How the columns of ``contexts`` became numbers, if they were not.
+    name, contexts, rewards, arms, ordered, columns, observations, schema
+        As of ``Problem``.
     performance
         Of each algorithm on each instance, shape (n, A), lower is better: PAR10 or seconds, or
         the quality of solutions, negated where higher is better.
@@ -220,9 +205,9 @@ class AlgorithmSelection(FixedData):
     Repetitions are averaged before. A run that is missing counts as one that failed.
 
     Features that are the same for all instances are left out; very skewed ones become
-    sign(x) · ln(1 + abs(x)); gaps get the median of the values present. A column "... failed" says
-    on which instances a step of the feature computation did not end well. The rewards play no part
-    in any of this, but the features of all instances do, those to be tested on included. What
+    sign(x) · ln(1 + abs(x)); missing values get the median of those present. A column "... failed"
+    says on which instances a step of the feature computation did not end well. The rewards play no
+    part in any of this, but the features of all instances do, those to be tested on included. What
     computing the features costs is kept beside the performance, not added to it.
 
     Parameters

@@ -29,28 +29,20 @@ def fading_sum(inputs: FloatArray, kept: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """What is switched on at each time step, and the wheel's momentum to aim for (N m s).
+    """What is switched on at each time step."""
 
-    ``detumble`` is B-dot control, ``downlink`` means that the transmitter talks to the ground
-    station, and ``processor`` is the processor's current in A.
-    """
-
-    wheel_target: FloatArray
+    wheel_target: FloatArray  # momentum to aim for, N m s
     payload: NDArray[np.bool_]
-    detumble: NDArray[np.bool_]
-    downlink: NDArray[np.bool_]
+    detumble: NDArray[np.bool_]  # by B-dot control
+    downlink: NDArray[np.bool_]  # the transmitter talks to the ground station
     beacon: NDArray[np.bool_]
-    processor: FloatArray
+    processor: FloatArray  # its current, A
 
 
 def draw_schedule(
     latitude: FloatArray, elevation: FloatArray, step: float, rng: np.random.Generator
 ) -> Schedule:
-    """Return a random schedule; a longer one from the same seed begins with the shorter one.
-
-    The latitude decides how often the payload runs, and the elevation above the ground station's
-    horizon about downlinks; both in degrees.
-    """
+    """Return a random schedule; a longer one from the same seed begins with the shorter one."""
     n = len(latitude)
     # A row per step, and a generator of its own for each array, so that how long the flight is
     # does not change its beginning.
@@ -108,10 +100,7 @@ State: TypeAlias = tuple[float, float, float, float, float, float, float, float]
 def advance(
     state: State, span: float, field: Vector, moment: Vector, torque: float, jolt: Vector
 ) -> State:
-    """Return the state after ``span`` seconds, by one Runge-Kutta step of fourth order.
-
-    The span must be short compared with a turn of the body; see ``derivative`` for the rest.
-    """
+    """Return the state after a short span (s), by one Runge-Kutta step of fourth order."""
 
     def slope(at: State) -> State:
         return derivative(at, field, moment, torque, jolt)
@@ -152,10 +141,7 @@ def derivative(state: State, field: Vector, moment: Vector, torque: float, jolt:
 
 
 def to_body(state: State, vector: Vector) -> Vector:
-    """Return an inertial vector in body axes.
-
-    The state's first four numbers are the unit quaternion from body to inertial axes.
-    """
+    """Return an inertial vector in body axes."""
     w, x, y, z = state[:4]
     a, b, d = vector
     return (
@@ -166,10 +152,7 @@ def to_body(state: State, vector: Vector) -> Vector:
 
 
 def rows_to_body(quaternion: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Return inertial vectors in body axes, row by row, shape (n, 3).
-
-    Quaternions turn body axes into inertial axes, scalar first, shape (n, 4).
-    """
+    """Return inertial vectors in body axes, row by row, shape (n, 3)."""
     # v − 2w(u×v) + 2u×(u×v), the rotation by the conjugate of (w, u)
     scalar, axis = quaternion[:, :1], quaternion[:, 1:]
     across = np.cross(axis, vectors)
@@ -195,28 +178,18 @@ def _moved(state: State, slope: State | list[float], span: float) -> State:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """The spacecraft's motion and what its actuators did, one entry per time step.
+    """The spacecraft's motion and what its actuators did, one entry per time step."""
 
-    The quaternion turns body axes into inertial axes, scalar first, shape (n, 4); rates are in
-    rad/s and body axes. The wheel has momentum (N m s) along y and a torque (N m) that changes it.
-    The torquers' command and the remanence that earlier commands left in their cores are in A m²,
-    shape (n, 3).
-    """
-
-    quaternion: FloatArray
-    rate: FloatArray
-    wheel: FloatArray
-    wheel_torque: FloatArray
-    command: FloatArray
-    remanence: FloatArray
+    quaternion: FloatArray  # from body to inertial axes, scalar first, shape (n, 4)
+    rate: FloatArray  # rad/s in body axes
+    wheel: FloatArray  # momentum along y, N m s
+    wheel_torque: FloatArray  # N m, which changes it
+    command: FloatArray  # of the torquers, A m², shape (n, 3)
+    remanence: FloatArray  # what earlier commands left in their cores, A m², shape (n, 3)
 
 
 def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generator) -> Motion:
-    """Return the motion through an orbit from a random attitude; ``step`` is in seconds.
-
-    The Earth's field is held constant over each time step; ``rng`` draws the first attitude and the
-    disturbance torque.
-    """
+    """Return the motion from a random attitude, with the field held constant over each step (s)."""
     state = _first_state(rng)
     cycles = math.ceil(step / c.CONTROL_CYCLE)
     cycle = step / cycles
@@ -248,10 +221,7 @@ def tumble(orbit: Orbit, schedule: Schedule, step: float, rng: np.random.Generat
 
 
 def bdot(state: State, field: Vector) -> Vector:
-    """Return the torquers' B-dot command in A m²; the field is in inertial axes, T.
-
-    The command opposes the change of the field that the body sees.
-    """
+    """Return the torquers' command in A m², which opposes the change of the field (T, inertial)."""
     bx, by, bz = to_body(state, field)
     wx, wy, wz = state[4:7]
     # Seen from the body the field changes by B×ω; what the orbit adds, about a tenth of that at

@@ -76,10 +76,7 @@ class Interior:
 
 
 def lagged(balance: FloatArray, lag: float, step: float, first: float) -> FloatArray:
-    """Return what follows ``balance``, held over each step, with a first-order lag.
-
-    Lag and step are in seconds; the result starts at ``first``.
-    """
+    """Return what follows ``balance`` from ``first`` on with a first-order lag (s)."""
     kept = math.exp(-step / lag)
     # Row t follows the balance of the rows before it.
     before = np.concatenate([np.full_like(balance[:1], first), (1 - kept) * balance[:-1]])
@@ -87,20 +84,14 @@ def lagged(balance: FloatArray, lag: float, step: float, first: float) -> FloatA
 
 
 def panel_temperatures(facing: FloatArray, sunlit: FloatArray, step: float) -> FloatArray:
-    """Return the body panels' temperatures, °C, in the shape of ``facing``.
-
-    ``facing`` is the cosine between each panel's normal and the Sun, 0 behind it.
-    """
+    """Return the body panels' temperatures, °C; ``facing`` is their cosine to the Sun."""
     dark, sun, near = c.PANEL_BALANCE
     balance = dark + (sun * facing + near) * sunlit[:, np.newaxis]
     return lagged(balance, c.PANEL_LAG, step, c.FIRST_TEMPERATURES["panel"])
 
 
 def boom_temperature(facing: FloatArray, sunlit: FloatArray, step: float) -> FloatArray:
-    """Return the temperature of wing and boom, °C.
-
-    ``facing`` is the cosine between the wing's normal, on either side, and the Sun.
-    """
+    """Return the temperature of wing and boom, °C; ``facing`` is the wing's cosine to the Sun."""
     dark, sun, exponent = c.BOOM_BALANCE
     balance = dark + sun * sunlit * facing**exponent
     return lagged(balance, c.BOOM_LAG, step, c.FIRST_TEMPERATURES["boom"])
@@ -113,10 +104,7 @@ def amplifier_temperature(interior: FloatArray, transmitter: FloatArray, step: f
 
 
 def keep_warm(load: FloatArray, sunlit: FloatArray, step: float) -> Interior:
-    """Return the interior's and the battery's temperatures and what the thermostat does.
-
-    ``load`` is the sum of all currents but the heater's, in A.
-    """
+    """Return interior, battery and thermostat; ``load`` is all currents but the heater's, A."""
     dark, sun, per_ampere = c.INTERIOR_BALANCE
     below, heated = c.BATTERY_BALANCE
     on_below, off_above = c.HEATER_RANGE
@@ -157,15 +145,11 @@ class Loads:
 
 @dataclass(frozen=True, eq=False)
 class Supply:
-    """Panels and battery, one entry per time step.
+    """Panels and battery, one entry per time step."""
 
-    Panel currents (A) are after throttling, shape (n, panels); the battery's current (A) is
-    negative while it discharges; its charge goes from 0 to 1.
-    """
-
-    panels: FloatArray
-    battery: FloatArray
-    charge: FloatArray
+    panels: FloatArray  # A after throttling, shape (n, panels)
+    battery: FloatArray  # A, negative while it discharges
+    charge: FloatArray  # from 0 to 1
     voltage: FloatArray
 
 
@@ -185,11 +169,7 @@ def loads(schedule: Schedule, motion: Motion) -> Loads:
 
 
 def panel_currents(facing: FloatArray, sunlit: FloatArray, temperatures: FloatArray) -> FloatArray:
-    """Return what four body panels and the wing can give, A, shape (n, 5).
-
-    ``facing``, shape (n, 5) with the wing last, is the cosine between each panel's normal and the
-    Sun, 0 behind it; ``sunlit`` is the visible fraction of the Sun; temperatures are in °C.
-    """
+    """Return what four body panels and the wing can give, A, shape (n, 5), wing last."""
     full = np.array([c.PANEL_CURRENT] * 4 + [c.WING_CURRENT])
     light = (facing + c.ALBEDO) * sunlit[:, np.newaxis]
     currents: FloatArray = full * light * (1 + c.PANEL_DRIFT * (temperatures - c.PANEL_REFERENCE))
@@ -197,11 +177,7 @@ def panel_currents(facing: FloatArray, sunlit: FloatArray, temperatures: FloatAr
 
 
 def balance(available: FloatArray, load: FloatArray, step: float) -> Supply:
-    """Return how the battery evens out panels and loads, both in A, at rows ``step`` seconds apart.
-
-    ``available`` has a column per panel. Panels are throttled together once the battery takes no
-    more.
-    """
+    """Return how the battery evens out panels and loads (A); a full one throttles panels."""
     capacity = c.BATTERY_CAPACITY * 3600  # A s
     given = c.REGULATOR * available.sum(axis=1)
     charge = c.BATTERY_FIRST
@@ -237,11 +213,7 @@ class Onboard:
 def fly_onboard(
     sun: FloatArray, sunlit: FloatArray, schedule: Schedule, motion: Motion, step: float
 ) -> Onboard:
-    """Return the currents, temperatures and battery that follow from Sun, schedule and actuators.
-
-    ``sun`` is the direction to the Sun in body axes, shape (n, 3), and ``sunlit`` the visible
-    fraction of it; ``step`` is the seconds between time steps.
-    """
+    """Return currents, temperatures and battery; ``sun`` is its direction in body axes."""
     facing = _facing(sun)
     drawn = loads(schedule, motion)
     inside = keep_warm(drawn.total, sunlit, step)

@@ -39,10 +39,7 @@ def sun_direction(days: FloatArray) -> FloatArray:
 
 
 def visible_sun(position: FloatArray, sun: FloatArray) -> FloatArray:
-    """Return the fraction of the Sun's disc that the Earth does not cover, shape (n,).
-
-    Positions are in km, shape (n, 3); ``sun`` is the unit vector to the Sun.
-    """
+    """Return the fraction of the Sun's disc visible from positions in km, shape (n,)."""
     distance = np.linalg.norm(position, axis=1)
     from_nadir = np.degrees(np.arccos(np.clip(-(position * sun).sum(axis=1) / distance, -1, 1)))
     limb = np.degrees(np.arcsin(EARTH_RADIUS / distance))
@@ -57,10 +54,7 @@ _BLOCK = 4096  # rows per call of IGRF, whose temporaries take some 10 kB per ro
 
 
 def sidereal_angle(days: FloatArray) -> FloatArray:
-    """Return Greenwich mean sidereal time in radians (Meeus, Astronomical Algorithms, 12.4).
-
-    ``days`` are days of universal time since J2000.
-    """
+    """Return Greenwich mean sidereal time in radians (Meeus, Astronomical Algorithms, 12.4)."""
     angle: FloatArray = np.radians((280.46061837 + 360.98564736629 * days) % 360)
     return angle
 
@@ -105,11 +99,7 @@ def dipole_axis(date: datetime) -> FloatArray:
 
 
 def elevation(position: FloatArray, latitude: float, longitude: float) -> FloatArray:
-    """Return the angle in degrees of positions above a station's horizon, shape (n,).
-
-    Positions are Earth-fixed, in km; latitude and longitude are in degrees north and east. The
-    Earth is taken as a sphere.
-    """
+    """Return the angle in degrees of Earth-fixed positions (km) above a station's horizon."""
     north, east = np.radians(latitude), np.radians(longitude)
     up = np.array([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
     sight = position - EARTH_RADIUS * up
@@ -138,10 +128,7 @@ class Orbit:
 
 
 def propagate(tle: tuple[str, str], n: int, step: float) -> Orbit:
-    """Return ``n`` steps, ``step`` seconds apart, of the orbit that starts at the epoch of ``tle``.
-
-    ``tle`` is the two lines of orbital elements.
-    """
+    """Return ``n`` steps (s) of the orbit that starts at the epoch of two-line elements."""
     time = step * np.arange(n, dtype=np.float64)
     position, velocity, epoch = _sgp4(tle, time)
     days = epoch + time / DAY

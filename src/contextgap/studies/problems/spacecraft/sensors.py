@@ -36,11 +36,7 @@ def wire_field(start: ArrayLike, end: ArrayLike, point: ArrayLike) -> FloatArray
 def rectangle_field(
     centre: ArrayLike, edge: ArrayLike, other: ArrayLike, point: ArrayLike
 ) -> FloatArray:
-    """Return the field in nT/A at ``point`` of a current round a rectangle, shape (3,).
-
-    All lengths are in m; the half-edges start at the centre, and the loop's moment points along
-    edge × other.
-    """
+    """Return the field in nT/A at a point (m) of a current round a rectangle."""
     middle, u, v = np.asarray(centre), np.asarray(edge), np.asarray(other)
     corners = [middle + u + v, middle - u + v, middle - u - v, middle + u - v]
     sides = zip(corners, [*corners[1:], corners[0]], strict=True)
@@ -103,10 +99,7 @@ class Sources:
 
 
 def interference(currents: FloatArray, motion: Motion) -> FloatArray:
-    """Return the field of currents and torquers at each sensor, nT, shape (n, sensors, 3).
-
-    ``currents`` (A) has a column per loop of c.LOOPS.
-    """
+    """Return the field of currents (A) and torquers at each sensor, nT, shape (n, sensors, 3)."""
     moments = motion.remanence + c.LEAKAGE * motion.command
     field: FloatArray = np.tensordot(currents, loop_coupling(), axes=1) + np.tensordot(
         moments, torquer_coupling(), axes=1
@@ -115,10 +108,7 @@ def interference(currents: FloatArray, motion: Motion) -> FloatArray:
 
 
 def rotor_field(motion: Motion, phase: FloatArray | float) -> FloatArray:
-    """Return the field of the wheel's rotor at each sensor, nT, shape (n, sensors, 3).
-
-    ``phase`` is its angle, in radians, when the sensors are read.
-    """
+    """Return the field of the wheel's rotor at a phase (rad), nT, shape (n, sensors, 3)."""
     # A reading averages over some 20 ms, in which a fast rotor's field cancels.
     frequency = np.abs(motion.wheel) / c.WHEEL_FULL * c.WHEEL_FULL_RPM / 60
     left = c.ROTOR_DIPOLE / np.sqrt(1 + (frequency / c.ROTOR_BANDWIDTH) ** 2)
@@ -136,15 +126,11 @@ def hard_iron() -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Sensors:
-    """Three magnetometers along a flight.
+    """Three magnetometers along a flight."""
 
-    ``field`` is the Earth's in body axes, shape (n, 3), and ``own`` that of currents and torquers
-    at each sensor, (n, sensors, 3), both in nT; ``temperatures`` are each sensor's, in °C.
-    """
-
-    field: FloatArray
-    own: FloatArray
-    temperatures: FloatArray
+    field: FloatArray  # the Earth's in body axes, nT, shape (n, 3)
+    own: FloatArray  # of currents and torquers at each sensor, nT, shape (n, sensors, 3)
+    temperatures: FloatArray  # each sensor's, °C
     motion: Motion
     sources: Sources = Sources()
 
@@ -175,19 +161,9 @@ class Sensors:
 
 
 def expected_length(offset: FloatArray, noise: ArrayLike) -> FloatArray:
-    """Return the expected length of vectors in space with white noise added to every axis.
-
-    With z standard normal and r = |offset| / noise, E|offset + noise·z| / noise is
-    √(2/π)·exp(−r²/2) + (r + 1/r)·erf(r/√2), the mean of a noncentral chi with three degrees of
-    freedom.
-
-    Parameters
-    ----------
-    offset
-        Shape (..., sensors, 3).
-    noise
-        Standard deviation per axis, one per sensor or the same for all; may be 0.
-    """
+    """Return the expected length of vectors in space with white noise added to every axis."""
+    # With z standard normal and r = |offset| / noise, E|offset + noise·z| / noise is
+    # √(2/π)·exp(−r²/2) + (r + 1/r)·erf(r/√2), the mean of a noncentral chi.
     from scipy.special import erf  # slow to load, and few programs need it
 
     length = np.linalg.norm(offset, axis=-1)

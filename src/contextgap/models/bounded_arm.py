@@ -1,0 +1,285 @@
+"""One arm of the bounded model: a factor of fixed size and the last rows beside it.
+
+With φ = L⁻¹k_Z(x), δ = max(k(x, x) − |φ|², 0) and w = 1/(ridge + δ) at every observed context, an
+arm is a linear regression on φ in which every reward has a noise of its own, ridge + δ (Snelson and
+Ghahramani, "Sparse Gaussian Processes using Pseudo-inputs", 2006, known as FITC). Keep R with
+RᵀR = I + Σ w·φφᵀ and z = R⁻ᵀ Σ w·φ·y. At a context, q = R⁻ᵀφ gives
+
+    mean = q·z        std² = δ + |q|²
+
+A new row is not folded into R at once, which would cost O(m²) and spoil R's cache lines, but kept
+beside it: with V the rows √w·q of up to 64 new observations, C·Cᵀ = I + V·Vᵀ and innovations
+s = C⁻¹(√w·y − V·z),
+
+    v = C⁻¹Vq        mean = q·z + v·s        std² = δ + |q|² − |v|²
+
+Rounding: R changes by orthogonal transformations only, so its relative error grows with the number
+of folds times the unit roundoff at most, however ill-conditioned it is; z goes through the same
+transformations, and no sum of rewards is ever solved with. |v|² is subtracted from |q|², and 64
+rows cannot explain so much of |q|² that more than two or three digits cancel. C's pivots are at
+least 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dtpmqrt, dtpqrt
+
+from contextgap.base.arrays import FloatArray, Rows
+from contextgap.models.dictionary import Statistics
+from contextgap.models.factor import PanelFactor, Triangle
+from contextgap.models.observations import check_floats
+
+FOLD = 64  # rows kept beside the factor
+_BLOCK = 32  # columns that LAPACK transforms at once
+
+
+class Folded(NamedTuple):
+    """The part of an arm that is in its factor; never changed, only replaced."""
+
+    root: Triangle  # Rᵀ
+    # R⁻ᵀ Σ w·φ·y and R⁻ᵀ Σ w·φ, shape (2, m): the second is for the prior mean, which may change.
+    fit: FloatArray
+    unexplained: float  # Σ ln(1 + δ/ridge)
+
+    @property
+    def log_determinant(self) -> float:
+        """½ ln det RᵀR."""
+        return float(np.log(self.root.diagonal).sum())
+
+
+class Beside:
+    """The rows that are not folded in yet, and pending picks, which never are."""
+
+    def __init__(self, size: int) -> None:
+        self.scaled = Rows(size)  # √w·φ
+        self.rows = Rows(size)  # V: √w·q
+        self.told = Rows(2)  # √w·y and √w
+        self.innovations = Rows(2)  # s, and the same for rewards that are all 1
+        self.factor = PanelFactor()  # C
+        self.gain = 0.0
+        self.unexplained = 0.0
+        self.assumed: list[FloatArray] = []
+
+    def __len__(self) -> int:
+        return len(self.told)
+
+    def solved(self, q: FloatArray) -> FloatArray:
+        """Return C⁻¹Vq, pending picks included."""
+        v = np.asarray(self.rows.view @ q)
+        self.factor.solve(v)
+        return v
+
+    def solved_many(self, q: FloatArray, assumed: bool = True) -> FloatArray:
+        """Return C⁻¹Vq for the columns of q."""
+        v = self.rows.view[: None if assumed else len(self)] @ q
+        self.factor.solve_many(v)
+        return np.asarray(v)
+
+    def truncate(self, size: int) -> None:
+        """Forget pending picks and all rows from ``size`` on."""
+        for each in (self.scaled, self.rows, self.told, self.innovations):
+            each.truncate(size)
+        self.factor.truncate(size)
+        self.assumed = []
+
+
+class BoundedArm:
+    """The posterior of one arm, given φ and δ, from ``size`` inducing points."""
+
+    def __init__(self, ridge: float, size: int) -> None:
+        self.ridge = ridge
+        self.folded = Folded(Triangle.identity(size), np.zeros((2, size)), 0.0)
+        self.beside = Beside(size)
+        self._log_determinant = 0.0
+
+    @property
+    def gain_bracket(self) -> tuple[float, float]:
+        """Bounds on the exact ½ ln det(I + K/ridge).
+
+        With Q = ΦᵀΦ, E = K − Q, which has the diagonal δ, and D = I + diag(δ)/ridge, the lower one
+        is ½ ln det(I + D⁻¹Q/ridge) and follows from K ≥ Q and D ≥ I. The upper one adds ln det D:
+        det(I + K/ridge) ≤ det(I + Q/ridge)·det(I + E/ridge), of which the first is at most
+        det(D + Q/ridge) = det D·det(I + D⁻¹Q/ridge) and the second at most det D, by Hadamard.
+        """
+        least = self._log_determinant + self.beside.gain
+        return least, least + self.folded.unexplained + self.beside.unexplained
+
+    def solve(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return q and v at one context."""
+        q = self.folded.root.solve(features)
+        return q, self.beside.solved(q)
+
+    def solve_many(self, features: FloatArray, assumed: bool) -> tuple[FloatArray, FloatArray]:
+        """Return q and v at contexts, as columns."""
+        q = features.copy()
+        self.folded.root.solve_many(q)
+        return q, self.beside.solved_many(q, assumed)
+
+    def mean(self, q: FloatArray, v: FloatArray, prior: float) -> FloatArray:
+        """Return the mean less the prior; v may have entries of pending picks."""
+        fit, late = self.folded.fit[0], self.beside.innovations.view[:, 0]
+        if prior != 0:
+            fit = fit - prior * self.folded.fit[1]
+            late = late - prior * self.beside.innovations.view[:, 1]
+        return np.asarray(fit @ q + late @ v[: len(late)])
+
+    def observe(self, features: FloatArray, residual: float, solved: Any, reward: float) -> None:
+        """Take in one reward at a context with these q and v."""
+        self.retract()
+        beside, told = self.beside, np.array([reward, 1.0])
+        q, v = solved[0], solved[1][: len(beside)]
+        expected = self.folded.fit @ q + v @ beside.innovations.view
+        weight, pivot = self._append(features, residual, q, v)
+        beside.told.append(weight * told)
+        beside.innovations.append(weight * (told - expected) / pivot)
+        beside.gain += math.log(pivot)
+        beside.unexplained += math.log1p(residual / self.ridge)
+        if len(beside) == FOLD:
+            self._fold()
+
+    def assume(self, context: FloatArray, features: FloatArray, residual: float) -> None:
+        """Count an observation whose reward is not known yet."""
+        self._append(features, residual, *self.solve(features))
+        self.beside.assumed.append(context)
+
+    def retract(self) -> None:
+        """Forget pending picks."""
+        if self.beside.assumed:
+            self.beside.truncate(len(self.beside))
+
+    def absorb(self, statistics: Statistics) -> None:
+        """Take in many rewards at once."""
+        folded = self.all_folded()
+        upper = folded.root.transposed()
+        lower = cholesky(upper.T @ upper + statistics.gram, lower=True)
+        moments = folded.fit @ upper + statistics.moments
+        root = Triangle.of(lower)
+        fit = np.stack([root.solve(each) for each in moments])
+        unexplained = folded.unexplained + statistics.unexplained
+        self._replace(Folded(root, fit, unexplained))
+
+    def all_folded(self) -> Folded:
+        """Return what R and z are with all rows folded in; changes nothing."""
+        folded, beside, count = self.folded, self.beside, len(self.beside)
+        if not count or not folded.root.size:
+            return folded._replace(unexplained=folded.unexplained + beside.unexplained)
+        scaled = np.array(beside.scaled.view[:count], order="F")  # a copy, which is overwritten
+        upper, reflectors, triangles, _ = dtpqrt(
+            0,
+            min(_BLOCK, folded.root.size),
+            folded.root.transposed(),
+            scaled,
+            overwrite_a=1,
+            overwrite_b=1,
+        )
+        told = np.asfortranarray(beside.told.view)
+        fit, _, _ = dtpmqrt(0, reflectors, triangles, folded.fit.T, told, trans="T")
+        # Householder's diagonal may be negative; exports, and logarithms, want it positive.
+        sign = np.where(upper.diagonal() < 0, -1.0, 1.0)
+        upper *= sign[:, None]
+        root = Triangle.of_transposed(upper)
+        return Folded(root, fit.T * sign, folded.unexplained + beside.unexplained)
+
+    def mark(self) -> tuple[Folded, Beside, int, float, float, float]:
+        """Return what ``rewind`` needs."""
+        beside = self.beside
+        sums = beside.gain, beside.unexplained, self._log_determinant
+        return self.folded, beside, len(beside), *sums
+
+    def rewind(self, mark: tuple[Folded, Beside, int, float, float, float]) -> None:
+        """Undo all observations since ``mark``."""
+        self.folded, self.beside, size, gain, unexplained, self._log_determinant = mark
+        self.beside.truncate(size)
+        self.beside.gain, self.beside.unexplained = gain, unexplained
+
+    def snapshot(self) -> BoundedArm:
+        """Return a copy that later observations do not change."""
+        return self.restored(self.ridge, self.folded.root.size, self.arrays())
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Return the state as arrays, for a file; pending picks are left out."""
+        self.retract()
+        beside, folded = self.beside, self.folded
+        return {
+            "root": folded.root.packed,
+            "fit": folded.fit,
+            "scaled": beside.scaled.view,
+            "rows": beside.rows.view,
+            "told": beside.told.view,
+            "innovations": beside.innovations.view,
+            "corner": beside.factor.packed(),
+            "sums": np.array([folded.unexplained, beside.unexplained]),
+        }
+
+    @classmethod
+    def restored(cls, ridge: float, size: int, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the arm that ``arrays`` was called on; raise ``ValueError`` if it is invalid."""
+        late = len(arrays["told"])
+        if late >= FOLD:
+            raise ValueError(f"an arm has {late} rows beside its factor, more than it may have")
+        for name, shape in _shapes(size, late).items():
+            check_floats(arrays[name], shape)
+        arm = cls(ridge, size)
+        folded_sum, beside_sum = arrays["sums"].tolist()
+        folded = Folded(Triangle(arrays["root"], size), arrays["fit"], folded_sum)
+        if size and folded.root.diagonal.min() <= 0:
+            raise ValueError("a factor's diagonal is not positive")
+        arm._replace(folded)
+        beside = arm.beside
+        for name in ("scaled", "rows", "told", "innovations"):
+            setattr(beside, name, Rows.of(arrays[name]))
+        beside.factor = PanelFactor.from_packed(arrays["corner"], late)
+        if late and beside.factor.diagonal.min() <= 0:
+            raise ValueError("a factor's diagonal is not positive")
+        beside.unexplained = beside_sum
+        for pivot in beside.factor.diagonal.tolist():  # in order, so that no bit differs
+            beside.gain += math.log(pivot)
+        return arm
+
+    def _append(
+        self, features: FloatArray, residual: float, q: FloatArray, v: FloatArray
+    ) -> tuple[float, float]:
+        """Add a row to V and C; return √w and the pivot."""
+        weight = 1.0 / math.sqrt(self.ridge + residual)
+        left = max(float(q @ q - v @ v), 0.0)
+        pivot = math.sqrt(1.0 + weight**2 * left)
+        self.beside.scaled.append(weight * features)
+        self.beside.rows.append(weight * q)
+        self.beside.factor.append(weight * v, pivot)
+        return weight, pivot
+
+    def _fold(self) -> None:
+        self._replace(self.all_folded())
+
+    def _replace(self, folded: Folded) -> None:
+        self.folded, self.beside = folded, Beside(folded.root.size)
+        self._log_determinant = folded.log_determinant
+
+
+def _shapes(size: int, late: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of an arm's arrays in files, with so many rows beside the factor."""
+    return {
+        "root": (size * (size + 1) // 2,),
+        "fit": (2, size),
+        "scaled": (late, size),
+        "rows": (late, size),
+        "told": (late, 2),
+        "innovations": (late, 2),
+        "corner": (late * (late + 1) // 2,),
+        "sums": (2,),
+    }
+
+
+ARRAYS = tuple(_shapes(0, 0))  # of an arm in files
+
+
+def squares(columns: FloatArray) -> FloatArray:
+    """Return the sum of squares of every column."""
+    return np.asarray(np.einsum("ij,ij->j", columns, columns))

@@ -1,0 +1,553 @@
+"""The routes about campaigns, their trials and their policies."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import math
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
+
+from fastapi import Query, Response
+
+from contextgap.base.labels import encode_label
+from contextgap.policy.policy import Policy
+from contextgap.tables.table import read_json
+from contextgap.team.campaign import Campaign
+from contextgap.team.campaign.progress import encode_goal
+from contextgap.team.campaign.replay import to_bytes
+from contextgap.team.campaign.wire import (
+    frozen_json,
+    read_label,
+    recall_json,
+    status_json,
+    trial_json,
+)
+from contextgap.team.service import bodies
+from contextgap.team.service.problems import RefusedError
+from contextgap.team.service.routing import (
+    LARGEST,
+    CampaignName,
+    DirectRoute,
+    PolicyName,
+    StrictRequest,
+    TrialNumber,
+    describe,
+    guarded_router,
+    json_answer,
+)
+
+T = TypeVar("T")
+router = guarded_router("/v1/campaigns")
+most_used = guarded_router("/v1/campaigns", DirectRoute)
+_FEW_RECOMMENDED = 16  # contexts, up to which a thread would take longer to begin than answering
+_FEW = 64  # contexts, up to which an ask or a tell is brief
+_SURELY = 0.2  # of the deadline, up to which the last ask says that the next one is in time
+_PROBES = 8, 32  # contexts asked for to see how long an ask takes
+_TUNING = 20  # times as long as other requests a tuning may take
+_PAGE, _MOST = 1000, 10_000  # trials in one answer, if not said otherwise and at most
+
+_CHANGE = 400, 404, 409, 422  # how a change may be refused
+_ENTRY = *_CHANGE, 413  # where it has contexts
+_BYTES = "the file's bytes"
+_FROZEN = {
+    "name": "first flight",
+    "at": "2024-05-01T12:30:00.000000+00:00",
+    "event": 26,
+    "log": "5f2b...",
+    "sha256": "9d81...",
+    "recalled": [],
+}
+_TRIAL = {
+    "id": 1,
+    "arm": "hull",
+    "context": {"temperature": 21.5, "mode": "eco"},
+    "state": "open",
+    "reward": None,
+    "eligible": None,
+    "asked": "2024-05-01T12:30:00+00:00",
+    "until": "2024-05-08T12:30:00+00:00",
+    "told": None,
+    "why": None,
+    "by": "bench-3",
+}
+_TOLD = {**_TRIAL, "state": "told", "reward": 0.62}
+_RECALL = {"trial": 1, "policies": [{"policy": "first flight", "contexts": 200, "changed": 3}]}
+_ABOUT = {"name": "sensors", "arms": ["hull", "panel", "boom"], "goal": None}
+_STATUS = {
+    "name": "sensors",
+    "trials": {"open": 1, "told": 12, "cancelled": 0, "expired": 0, "retracted": 0},
+    "rewards": [{"arm": "hull", "count": 12}],
+    "settled": 0.4,
+    "wanted": 0.95,
+    "asks_left": 31,
+    "tuning": None,
+    "score": None,
+    "events": 26,
+    "log": "5f2b...",
+    "looked_after": 26,
+}
+
+
+@router.post(
+    "/{campaign}/recommend",
+    **describe(
+        "read", "The arm to deploy, given what is known now", {"arm": "hull"}, *(400, 404, 413, 422)
+    ),
+)
+async def recommend(
+    request: StrictRequest, campaign: CampaignName, body: bodies.Recommend
+) -> Response:
+    """Return {"arm": ...}, or {"arms": [...]} for several contexts."""
+
+    def read() -> tuple[Any, Any]:
+        bodies.check_size(request, body.contexts)
+        return read_json(body.contexts), bodies.read_eligible_labels(body.arms)
+
+    contexts, arms = await request.read(read)
+
+    def call(found: Campaign) -> Any:
+        return found.recommend(contexts, arms=arms)
+
+    return json_answer(_labels_json(await request.hosting.run(campaign, call)))
+
+
+@router.post(
+    "/{campaign}/policies", **describe("freeze", "Freeze a policy", _FROZEN, *_CHANGE, status=201)
+)
+async def freeze(request: StrictRequest, campaign: CampaignName, body: bodies.Freeze) -> Response:
+    """Freeze the current decision rule, and keep it under a name."""
+    fallback = None if body.fallback is None else read_label(body.fallback, "fallback")
+    key = bodies.read_key(request, body)
+
+    def call(found: Campaign) -> Any:
+        found.freeze(body.name, fallback=fallback, tolerance=body.tolerance, key=key)
+        return next(each for each in found.policies() if each.name == body.name)
+
+    return json_answer(frozen_json(await request.hosting.run(campaign, call)), 201)
+
+
+@router.get(
+    "/{campaign}/policies", **describe("read", "All frozen policies", {"policies": [_FROZEN]}, 404)
+)
+async def policies(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return what is known of all frozen policies, and which trials they rest on in error."""
+    found = await request.hosting.run(campaign, lambda c: c.policies())
+    return json_answer({"policies": [frozen_json(each) for each in found]})
+
+
+@router.get(
+    "/{campaign}/policies/{policy}/card",
+    **describe("read", "How good a policy is", {"card": {"rewards": 12}}, 404),
+)
+async def card(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+    """Return a policy's score card."""
+    found = await request.hosting.policy(campaign, policy)
+    return json_answer({"card": found.card.describe()})
+
+
+@router.get(
+    "/{campaign}/policies/{policy}/cgap",
+    **describe("read", "A policy as a .cgap file", _BYTES, 404),
+)
+async def cgap(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+    """Return a policy's file, for Policy.load."""
+    found = await request.hosting.policy(campaign, policy)
+    return await _download(policy, "cgap", to_bytes, found)
+
+
+@router.get(
+    "/{campaign}/policies/{policy}/onnx",
+    **describe("read", "A policy as an ONNX graph", _BYTES, 404, 422),
+)
+async def onnx(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+    """Return a policy as an ONNX graph."""
+    found = await request.hosting.policy(campaign, policy)
+    return await _download(policy, "onnx", _as_onnx, found)
+
+
+@router.get(
+    "/{campaign}/policies/{policy}/c",
+    **describe("read", "A policy as C99, in a zip file", _BYTES, 404, 422),
+)
+async def c_source(
+    request: StrictRequest,
+    campaign: CampaignName,
+    policy: PolicyName,
+    float32: Annotated[bool, Query(description="Use float instead of double.")] = False,
+) -> Response:
+    """Return a policy as C source, with a self-test."""
+    found = await request.hosting.policy(campaign, policy)
+    return await _download(policy, "zip", lambda p: _as_c(p, float32=float32), found)
+
+
+@router.get(
+    "/{campaign}/policies/{policy}/rebuilt",
+    **describe("read", "A policy made again from the log, as a .cgap file", _BYTES, 404),
+)
+async def rebuilt(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+    """Return a policy made again from the log alone; it takes as long as the log is."""
+    hosting = request.hosting
+    content = await hosting.beside(campaign, lambda c: to_bytes(c.rebuild(policy)))
+    return await _download(policy, "cgap", bytes, content)
+
+
+@most_used.post(
+    "/{campaign}/policies/{policy}/recommend",
+    **describe(
+        "read", "The arm to deploy, by a frozen policy", {"arm": "hull"}, 400, 404, 413, 422
+    ),
+)
+async def recommend_by(
+    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: bodies.Recommend
+) -> Response:
+    """Answer a request for recommendations, from memory if the policy was used before."""
+    found = await request.hosting.policy(campaign, policy)
+
+    def recommend() -> Response:
+        contexts, arms = read_json(body.contexts), bodies.read_eligible_labels(body.arms)
+        return json_answer(_labels_json(found.recommend(contexts, arms=arms)))
+
+    if bodies.check_size(request, body.contexts) <= _FEW_RECOMMENDED:
+        return recommend()
+    return await asyncio.to_thread(recommend)
+
+
+def _labels_json(found: Any) -> dict[str, Any]:
+    """Return one label, or an array of them, as JSON values."""
+    if hasattr(found, "tolist"):
+        return {"arms": [encode_label(label) for label in found.tolist()]}
+    return {"arm": encode_label(found)}
+
+
+async def _download(name: str, ending: str, make: Callable[[T], bytes], thing: T) -> Response:
+    """Answer with a file that is made in a thread."""
+    content = await asyncio.to_thread(make, thing)
+    how = f"attachment; filename*=UTF-8''{quote(name, safe='')}.{ending}"
+    kind = "application/zip" if ending == "zip" else "application/octet-stream"
+    return Response(content, media_type=kind, headers={"Content-Disposition": how})
+
+
+def _as_onnx(policy: Policy) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.onnx"
+        policy.to_onnx(path)
+        return path.read_bytes()
+
+
+def _as_c(policy: Policy, *, float32: bool) -> bytes:
+    """Return a policy as C source, all files in a zip file."""
+    file = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(file, "w") as archive:
+        policy.to_c(folder, float32=float32)
+        for path in sorted(Path(folder).rglob("*")):
+            archive.writestr(zipfile.ZipInfo(str(path.relative_to(folder))), path.read_bytes())
+    return file.getvalue()
+
+
+@most_used.post(
+    "/{campaign}/ask", **describe("explore", "Ask for an arm to try", {"trial": _TRIAL}, *_ENTRY)
+)
+async def ask(request: StrictRequest, campaign: CampaignName, body: bodies.Ask) -> Response:
+    """Open a trial: {"trial": ...}, or {"trials": [...]} for several contexts."""
+    hosting, deadline = request.hosting, request.service.settings.deadline
+
+    def read() -> tuple[int, dict[str, Any]]:
+        return bodies.check_size(request, body.contexts, body.pool), {
+            "contexts": read_json(body.contexts),
+            "pool": read_json(body.pool, "pool"),
+            "arms": bodies.read_eligible_labels(body.arms),
+            "once": body.once,
+            "lease": bodies.read_lease(body.lease),
+            "key": bodies.read_key(request, body),
+        }
+
+    rows, how = await request.read(read)
+
+    def call(found: Campaign) -> Any:
+        key, expected = how["key"], rows * hosting.pace.get(campaign, math.inf)
+        uncertain = rows > _FEW and expected > _SURELY * deadline
+        if uncertain and not (key and hosting.knows_key(campaign, key)):
+            check_duration(found, rows, how, deadline)
+        start = time.thread_time()
+        answer = _trials_json(found.ask(**how))
+        if rows > _FEW:
+            hosting.pace[campaign] = (time.thread_time() - start) / rows
+        return answer
+
+    brief = body.pool is None and rows <= _FEW
+    return json_answer(await hosting.run(campaign, call, brief=brief))
+
+
+def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadline: float) -> None:
+    """Raise if an ask would take longer than a request may.
+
+    A copy of the learner is asked for a few contexts, and for some more, to see what each takes.
+    """
+    seconds = []
+    given = "contexts" if how["pool"] is None else "pool"
+    for few in _PROBES:
+        learner, some = campaign.learner(), how[given][:few]
+        each = how["arms"] if how["arms"] and isinstance(how["arms"][0], list) else None
+        start = time.thread_time()
+        learner.ask(**{given: some}, arms=how["arms"] if each is None else each[:few])
+        seconds.append(time.thread_time() - start)
+    per_row = max(0.0, seconds[1] - seconds[0]) / (_PROBES[1] - _PROBES[0])
+    expected = seconds[1] + (rows - _PROBES[1]) * per_row
+    if expected > deadline:
+        most = max(_FEW, int(rows * deadline / expected / 2))
+        raise RefusedError(
+            413,
+            f"asking for {rows} {given} at once would take about {expected:.0f} s, and a request "
+            f"may take {deadline:g} s: send at most {most} at a time",
+        )
+
+
+@most_used.post(
+    "/{campaign}/tell",
+    **describe(
+        "explore", "Tell the reward of a trial, or of outside data", {"trial": _TOLD}, *_ENTRY
+    ),
+)
+async def tell(request: StrictRequest, campaign: CampaignName, body: bodies.Tell) -> Response:
+    """Take in rewards: {"trial": ...}, or {"trials": [...]} for several."""
+
+    def read() -> tuple[int, dict[str, Any]]:
+        return bodies.check_size(request, body.contexts), {
+            "contexts": read_json(body.contexts),
+            "arms": bodies.read_tried(body.arms),
+            "eligible": bodies.read_eligible_labels(body.eligible, "eligible"),
+            "key": bodies.read_key(request, body),
+        }
+
+    rows, how = await request.read(read)
+
+    def call(found: Campaign) -> Any:
+        return _trials_json(found.tell(body.trial, body.reward, **how))
+
+    return json_answer(await request.hosting.run(campaign, call, brief=rows <= _FEW))
+
+
+def _trials_json(found: Any) -> dict[str, Any]:
+    if isinstance(found, list):
+        return {"trials": [trial_json(trial) for trial in found]}
+    return {"trial": trial_json(found)}
+
+
+@router.get(
+    "/{campaign}/trials",
+    **describe("read", "List trials", {"trials": [_TRIAL], "next": None}, 404, 422),
+)
+async def trials(
+    request: StrictRequest,
+    campaign: CampaignName,
+    state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
+    after: Annotated[
+        int, Query(description="Only those with larger numbers.", ge=0, le=LARGEST)
+    ] = 0,
+    most: Annotated[int, Query(description="At most so many.", ge=1, le=_MOST)] = _PAGE,
+) -> Response:
+    """List trials in the order of their numbers; ``next`` is what to give as ``after`` for more."""
+
+    def call(found: Campaign) -> Any:
+        return [trial_json(trial) for trial in found.find_trials(state, after=after, most=most)]
+
+    page = await request.hosting.run(campaign, call)
+    return json_answer({"trials": page, "next": page[-1]["id"] if len(page) == most else None})
+
+
+@router.get(
+    "/{campaign}/trials/{trial}", **describe("read", "One trial", {"trial": _TRIAL}, 404, 422)
+)
+async def trial(request: StrictRequest, campaign: CampaignName, trial: TrialNumber) -> Response:
+    """Return one trial."""
+    found = await request.hosting.run(campaign, lambda c: trial_json(c.trial(trial)))
+    return json_answer({"trial": found})
+
+
+@router.post(
+    "/{campaign}/trials/{trial}/cancel",
+    **describe(
+        "explore", "Take back an open trial", {"trial": _TRIAL | {"state": "cancelled"}}, *_CHANGE
+    ),
+)
+async def cancel(
+    request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Keyed
+) -> Response:
+    """Take back an open trial, which will not be tried."""
+    key = bodies.read_key(request, body)
+
+    def call(found: Campaign) -> Any:
+        return trial_json(found.cancel(trial, key=key))
+
+    return json_answer({"trial": await request.hosting.run(campaign, call, brief=True)})
+
+
+@router.post(
+    "/{campaign}/trials/{trial}/retract",
+    **describe("explore", "Take a reward back", _RECALL, *_CHANGE),
+)
+async def retract(
+    request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Retract
+) -> Response:
+    """Take a reward back, and say which frozen policies rest on it."""
+    key = bodies.read_key(request, body)
+
+    def call(found: Campaign) -> Any:
+        return recall_json(found.retract(trial, body.why, key=key))
+
+    return json_answer(await request.hosting.run(campaign, call))
+
+
+@router.post(
+    "/{campaign}/trials/{trial}/correct",
+    **describe("explore", "Replace a reward", _RECALL, *_CHANGE),
+)
+async def correct(
+    request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Correct
+) -> Response:
+    """Replace a reward by the right one, and say which frozen policies rest on it."""
+    key = bodies.read_key(request, body)
+
+    def call(found: Campaign) -> Any:
+        return recall_json(found.correct(trial, body.reward, body.why, key=key))
+
+    return json_answer(await request.hosting.run(campaign, call))
+
+
+@router.get("", **describe("read", "The names of all campaigns", {"campaigns": ["sensors"]}))
+async def names(request: StrictRequest) -> Response:
+    """Return the names of all campaigns that the token may see."""
+    found = await request.hosting.names()
+    return json_answer({"campaigns": [*filter(request.caller.may_see, found)]})
+
+
+@router.post("", **describe("admin", "Begin a campaign", _ABOUT, 400, 409, 413, 422, status=201))
+async def create(request: StrictRequest, body: bodies.Create) -> Response:
+    """Begin a campaign."""
+    service = request.service
+
+    def read() -> dict[str, Any]:
+        several = isinstance(body.arms, list)
+        count = len(body.arms) if several else body.arms
+        bodies.check_arms(request, count if isinstance(count, int) else 0)
+        reference = None if body.goal is None else body.goal.reference
+        bodies.check_size(request, reference, *bodies.tables_of(body.settings))
+        return {
+            "arms": bodies.read_tried(body.arms) if several else body.arms,
+            "goal": bodies.read_goal(body.goal),
+            "lease": bodies.read_lease(body.lease),
+            "key": bodies.read_key(request, body),
+            **bodies.read_settings(body.settings),
+        }
+
+    how = await request.read(read)
+    service.campaigns_rate.take(request.caller.name)
+    await service.hosting.create(body.name, **how)
+    return json_answer(await service.hosting.run(body.name, _about), 201)
+
+
+@router.get("/{campaign}", **describe("read", "A campaign's name, arms and goal", _ABOUT, 404))
+async def about(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return what a campaign is about."""
+    return json_answer(await request.hosting.run(campaign, _about))
+
+
+@router.get("/{campaign}/status", **describe("read", "How a campaign stands", _STATUS, 404))
+async def status(
+    request: StrictRequest,
+    campaign: CampaignName,
+    fresh: Annotated[
+        bool, Query(description="Whether to compute the settled share and the score now.")
+    ] = True,
+) -> Response:
+    """Return how a campaign stands; looked_after says after which event that was computed."""
+
+    def call(found: Campaign) -> Any:
+        return status_json(found.status(fresh=fresh))
+
+    return json_answer(await request.hosting.run(campaign, call))
+
+
+@router.get(
+    "/{campaign}/arms",
+    **describe("read", "The arms to choose from", {"arms": ["hull", "panel", "boom"]}, 404),
+)
+async def arms(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return the arms to choose from."""
+    return json_answer({"arms": await request.hosting.run(campaign, _arms)})
+
+
+@router.post(
+    "/{campaign}/arms/add",
+    **describe("admin", "Add an arm", {"arms": ["hull", "panel", "boom", "tail"]}, *_CHANGE),
+)
+async def add_arm(request: StrictRequest, campaign: CampaignName, body: bodies.AddArm) -> Response:
+    """Add an arm."""
+    key, label = bodies.read_key(request, body), read_label(body.arm)
+    bodies.check_size(request, body.features)
+    features = read_json(body.features, "features")
+
+    def call(found: Campaign) -> Any:
+        bodies.check_arms(request, len(found.arms) + 1)
+        found.add_arm(label, features, key=key)
+        return _arms(found)
+
+    return json_answer({"arms": await request.hosting.run(campaign, call)})
+
+
+@router.post(
+    "/{campaign}/arms/remove",
+    **describe("admin", "Never choose an arm again", {"arms": ["hull", "panel"]}, *_CHANGE),
+)
+async def remove_arm(
+    request: StrictRequest, campaign: CampaignName, body: bodies.RemoveArm
+) -> Response:
+    """Never choose an arm again."""
+    key, label = bodies.read_key(request, body), read_label(body.arm)
+
+    def call(found: Campaign) -> Any:
+        found.remove_arm(label, key=key)
+        return _arms(found)
+
+    return json_answer({"arms": await request.hosting.run(campaign, call)})
+
+
+@router.post(
+    "/{campaign}/tune",
+    **describe(
+        "admin", "Learn the hyperparameters again from all rewards", {"tuned": True}, *_CHANGE
+    ),
+)
+async def tune(request: StrictRequest, campaign: CampaignName, body: bodies.Tune) -> Response:
+    """Learn the hyperparameters again."""
+    key = bodies.read_key(request, body)
+    request.allow_time(_TUNING)
+    await request.hosting.run(campaign, lambda c: c.tune(body.criterion, key=key))
+    return json_answer({"tuned": True})
+
+
+@router.get(
+    "/{campaign}/learner", **describe("read", "A copy of the learner, as a .cgap file", _BYTES, 404)
+)
+async def learner(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return a copy of the learner."""
+    content = await request.hosting.run(campaign, lambda c: to_bytes(c.learner()))
+    return Response(content, media_type="application/octet-stream")
+
+
+def _arms(campaign: Campaign) -> list[Any]:
+    return [encode_label(label) for label in campaign.arms]
+
+
+def _about(campaign: Campaign) -> dict[str, Any]:
+    return {
+        "name": campaign.name,
+        "arms": _arms(campaign),
+        "goal": encode_goal(campaign.goal),
+    }

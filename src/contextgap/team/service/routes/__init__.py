@@ -1,1 +1,0 @@
-"""What the service answers, by subject."""

@@ -1,0 +1,249 @@
+"""Routes that say which scope they need, and requests that are read strictly.
+
+What a route needs is its ``security`` in the OpenAPI document, so that what is documented is what
+is enforced. A route that says nothing cannot be made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
+
+from contextgap.base import checks
+from contextgap.team.campaign.calls import speak_for
+from contextgap.team.campaign.payloads import as_json
+from contextgap.team.service.access import Caller
+from contextgap.team.service.problems import SAID, RefusedError
+from contextgap.team.service.tokens import SCOPES
+
+if TYPE_CHECKING:
+    from contextgap.team.service.app import Service
+    from contextgap.team.service.hosting import Hosting
+
+R = TypeVar("R")
+SLASH = "\x1f"
+"""Stands for a slash in the name of a campaign or a policy; no name can have it."""
+
+LARGEST = 2**63 - 1
+"""The largest number that a database can look for."""
+
+CampaignName = Annotated[str, Path(description="The campaign's name.")]
+PolicyName = Annotated[str, Path(description="The policy's name.")]
+TrialNumber = Annotated[int, Path(description="The trial's number.", ge=1, le=LARGEST)]
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["title", "status", "detail"],
+    "properties": {
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What is wrong, and what to do."},
+        "error": {"type": "string", "description": "The exception that Python code would get."},
+    },
+}
+_NOT_READ = object()
+_SMALL = 16_384  # bytes, up to which a thread would take longer to begin than reading takes
+# One, because decoding lets no other thread run: two would keep the event loop waiting for both.
+_THREAD = ThreadPoolExecutor(1, "reading bodies")
+
+
+class StrictRequest(Request):
+    """A request whose body is read strictly, and in a thread if it is large."""
+
+    _content: Any = _NOT_READ
+
+    @property
+    def service(self) -> Service:
+        """The service that the request came to."""
+        found: Service = self.app.state.service
+        return found
+
+    @property
+    def hosting(self) -> Hosting:
+        """The campaigns of that service."""
+        return self.service.hosting
+
+    @property
+    def caller(self) -> Caller:
+        """Who sends the request."""
+        found: Caller = self.scope["contextgap.caller"]
+        return found
+
+    def allow_time(self, times: float | None) -> None:
+        """Let the request take so many times as long as others; None for ever."""
+        timeout: asyncio.Timeout = self.scope["contextgap.timeout"]
+        when = timeout.when()
+        if times is not None and when is not None:
+            when += (times - 1) * self.service.settings.deadline
+        timeout.reschedule(None if times is None else when)
+
+    async def json(self) -> Any:
+        """Return the body; raise if it is not JSON, or says that it is something else."""
+        if self._content is _NOT_READ:
+            self._check_kind()
+            self._body = await self._received()  # where the framework looks for it, too
+            self._content = await self.read(strict_json, self._body)
+        return self._content
+
+    async def read(self, make: Callable[..., R], *arguments: Any) -> R:
+        """Return what ``make`` makes of the body, in a thread if that is large."""
+        if len(self._body) <= _SMALL:
+            return make(*arguments)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_THREAD, _without_collector, make, *arguments)
+
+    async def _received(self) -> bytes:
+        """Return the body; raise if it is longer than the service takes."""
+        most, parts, size, more = self.service.settings.body, [], 0, True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            part, more = message.get("body", b""), message.get("more_body", False)
+            parts.append(part)
+            size += len(part)
+            check_length(size, most)
+        return b"".join(parts)
+
+    def _check_kind(self) -> None:
+        """Raise unless the body is said to be JSON, which no form of a foreign page can say."""
+        kind = self.caller.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise RefusedError(
+                415, f"the content type must be application/json, got {kind or 'none'}"
+            )
+
+
+def _without_collector(make: Callable[..., R], *arguments: Any) -> R:
+    """Make something of many parts without looking for garbage, which takes most of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return make(*arguments)
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def check_length(size: int, most: int) -> None:
+    """Raise if a body is too large."""
+    if size > most:
+        raise RefusedError(413, f"a request may have {most} bytes")
+
+
+def strict_json(body: bytes) -> Any:
+    """Return what JSON text says; raise if it is not JSON, or says a thing twice."""
+    try:
+        return _DECODER.decode(body.decode())
+    except RecursionError:
+        raise RefusedError(400, "the body is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise RefusedError(400, "the body must be JSON in UTF-8") from None
+    except ValueError as error:
+        raise RefusedError(400, f"the body must be JSON: {error}") from None
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number; write null for a missing value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=checks.no_name_twice)
+
+
+class GuardedRoute(APIRoute):
+    """A route that checks the token before it reads anything of the request's body."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        security = (self.openapi_extra or {}).get("security")
+        if security is None:
+            raise TypeError(f"the route {self.path} must say which scope it needs: describe(...)")
+        self.scope_needed: str | None = security[0]["token"][0] if security else None
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            return await handle(await self._checked(request.scope, request.receive))
+
+        return guarded
+
+    async def _checked(self, scope: Scope, receive: Receive) -> StrictRequest:
+        """Return a request that may be answered."""
+        request = StrictRequest(scope, receive)
+        names = {name: each.replace(SLASH, "/") for name, each in scope["path_params"].items()}
+        scope["path_params"] = names
+        if self.scope_needed is not None:
+            caller = request.caller
+            await request.service.guard.check(caller, self.scope_needed, names.get("campaign"))
+            speak_for(None if caller.token is None else caller.token.name)
+        if request.method == "POST":
+            await request.json()  # here: the framework would say less about what is wrong
+        return request
+
+
+class DirectRoute(GuardedRoute):
+    """A guarded route with names in its path and a body, for which the framework reads nothing.
+
+    That takes as long as a recommendation by a frozen policy.
+    """
+
+    methods: set[str]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._body: type[BaseModel] = get_type_hints(self.endpoint)["body"]
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["method"] not in self.methods:
+            raise HTTPException(405, headers={"Allow": ", ".join(self.methods)})
+        request = await self._checked(scope, receive)
+        try:
+            body = self._body.model_validate(await request.json())
+        except ValidationError as error:
+            raise RequestValidationError(error.errors()) from None
+        response = await self.endpoint(request, body=body, **request.path_params)
+        await response(scope, receive, send)
+
+
+def guarded_router(prefix: str = "", kind: type[GuardedRoute] = GuardedRoute) -> APIRouter:
+    """Return a router all of whose routes are guarded."""
+    return APIRouter(prefix=prefix, route_class=kind)
+
+
+def describe(
+    scope: str | None, summary: str, example: Any = None, *errors: int, status: int = 200
+) -> dict[str, Any]:
+    """Return what a route says: the scope it needs (None: it is public) and what it answers."""
+    if scope not in (None, *SCOPES):
+        raise ValueError(f"scope must be one of {SCOPES}, got {scope!r}")
+    said: dict[str, Any] = {
+        "summary": summary,
+        "openapi_extra": {"security": [] if scope is None else [{"token": [scope]}]},
+    }
+    if example is None:
+        return said
+    content = {"application/json": {"example": example}}
+    problem = {"application/problem+json": {"schema": _PROBLEM}}
+    answers: dict[int, Any] = {status: {"description": "What was asked for.", "content": content}}
+    for code in sorted({401, 403, 429, 503, *errors}):
+        answers[code] = {"description": SAID[code], "content": problem}
+    return {**said, "responses": answers, "status_code": status}
+
+
+def json_answer(content: Any, status: int = 200) -> Response:
+    """Return an answer; numbers read back as the same numbers."""
+    return Response(as_json(content), status, media_type="application/json")
