@@ -368,15 +368,8 @@ class Learner(Stateful):
     ) -> None:
         self._check_order(contexts, arms)
         intake = self._read(contexts)
-        places: Sequence[int] | IntArray
-        if intake.single:
-            places, values = [self._place(arms)], np.array([checks.reward("rewards", rewards)])
-        else:
-            places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
+        places, values, said = self._read_told(intake, arms, rewards, eligible)
         state = self.state
-        said = read_told_eligible(
-            eligible, state.labels, state.active, places, single=intake.single
-        )
         if not len(values):
             return
         check_sizes(self.kernel, intake.rows, values)
@@ -545,23 +538,15 @@ class Learner(Stateful):
             once told, are logged with them.
         """
         intake = self._read(contexts)
-        places: Sequence[int] | IntArray
-        if intake.single:
-            places = [self._place(arms)]
-        else:
-            zeros = np.zeros(len(intake.rows))
-            places, _ = read_outcomes(len(intake.rows), arms, zeros, self._place)
-        state = self.state
-        said = read_told_eligible(
-            eligible, state.labels, state.active, places, single=intake.single
-        )
+        rewards = 0.0 if intake.single else np.zeros(len(intake.rows))
+        places, _, said = self._read_told(intake, arms, rewards, eligible)
         check_sizes(self.kernel, intake.rows)
         chances = read_chances(propensities, len(intake.rows))
-        pending = state.pending.copy()
+        pending = self.state.pending.copy()
         for row, place in enumerate(places):
             among = None if said is None else said[row]
             pending.add(intake.rows[row], int(place), among, chances[row])
-        self.state = replace(state, pending=pending).adopting(intake.schema)
+        self.state = replace(self.state, pending=pending).adopting(intake.schema)
 
     @synchronized
     def cancel(self, context: Any, arm: Label) -> None:
@@ -768,10 +753,23 @@ class Learner(Stateful):
         """
         return cls.from_state(LearnerState.read(path))
 
+    def _read_told(
+        self, intake: Intake, arms: Any, rewards: Any, eligible: Any
+    ) -> tuple[IntArray, FloatArray, list[Eligible] | None]:
+        """Return the arms tried, their rewards, and the arms that were eligible."""
+        if intake.single:
+            places = np.array([self._place(arms)])
+            values = np.array([checks.reward("rewards", rewards)])
+        else:
+            places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
+        active, single = self.state.active, intake.single
+        said = read_told_eligible(eligible, self.state.labels, active, places, single=single)
+        return places, values, said
+
     def _take_in(
         self,
         intake: Intake,
-        places: Sequence[int] | IntArray,
+        places: IntArray,
         values: FloatArray,
         eligible: list[Eligible] | None,
     ) -> None:
@@ -789,7 +787,7 @@ class Learner(Stateful):
             )
         chances = [each.propensity for each in asked]
         sets = [each.eligible for each in asked] if eligible is None else eligible
-        model, told, count = state.model, (rows, np.asarray(places), values), len(state.model)
+        model, told, count = state.model, (rows, places, values), len(state.model)
         tuning = self._is_time_to_tune(len(values))
         if tuning:  # the model is about to be replaced: only the log needs to grow
             log = model.observed.snapshot()

@@ -132,7 +132,9 @@ class LearnerState(State):
 
     def write(self, path: files.File) -> None:
         """Write a file from which ``read`` returns the same."""
-        contexts, arms, eligible, chances = self.pending.in_order()
+        contexts = [context for own in self.pending.by_arm.values() for context in own]
+        arms = [arm for arm, own in self.pending.by_arm.items() for _ in own]
+        asked = [each for arm in self.pending.by_arm for each in self.pending.asked[arm]]
         header = {
             **self.describe(),
             "random_state": self.random,
@@ -146,10 +148,10 @@ class LearnerState(State):
             **({"features": None} if self.features is None else self.features.describe()),
             "tuning": None if self.tuning is None else self.tuning.describe(),
         }
-        if said := any(each is not None for each in eligible):
-            header["pending_eligible"] = eligible
-        if drawn := any(each is not None for each in chances):
-            header["pending_propensities"] = chances
+        if said := any(each.eligible is not None for each in asked):
+            header["pending_eligible"] = [each.eligible for each in asked]
+        if drawn := any(each.propensity is not None for each in asked):
+            header["pending_propensities"] = [each.propensity for each in asked]
         rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
         arrays = {**self.model.arrays(), "pending": rows}
         files.write(path, "learner", header, arrays, self.file_version(newer=said or drawn))
