@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from dataclasses import replace
 
 from contextgap.base.labels import decode_label
 from contextgap.learner import Learner
@@ -39,7 +40,7 @@ def learner_of(log) -> Learner:
             trials[number] = request["contexts"]["row"], decode_label(label)
             learner.expect(*trials[number])
             if "random" in result:
-                learner._rng.bit_generator.state = result["random"]
+                learner.restore(replace(learner.state, random=result["random"]))
         elif event.kind in ("cancel", "expire"):
             learner.cancel(*trials[request["trial"]])
         elif event.kind == "tell":
