@@ -12,6 +12,7 @@ from contextgap.base.checks import finite_vector
 from contextgap.base.labels import Label
 from contextgap.models import Features
 from contextgap.tables.schema import TableSchema
+from contextgap.tables.table import Table
 
 _HINT = 'features must map every arm to its numbers, such as {"A": [1.0, 0.2], "B": [2.0, 0.1]}'
 
@@ -95,7 +96,12 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
     if features is None:
         return None
     names: list[str] | None = None
-    if hasattr(features, "rows") and hasattr(features, "columns"):  # polars has no index
+    if isinstance(features, Table):
+        rows = [list(row) for row in zip(*features.by_column, strict=True)]
+        named, features = features.names, rows
+        if named is not None:
+            names, features = _by_arm(list(named), rows, labels)
+    elif hasattr(features, "rows") and hasattr(features, "columns"):  # polars has no index
         names, features = _by_arm(list(features.columns), features.rows(), labels)
     elif hasattr(features, "index") and hasattr(features, "to_numpy"):
         if not features.index.is_unique:
