@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from contextgap.base.labels import encode_label
-from contextgap.insight.along import along
-from contextgap.insight.contexts import read_context, values_of
+from contextgap.insight.courses import along, read_context, values_of
 from contextgap.models.tuning import Tuning
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
