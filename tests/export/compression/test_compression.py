@@ -121,7 +121,7 @@ def test_with_all_candidates_the_means_are_the_original_ones(rule):
     whole = candidate.policy(60)
     fresh = sample(1000, seed=5)
     if rule == "mean":  # the others' targets are moved where the deployed arm is not the highest
-        mean = whole._model.posterior(fresh, (0, 1, 2)).mean
+        mean = whole.state.model.posterior(fresh, (0, 1, 2)).mean
         expected = policy.state.model.posterior(fresh, (0, 1, 2)).mean
         np.testing.assert_allclose(mean, expected, atol=2e-4)
     assert same(policy, whole, fresh) > 0.985
@@ -291,7 +291,7 @@ def test_retired_arms_are_left_out():
     policy = learner.freeze()
     small, report = compress(policy, points=8, contexts=sample(400))
     assert small.arms == ("a", "c")
-    assert len(small._model) == sum(report.points) <= 16
+    assert len(small.state.model) == sum(report.points) <= 16
     assert same(policy, small, sample(800, seed=4)) > 0.95
 
 
@@ -302,7 +302,7 @@ def test_contexts_observed_many_times_do_no_harm(ridge):
     pulls = np.arange(90) % 2
     policy = learner.fit(contexts, pulls, reward(contexts, pulls)).freeze()
     small, report = compress(policy, points=14, contexts=sample(400))
-    assert np.isfinite(small._model.observed.rewards).all()
+    assert np.isfinite(small.state.model.observed.rewards).all()
     assert report.agreement == same(policy, small, sample(400)[3::4])
 
 
@@ -321,7 +321,7 @@ def test_refitted_means_are_prior_plus_weights_times_kernel(kernel, ridge, size,
     weights = rng.standard_normal(size)
     made = refitted(policy, HighestMean(), points, arm, weights)
     contexts = sample(20, seed)
-    mean = made._model.posterior(contexts, (0, 1, 2)).mean
+    mean = made.state.model.posterior(contexts, (0, 1, 2)).mean
     expected = np.full((20, 3), prior)
     for a in range(3):
         expected[:, a] += policy.kernel(contexts, points[arm == a]) @ weights[arm == a]
@@ -329,7 +329,9 @@ def test_refitted_means_are_prior_plus_weights_times_kernel(kernel, ridge, size,
     if ridge >= 1e-3:  # and its rewards make the textbook's posterior the same
         dense = DenseModel(policy.kernel, ridge, 3, prior)
         dense.observe_many(
-            made._model.observed.contexts, made._model.observed.arms, made._model.observed.rewards
+            made.state.model.observed.contexts,
+            made.state.model.observed.arms,
+            made.state.model.observed.rewards,
         )
         np.testing.assert_allclose(dense.posterior(contexts, range(3)).mean, expected, atol=1e-8)
 

@@ -23,13 +23,13 @@ def refitted(
     """Return a policy whose means are prior + weights·k(points, x).
 
     The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They were
-    never observed, so nothing is promised any more (``Rules.hindsight``).
+    never observed, so nothing is promised any more (``Rules.tuned_on_rewards``).
     ``arm`` holds the points' arms as indices into ``policy.arms``.
     """
     place = np.asarray(policy.state.active, dtype=np.intp)[arm]
     final = weighted_model(policy.state.model, contexts, place, weights)
     method = Method(explorer=policy.method.explorer, recommender=recommender)
-    rules = replace(policy.state.rules, method=method, hindsight=True)
+    rules = replace(policy.state.rules, method=method, tuned_on_rewards=True)
     return Policy(
         replace(policy.state, model=final, rules=rules, fallback=None, card=None, compression=None)
     )
