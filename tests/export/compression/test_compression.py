@@ -9,11 +9,18 @@ import contextgap as cg
 from contextgap.export.c import write_c
 from contextgap.export.c.layout import Layout
 from contextgap.export.c.literals import Real
-from contextgap.export.compression import candidates, compress, rom_bytes
-from contextgap.export.compression.candidates import make_candidates
-from contextgap.export.compression.refit import refitted
-from contextgap.export.compression.sample import Decided, read_sample, targets, usual_margin
-from contextgap.export.compression.selection import Equations, Selection, normal_equations
+from contextgap.export.compression import compress, rom_bytes, selection
+from contextgap.export.compression.selection import (
+    Decided,
+    Equations,
+    Selection,
+    make_candidates,
+    normal_equations,
+    read_sample,
+    refitted,
+    targets,
+    usual_margin,
+)
 from contextgap.kernels.base import Constant
 from contextgap.methods.recommenders import (
     HighestMean,
@@ -203,7 +210,7 @@ def test_the_agreement_wanted_is_reached_with_few_points(rule):
 
 def test_an_agreement_out_of_reach_gives_the_policy_itself(monkeypatch):
     policy, contexts = frozen(), sample(400)
-    monkeypatch.setattr(candidates, "_MOST", 5)  # as if 6000 points were too few
+    monkeypatch.setattr(selection, "_MOST", 5)  # as if 6000 points were too few
     small, report = compress(policy, agreement=0.5, contexts=contexts)
     assert 0 < sum(small.counts.values()) <= 5
     assert report.agreement >= 0.5
