@@ -13,6 +13,7 @@ from contextgap.base.checks import finite_vector
 from contextgap.base.labels import Label
 from contextgap.models import Features
 from contextgap.tables.schema import TableSchema
+from contextgap.tables.table import Table
 
 _HINT = 'features must map every arm to its numbers, such as {"A": [1.0, 0.2], "B": [2.0, 0.1]}'
 _LARGEST = 1e100
@@ -97,7 +98,11 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
     if features is None:
         return None
     names: list[str] | None = None
-    if hasattr(features, "rows") and hasattr(features, "columns"):  # polars has no index
+    if isinstance(features, Table):
+        rows = list(zip(*features.by_column, strict=True))
+        names = None if features.names is None else list(features.names)
+        names, features = (None, rows) if names is None else _by_arm(names, rows, labels)
+    elif hasattr(features, "rows") and hasattr(features, "columns"):  # polars has no index
         names, features = _by_arm(list(features.columns), features.rows(), labels)
     elif hasattr(features, "index") and hasattr(features, "to_numpy"):
         if not features.index.is_unique:
