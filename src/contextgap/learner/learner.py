@@ -694,7 +694,8 @@ class Learner(Stateful):
         rule
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
-        return rule.settled(self._bounds_at(rule))
+        bound = self._bounds_at(rule)
+        return rule.settled(bound)
 
     def _bounds_at(self, rule: StoppingRule) -> FloatArray:
         """Return the certificate at every reference context of a rule."""
@@ -723,7 +724,8 @@ class Learner(Stateful):
         rule
             What is wanted.
         """
-        state, enough = self.state, rule.met(self._bounds_at(rule))
+        state, bound = self.state, self._bounds_at(rule)
+        enough = rule.met(bound)
         eligible, used = rule.eligible(self.arms), np.array(state.active)
         used = used if eligible is None else used[eligible.any(axis=0)]
         enough = enough and (state.next_tune is None or len(state.model) >= _FEWEST)

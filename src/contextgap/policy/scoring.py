@@ -83,8 +83,8 @@ _COLUMNS = ("places", "contexts", "arms", "rewards", "error", "visits")
 
 
 @dataclass
-class _Evidence:
-    """What a recommender sees at logged rows; only the look-back sees all rewards."""
+class GivenEvidence:
+    """What a recommender sees where a belief is given, such as a leave-one-out one."""
 
     belief: Belief
     contexts: FloatArray
@@ -465,7 +465,7 @@ def _decide(chooser: Chooser, fallback: Fallback | None, rows: _Rows, eligible: 
     arm, gap = np.empty(len(rows.arms), dtype=np.intp), np.empty(len(rows.arms))
     for places, among in chooser.groups(eligible):
         columns = np.array(among.columns)
-        evidence = _Evidence(
+        evidence = GivenEvidence(
             belief=Belief(_some_arms(rows.posterior, places, columns), among.rules.width),
             contexts=rows.contexts[places],
             n_arms=len(columns),
