@@ -75,15 +75,11 @@ class _Rows:
     def part(self, places: IntArray | slice) -> _Rows:
         """Return some of the rows."""
         columns = np.arange(self.posterior.mean.shape[1])
-        return _Rows(
-            self.places[places],
-            self.contexts[places],
-            self.arms[places],
-            self.rewards[places],
-            _some_arms(self.posterior, places, columns),
-            self.error[places],
-            self.visits[places],
-        )
+        own = {name: getattr(self, name)[places] for name in _COLUMNS}
+        return _Rows(posterior=_some_arms(self.posterior, places, columns), **own)
+
+
+_COLUMNS = ("places", "contexts", "arms", "rewards", "error", "visits")
 
 
 @dataclass
@@ -99,23 +95,12 @@ class _Evidence:
 
 
 class AllRows(NamedTuple):
-    """Averages over all rows of a log of which the model keeps a sample.
+    """Averages over all rows of a log of which the model keeps a sample."""
 
-    Parameters
-    ----------
-    rows
-        How many rows there are.
-    logged
-        The average reward.
-    direct, robust
-        What always choosing each arm in use would earn, by ordinary predictions: their averages,
-        and these corrected by importance-weighted errors, None where propensities are unknown.
-    """
-
-    rows: int
-    logged: float
-    direct: FloatArray
-    robust: FloatArray | None
+    rows: int  # how many rows there are
+    logged: float  # the average reward
+    direct: FloatArray  # what always choosing each arm in use would earn, by ordinary predictions
+    robust: FloatArray | None  # corrected by importance-weighted errors; None without propensities
 
 
 class _Control(NamedTuple):
@@ -423,8 +408,7 @@ def _joined(parts: Sequence[_Rows]) -> _Rows:
         std=np.concatenate([each.std for each in posteriors]),
         covariance=np.concatenate(covariances) if covariances else None,
     )
-    names = ("places", "contexts", "arms", "rewards", "error", "visits")
-    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
+    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in _COLUMNS}
     return _Rows(posterior=posterior, **columns)
 
 

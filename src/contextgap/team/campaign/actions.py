@@ -10,7 +10,6 @@ from typing import Any
 
 from contextgap.base.labels import decode_label
 from contextgap.learner import StoppingRule
-from contextgap.learner.recorded import observations
 from contextgap.team.campaign import requests
 from contextgap.team.campaign.errors import ConflictError
 from contextgap.team.campaign.payloads import rows_of
@@ -97,9 +96,9 @@ def _tell_one(draft: Draft, request: dict[str, Any], key: str | None) -> Trial:
 def noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
     """Record how far the exploration is after the block, if the rewards it told make that due."""
     learner = draft.session.replay.learner
-    before = observations(learner)
+    before = len(learner.state.model)
     yield
-    if is_due(before, observations(learner)):
+    if is_due(before, len(learner.state.model)):
         past = [event.came_of_it for event in draft.events_of("progress")]
         now = progress(learner, goal)
         draft.append("progress", {}, now)

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.team.campaign import clock
 from contextgap.team.campaign.payloads import as_json
 

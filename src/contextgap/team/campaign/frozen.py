@@ -13,7 +13,6 @@ from sqlalchemy import Connection
 from contextgap.base.arrays import evenly
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.learner import StoppingRule
-from contextgap.learner.recorded import observations
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.tables.contexts import Encoded
@@ -76,10 +75,10 @@ def freeze(
     """Return the policy of a learner, with a card that carries the hash of the log."""
     if card is not None:
         return replay.learner.freeze(card, fallback=fallback, tolerance=tolerance)
-    if observations(replay.learner) < _LEAST:
+    if len(replay.learner.state.model) < _LEAST:
         raise ValueError(
             f"freeze needs at least {_LEAST} rewards, for the policy's score card; "
-            f"there are {observations(replay.learner)}"
+            f"there are {len(replay.learner.state.model)}"
         )
     card = replay.learner.score(fallback=fallback, tolerance=tolerance)
     card = replace(card, log=replay.hash)

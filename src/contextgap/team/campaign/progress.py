@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextgap.base.arrays import evenly
 from contextgap.base.labels import Label
 from contextgap.learner import Learner, StoppingRule
-from contextgap.learner.recorded import certificates, observations, seen_contexts
 from contextgap.models.tuning import Tuning
 from contextgap.policy.card import Card
+from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
+from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.payloads import decode_contexts, encode_contexts
 from contextgap.team.campaign.trial import STATES
 
@@ -63,9 +65,11 @@ def decode_goal(encoded: Mapping[str, Any] | None) -> StoppingRule | None:
 
 def _goal_for(learner: Learner, goal: StoppingRule | None) -> StoppingRule | None:
     """Return the goal, by default a regret bound of 0 at contexts seen; None before any reward."""
-    if goal is not None or not observations(learner):
+    if goal is not None or not len(learner.state.model):
         return goal
-    return StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner, SAMPLE))
+    seen = learner.state.model.observed.contexts
+    reference = Encoded(seen[evenly(np.arange(len(seen)), SAMPLE)], learner.state.schema)
+    return StoppingRule(0.0, share=_SHARE, reference=reference)
 
 
 def _steps(rewards: int) -> int:
@@ -83,9 +87,11 @@ def is_due(before: int, rewards: int) -> bool:
 def progress(learner: Learner, goal: StoppingRule | None) -> dict[str, Any]:
     """Return how far the exploration is, as plain values."""
     rule = _goal_for(learner, goal)
-    found: dict[str, Any] = {"rewards": observations(learner), "settled": None}
+    found: dict[str, Any] = {"rewards": len(learner.state.model), "settled": None}
     if rule is not None:
-        bounds = certificates(learner, rule)
+        schema = learner.state.schema
+        reference = Encoded(rule.contexts_for(schema), schema)
+        bounds = Policy(learner.state.policy()).certificate(reference).bound
         quantiles = np.quantile(bounds, _QUANTILES).tolist()
         found["settled"] = rule.settled(bounds)
         found["bounds"] = [bound if math.isfinite(bound) else None for bound in quantiles]
@@ -257,7 +263,7 @@ class ProgressCache:
         last, learner = self._last, replay.learner
         if last is not None and (last.log == replay.hash or not (fresh or last.is_old(learner))):
             return last
-        score = learner.score(rows=QUICK) if observations(learner) > 1 else None
+        score = learner.score(rows=QUICK) if len(learner.state.model) > 1 else None
         found = progress(learner, self._goal)
         self._last = _Computed(replay.hash, replay.number, found, score)
         return self._last
@@ -274,5 +280,5 @@ class _Computed:
 
     def is_old(self, learner: Learner) -> bool:
         """Whether there are many more rewards now, or fewer."""
-        then, now = self.progress["rewards"], observations(learner)
+        then, now = self.progress["rewards"], len(learner.state.model)
         return now < then or is_due(then, now)

@@ -13,18 +13,10 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.labels import Label, encode_label
-from contextgap.learner import Learner
-from contextgap.learner.recorded import (
-    checking,
-    forget_followed,
-    knows_columns,
-    last_propensities,
-    learn_columns,
-    random_state,
-)
+from contextgap.learner.replayed import ReplayedLearner
 from contextgap.tables.eligible import read_eligible
 from contextgap.team.campaign import clock
-from contextgap.team.campaign.calls import check_time, this_user
+from contextgap.team.campaign.calls import this_user
 from contextgap.team.campaign.events import Event
 from contextgap.team.campaign.payloads import (
     as_json,
@@ -111,12 +103,12 @@ def until(lease: float | str | None, now: str) -> str | None:
 
 
 def read_create(
-    learner: Learner, goal: dict[str, Any] | None, lease: float | timedelta
+    learner: ReplayedLearner, goal: dict[str, Any] | None, lease: float | timedelta
 ) -> dict[str, Any]:
     """Return the request of a campaign's first event; the goal says what the columns are."""
     if goal is not None:
         check_cells(goal["reference"], "reference")
-        learn_columns(learner, decode_contexts(goal["reference"]))
+        learner.learn_columns(decode_contexts(goal["reference"]))
     return {
         "arms": [encode_new_label(label) for label in learner.arms],
         "learner": base64.b64encode(to_bytes(learner)).decode(),
@@ -160,27 +152,26 @@ def encode_eligible(arms: Any, labels: Sequence[Label], request: Mapping[str, An
     return named[0] if single or mask.strides[0] == 0 else named
 
 
-def pick(learner: Learner, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
+def pick(learner: ReplayedLearner, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
     """Ask the learner; return what came of it, as the log keeps it."""
-    before, arms = random_state(learner), decode_eligible(request["arms"])
-    forget_followed(learner)
+    before, arms = learner.state.random, decode_eligible(request["arms"])
+    learner.forget_followed()
     found: dict[str, Any] = {}
-    with checking(learner, check_time):
-        if pool is None:
-            asked = learner.ask(decode_contexts(request["contexts"]), arms=arms)
-            labels = asked.tolist() if is_table(request["contexts"]) else [asked]
-        else:
-            whole = encode_contexts(pool, called="pool")
-            if not knows_columns(learner, decode_contexts(whole)):
-                found["pool"] = whole
-            once = request.get("once", False)
-            row, label = learner.ask(pool=decode_contexts(whole), arms=arms, once=once)
-            found["context"], labels = encode_contexts(row), [label]
+    if pool is None:
+        asked = learner.ask(decode_contexts(request["contexts"]), arms=arms)
+        labels = asked.tolist() if is_table(request["contexts"]) else [asked]
+    else:
+        whole = encode_contexts(pool, called="pool")
+        if not learner.knows_columns(decode_contexts(whole)):
+            found["pool"] = whole
+        once = request.get("once", False)
+        row, label = learner.ask(pool=decode_contexts(whole), arms=arms, once=once)
+        found["context"], labels = encode_contexts(row), [label]
     found["arms"] = [encode_label(label) for label in labels]
-    if (chances := last_propensities(learner, labels)) is not None:
+    if (chances := learner.last_propensities(labels)) is not None:
         found["propensities"] = chances
-    if random_state(learner) != before:
-        found["random"] = random_state(learner)
+    if learner.state.random != before:
+        found["random"] = learner.state.random
     return found
 
 
@@ -214,14 +205,16 @@ def read_record(contexts: Any, arms: Any, rewards: Any) -> tuple[dict[str, Any],
     return {"contexts": encoded, "arms": named, "rewards": values}, False
 
 
-def encode_told_eligible(eligible: Any, learner: Learner, request: Mapping[str, Any]) -> Any:
+def encode_told_eligible(
+    eligible: Any, learner: ReplayedLearner, request: Mapping[str, Any]
+) -> Any:
     """Return the eligible arms of outside data; arms that were removed may be named too."""
-    known = [*learner.arms, *(label for label in learner._labels if label not in learner.arms)]
+    known = [*learner.arms, *(label for label in learner.state.labels if label not in learner.arms)]
     return encode_eligible(eligible, known, request)
 
 
 def encode_asked_eligible(
-    arms: Any, learner: Learner, request: Mapping[str, Any], key: str | None
+    arms: Any, learner: ReplayedLearner, request: Mapping[str, Any], key: str | None
 ) -> Any:
     """Return the eligible arms of a pick; those of a repeated request may have been removed."""
     try:
@@ -229,7 +222,7 @@ def encode_asked_eligible(
     except ValueError:
         if key is None:
             raise
-        return encode_eligible(arms, learner._labels, request)
+        return encode_eligible(arms, learner.state.labels, request)
 
 
 def asked_rows(event: Event) -> list[dict[str, Any]]:

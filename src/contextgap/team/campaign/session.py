@@ -17,12 +17,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from contextgap.learner import Learner
 from contextgap.team.campaign import clock
 from contextgap.team.campaign.calls import caller, check_time
 from contextgap.team.campaign.errors import AlteredError, ConflictError
 from contextgap.team.campaign.events import Event
-from contextgap.team.campaign.replay import Changes, Replay, changes_in, to_bytes
+from contextgap.team.campaign.replay import Changes, Replay, changes_in, loaded, to_bytes
 from contextgap.team.campaign.store import Store
 from contextgap.team.campaign.trial import Pick
 
@@ -469,7 +468,7 @@ class Session:
         """Return the learner of the newest snapshot up to an event; None if there is none."""
         for number in reversed([n for n in self._snapshots(connection) if n <= last]):
             try:
-                learner = Learner.load(self.store.read_file(connection, "snapshot", number))
+                learner = loaded(self.store.read_file(connection, "snapshot", number))
             except AlteredError as error:
                 if number not in self.store.files(connection, "snapshot"):
                     continue  # another process removed it meanwhile

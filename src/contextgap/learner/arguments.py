@@ -1,4 +1,4 @@
-"""Checks of the arms, rewards, eligible arms and propensities that users tell."""
+"""Checks of what users tell a learner."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
+from contextgap.methods.recommenders import Recommender, SmallestGapInHistory
 from contextgap.models import Eligible
 from contextgap.tables.eligible import groups, read_eligible
 
@@ -18,6 +19,14 @@ _NONE: FloatArray = np.empty(0)
 _LARGEST = 1e100
 _LARGEST_REWARD = 1e45  # a kernel's factor may be learnt, and is then about a reward squared
 _ORDINARY = 1e4  # below it, kernels of a reasonable degree stay far from the largest
+
+
+def read_points(points: Any, recommender: Recommender) -> int | None:
+    """Return how many inducing points there may be; None for exact beliefs for ever."""
+    if points is not None:
+        checks.whole("points", points, least=2)
+    # Inducing points keep no history, and a look-back needs every step.
+    return None if isinstance(recommender, SmallestGapInHistory) else points
 
 
 def read_outcomes(

@@ -1,0 +1,324 @@
+"""The state of a learner: all that it knows at one moment, also in files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from contextgap.base import checks, files
+from contextgap.base.arrays import FloatArray
+from contextgap.base.labels import Label
+from contextgap.base.seeds import random_sources, seed_after
+from contextgap.beliefs.widths import PosteriorWidth, Width
+from contextgap.kernels import Gaussian, Kernel
+from contextgap.learner.arguments import read_chances, read_points
+from contextgap.learner.features import ArmFeatures, read_features
+from contextgap.learner.view import Pending
+from contextgap.methods.method import read_method
+from contextgap.methods.recommenders.rules import check_history
+from contextgap.models import (
+    Alike,
+    Eligible,
+    Features,
+    Observations,
+    check_floats,
+    new_model,
+    refitted_model,
+)
+from contextgap.models.tuning import Hyperparameters, Tuning
+from contextgap.policy.state import (
+    PolicyState,
+    Rules,
+    State,
+    read_costs,
+    read_prior_mean,
+    read_seed,
+    read_truth,
+)
+from contextgap.tables.contexts import ContextSchema, read_columns
+
+# How many times as many rewards as last time there are when hyperparameters are learnt anew. Each
+# time costs up to the cube of their number, and all together some 1.6 times the last one.
+_GROWTH = {"growing": 1.4, "doubling": 2.0}
+_RETUNE = (*_GROWTH, "never")
+_ALIKE = 0.9  # how alike arms with the same features are, if nothing is said
+_FEW = 10  # rewards, of all arms together, from which hyperparameters are first learnt
+_MOST_GROWTH = 1e6  # of rewards between two tunings; more is no setting
+
+
+@dataclass(frozen=True)
+class LearnerState(State):
+    """All that a learner knows at one moment.
+
+    The model grows with every reward; ``mark`` says where it stood, so that ``Learner.restore`` can
+    return to it. Everything else is never changed in place.
+    """
+
+    random: Mapping[str, Any]  # the state of the random source
+    policy_seed: int  # from which policies have their seeds
+    next_tune: int | None  # how many rewards there must be for the next tuning; None for never
+    growth: float  # by which factor rewards grow between two tunings
+    kernel_given: bool  # whether tuning keeps the kind of the kernel
+    alone: bool  # whether tuning is to take for granted that arms have nothing in common
+    points: int | None  # how many inducing points there may be; None for exact beliefs for ever
+    features: ArmFeatures | None = None
+    tuning: Tuning | None = None  # the report of the last one
+    pending: Pending = field(default_factory=Pending)
+    mark: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mark", self.model.mark())
+
+    def policy(self) -> PolicyState:
+        """Return the policy that would be deployed now."""
+        return PolicyState(
+            model=self.model,
+            labels=self.labels,
+            active=self.active,
+            rules=self.rules,
+            schema=self.schema.told_only(),
+            seed=seed_after(self.policy_seed, len(self.model)),
+        )
+
+    def adopting(self, schema: ContextSchema) -> Self:
+        """Return the state with a schema that knows more, as if it had always known."""
+        if schema is self.schema:
+            return self
+        change = schema.refilling(self.schema)
+        if change is None:
+            return replace(self, schema=schema)
+        model = self.model
+        if len(model):
+            log, alike = model.observed.changed(change), getattr(model, "alike", None)
+            model = refitted_model(
+                log, model.kernel, model.ridge, model.prior_mean, alike, self.points
+            )
+        return replace(self, schema=schema, pending=self.pending.changed(change), model=model)
+
+    def tuned(
+        self,
+        log: Observations,
+        learn: Callable[..., tuple[Hyperparameters, Tuning]],
+        criterion: str,
+    ) -> Self:
+        """Return the state with hyperparameters that ``learn`` finds, and their posterior."""
+        count = len(log)
+        if count < 2:
+            raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
+        found, tuning = learn(
+            *log.by_arm(),
+            self.model.kernel if self.kernel_given else None,
+            criterion,
+            alone=self.alone,
+            features=None if self.features is None else self.features.numbers,
+            layout=self.schema.layout,
+        )
+        following = self.next_tune
+        if following is not None:
+            following = max(following, math.ceil(self.growth * count))
+        return replace(
+            self,
+            model=refitted_model(
+                log, found.kernel, found.ridge, found.prior_mean, found.alike, self.points
+            ),
+            rules=replace(self.rules, tuned_on_rewards=True),
+            tuning=tuning,
+            next_tune=following,
+        )
+
+    def write(self, path: files.File) -> None:
+        """Write a file from which ``read`` returns the same."""
+        contexts = [context for own in self.pending.by_arm.values() for context in own]
+        arms = [arm for arm, own in self.pending.by_arm.items() for _ in own]
+        asked = [each for arm in self.pending.by_arm for each in self.pending.asked[arm]]
+        header = {
+            **self.describe(),
+            "random_state": self.random,
+            "policy_seed": self.policy_seed,
+            "pending": arms,
+            "next_tune": self.next_tune,
+            "growth": self.growth,
+            "kernel_given": self.kernel_given,
+            "alone": self.alone,
+            "points": self.points,
+            **({"features": None} if self.features is None else self.features.describe()),
+            "tuning": None if self.tuning is None else self.tuning.describe(),
+        }
+        if said := any(each.eligible is not None for each in asked):
+            header["pending_eligible"] = [each.eligible for each in asked]
+        if drawn := any(each.propensity is not None for each in asked):
+            header["pending_propensities"] = [each.propensity for each in asked]
+        rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
+        arrays = {**self.model.arrays(), "pending": rows}
+        files.write(path, "learner", header, arrays, self.file_version(newer=said or drawn))
+
+    @classmethod
+    def read(cls, path: files.File) -> Self:
+        """Return the state in a file, checked as strictly as user input."""
+        header, arrays = files.read(path, "learner")
+        with files.making_sense_of(path):
+            known = State.restored(header, arrays)
+            kernel_given = read_truth("kernel_given", header["kernel_given"])
+            tuning = header.get("tuning")  # files of release 0.1 have none
+            return cls(
+                **vars(known),
+                random=random_source(header["random_state"]).bit_generator.state,
+                policy_seed=read_seed(header["policy_seed"]),
+                next_tune=_read_next(header["next_tune"]),
+                growth=_read_growth(header.get("growth", 2.0)),
+                kernel_given=kernel_given,
+                # Files of release 0.1 know nothing about arms that share.
+                alone=read_truth("alone", header.get("alone", kernel_given)),
+                # Learners of earlier files stay exact.
+                points=read_points(header.get("points"), known.rules.method.recommender),
+                features=_read_features(header, known),
+                tuning=None if tuning is None else Tuning.restored(tuning),
+                pending=_read_pending(header, arrays["pending"], known),
+            )
+
+
+def new_state(
+    labels: tuple[Label, ...],
+    *,
+    kernel: Any,
+    ridge: Any,
+    method: Any,
+    width: Any,
+    burn_in: Any,
+    prior_mean: Any,
+    seed: int | None,
+    retune: Any,
+    sharing: Any,
+    features: Any,
+    columns: Any,
+    reward: Any,
+    points: Any,
+) -> LearnerState:
+    """Return the state of a new learner; None means that a setting was not given."""
+    described = read_features(features, labels)
+    numbers = None if described is None else described.numbers
+    burn_in = checks.whole("burn_in", burn_in, least=0)
+    if ridge is not None:
+        ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
+    if prior_mean is not None:
+        prior_mean = read_prior_mean(prior_mean)
+    unscaled = kernel is None
+    alone = sharing == 0 or (sharing is None and numbers is None and not unscaled)
+    if numbers is not None and alone:
+        raise ValueError("sharing must be above 0 where arms have features, got 0")
+    if unscaled and sharing:
+        raise ValueError(
+            f"sharing is learnt where no kernel is given, got sharing={sharing!r}; "
+            "give a kernel too, leave it out, or give 0 for arms that have nothing in common"
+        )
+    if unscaled:
+        _check_left_out(ridge=ridge, prior_mean=prior_mean)
+        kernel, prior_mean = Gaussian(1.0), "auto"
+        # Arms with features teach each other, so that one pull of each is enough to begin with.
+        burn_in = max(burn_in, 2 if numbers is None else 1, -(-_FEW // len(labels)))
+    checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
+    alike = None if alone or unscaled else _alike(sharing, numbers)
+    if width is None:
+        width = PosteriorWidth(2.0 if unscaled else 1.0)
+    checks.instance("width", width, Width, "PosteriorWidth(1.0)")
+    if retune is None:
+        retune = "growing" if unscaled else "never"
+    if retune not in _RETUNE:
+        raise ValueError(f"retune must be one of {_RETUNE}, got {retune!r}")
+    chosen = read_method(method, features=numbers is not None)
+    suited = width.suited(adaptive=chosen.adaptive)
+    rules = Rules(chosen, suited, burn_in, costs=read_costs(reward))
+    mean = 0.0 if prior_mean is None else prior_mean
+    mean = mean if isinstance(mean, str) else rules.sign * mean
+    model = new_model(kernel, 0.05 if ridge is None else ridge, len(labels), mean, alike)
+    check_history(chosen.recommender, model)
+    rng, policy_seed = random_sources(seed)
+    return LearnerState(
+        model=model,
+        labels=labels,
+        active=tuple(range(len(labels))),
+        rules=rules,
+        schema=read_columns(columns),
+        random=rng.bit_generator.state,
+        policy_seed=policy_seed,
+        next_tune=None if retune == "never" else max(_FEW, burn_in * len(labels)),
+        growth=_GROWTH.get(retune, 2.0),
+        kernel_given=not unscaled,
+        alone=alone,
+        points=read_points(points, chosen.recommender),
+        features=described,
+    )
+
+
+def _alike(sharing: float | None, features: Features | None) -> Alike:
+    sharing = _ALIKE if sharing is None else sharing
+    if features is None:
+        return Alike(sharing)
+    rows = tuple(map(tuple, features.rows.tolist()))
+    return Alike(sharing, rows, tuple(features.usual_bandwidths.tolist()), features.categories)
+
+
+def _check_left_out(**settings: Any) -> None:
+    """Refuse settings that would be learnt anyway because no kernel is given."""
+    for name, value in settings.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is learnt where no kernel is given, got {name}={value!r}; "
+                "give a kernel too, or leave it out"
+            )
+
+
+def random_source(state: Mapping[str, Any]) -> np.random.Generator:
+    """Return a random source in a state."""
+    rng = np.random.default_rng()
+    rng.bit_generator.state = state
+    if rng.bit_generator.state != state:
+        raise ValueError("the random state is invalid")
+    return rng
+
+
+def _read_next(rewards: Any) -> int | None:
+    return None if rewards is None else checks.whole("next_tune", rewards, least=1)
+
+
+def _read_growth(factor: Any) -> float:
+    """Return the factor; until release 0.2 there was always one tuning per doubling."""
+    growth = checks.at_least("growth", factor, 1.0)
+    if growth > _MOST_GROWTH:
+        raise ValueError(f"growth must be at most {_MOST_GROWTH}, got {growth}")
+    return growth
+
+
+def _read_features(header: dict[str, Any], known: State) -> ArmFeatures | None:
+    features = ArmFeatures.restored(header, known.labels)
+    told = known.model.settings().get("features", header.get("features"))
+    if told != header.get("features"):
+        raise ValueError("the features of the arms are not those that the model has")
+    return features
+
+
+def _read_pending(header: dict[str, Any], contexts: FloatArray, known: State) -> Pending:
+    arms = [checks.whole("pending", arm, least=0) for arm in header["pending"]]
+    check_floats(contexts, (len(arms), known.schema.dimension or 0))
+    if arms and max(arms) >= len(known.labels):
+        raise ValueError("a pending pick names an arm that does not exist")
+    eligible = header.get("pending_eligible", [None] * len(arms))
+    chances = read_chances(header.get("pending_propensities"), len(arms))
+    pending = Pending()
+    for context, arm, among, chance in zip(contexts, arms, eligible, chances, strict=True):
+        pending.add(context, arm, _read_among(among, arm, len(known.labels)), chance)
+    return pending
+
+
+def _read_among(among: Sequence[Any] | None, arm: int, n_arms: int) -> Eligible:
+    """Return the arms among which a pending pick was made."""
+    if among is None:
+        return None
+    arms = tuple(checks.whole("pending_eligible", each, least=0) for each in among)
+    if sorted(set(arms)) != list(arms) or arm not in arms or arms[-1] >= n_arms:
+        raise ValueError("the eligible arms of a pending pick do not match the arms")
+    return arms
