@@ -69,12 +69,7 @@ _HEADER = """\
  *   ROM {rom_bytes} bytes of constants, of which {number_bytes} are numbers and the rest
  *       labels, names and indices, with 8-byte pointers and size_t; code comes on top
  *   RAM {ram_bytes} bytes of arrays on the stack during a call of {prefix}_decide, of which
- *       {prefix}_decision is the caller's; nothing is static, nothing is allocated
- *
- * All functions are re-entrant. Needs C99 and math.h; link with -lm where that is separate.
- * Do not compile with -ffast-math: it removes the checks for numbers that are not finite.
- * Check a target with {prefix}_selftest.c:
- *   cc -std=c99 -O2 {prefix}_policy.c {prefix}_selftest.c -lm -o selftest && ./selftest
+ *       {prefix}_decision is the caller's
  *
  * {precision}
  */
