@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,23 +85,17 @@ def export_command(
         out.print(f"policy: {policy_out}", soft_wrap=True, markup=False)
 
 
+@dataclass(frozen=True)
 class _Exports:
     """What to write, and where."""
 
-    def __init__(
-        self,
-        onnx: Path | None,
-        c: Path | None,
-        float32: bool,
-        explain: bool,
-        contexts: Any,
-        prefix: str,
-        eligible: bool,
-    ) -> None:
-        self.onnx, self.c = onnx, c
-        self.float32, self.explain = float32, explain
-        self.contexts = contexts
-        self.prefix, self.eligible = prefix, eligible
+    onnx: Path | None
+    c: Path | None
+    float32: bool
+    explain: bool
+    contexts: Any
+    prefix: str
+    eligible: bool
 
     def write(self, policy: Policy) -> tuple[OnnxFile | None, CExport | None]:
         graph, code = None, None
@@ -123,15 +117,8 @@ class _Exports:
     def bytes(self, policy: Policy) -> int:
         """Return the size of the larger export."""
         with tempfile.TemporaryDirectory(prefix="contextgap-") as folder:
-            trial = _Exports(
-                self.onnx and Path(folder) / "policy.onnx",
-                self.c and Path(folder) / "c",
-                self.float32,
-                self.explain,
-                self.contexts,
-                self.prefix,
-                self.eligible,
-            )
+            onnx, c = Path(folder) / "policy.onnx", Path(folder) / "c"
+            trial = replace(self, onnx=self.onnx and onnx, c=self.c and c)
             with warnings.catch_warnings(action="ignore"):  # of what is not kept
                 graph, code = trial.write(policy)
         return max(graph.size if graph else 0, code.rom_bytes if code else 0)

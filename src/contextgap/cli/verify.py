@@ -54,8 +54,8 @@ def verify_command(
     """Compare an export's decisions with the policy's; exit status 1 if they differ.
 
     So are the statuses that say how it came to them, certificates, if the export has any, and, if
-    it can be told which arms are eligible, decisions among some of the arms. Near ties, where
-    rounding decides, are no difference.
+    it chooses among eligible arms, decisions among some of the arms. Near ties, where rounding
+    decides, are no difference.
     """
     with complaints(), _compiler_errors():
         rule = Policy.load(policy)

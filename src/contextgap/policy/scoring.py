@@ -75,15 +75,11 @@ class _Rows:
     def part(self, places: IntArray | slice) -> _Rows:
         """Return some of the rows."""
         columns = np.arange(self.posterior.mean.shape[1])
-        return _Rows(
-            self.places[places],
-            self.contexts[places],
-            self.arms[places],
-            self.rewards[places],
-            _some_arms(self.posterior, places, columns),
-            self.error[places],
-            self.visits[places],
-        )
+        own = {name: getattr(self, name)[places] for name in _COLUMNS}
+        return _Rows(posterior=_some_arms(self.posterior, places, columns), **own)
+
+
+_COLUMNS = ("places", "contexts", "arms", "rewards", "error", "visits")
 
 
 @dataclass
@@ -412,8 +408,7 @@ def _joined(parts: Sequence[_Rows]) -> _Rows:
         std=np.concatenate([each.std for each in posteriors]),
         covariance=np.concatenate(covariances) if covariances else None,
     )
-    names = ("places", "contexts", "arms", "rewards", "error", "visits")
-    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
+    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in _COLUMNS}
     return _Rows(posterior=posterior, **columns)
 
 
