@@ -163,7 +163,7 @@ class TestRoundTrip:
         for name in names:
             assert getattr(loaded, name) == getattr(policy, name)
 
-    @pytest.mark.parametrize(("width", "waiting"), zip(WIDTHS, (0, 4), strict=True), ids=str)
+    @pytest.mark.parametrize(("width", "waiting"), [(WIDTHS[0], 0), (WIDTHS[1], 4)], ids=str)
     @pytest.mark.parametrize("method", METHODS, ids=str)
     def test_every_method_and_width(self, tmp_path, method, width, waiting):
         self.check(make(method=method, width=width, waiting=waiting), tmp_path)
