@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from contextgap.base.arrays import IntArray
 from contextgap.export.c.kernels import kernel_text
-from contextgap.export.c.layout import Form, Layout, first_step
+from contextgap.export.c.layout import Form, Layout
 from contextgap.export.c.literals import (
     Real,
     array,
@@ -241,7 +241,9 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
         if shared:
             macros["ALIKE_COLUMNS"] = f"{layout.columns}U"
     if layout.form is Form.LOOK_BACK:
-        macros |= {"FIRST_STEP": f"{first_step(rule)}L", "STEPS": f"{layout.points}L"}
+        # A step of a retired arm changes no interval, and ties go to the earlier step: left out.
+        first = int((rule.pulls[: rule.first_step] >= 0).sum())
+        macros |= {"FIRST_STEP": f"{first}L", "STEPS": f"{layout.points}L"}
     if rule.tolerance is not None:
         macros["TOLERANCE"] = real.literal(rule.tolerance, "the fallback's tolerance")
     if rule.table is not None:
