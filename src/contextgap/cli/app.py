@@ -21,7 +21,6 @@ from contextgap.cli import (
     serve,
     studies,
     theory,
-    verify,
 )
 from contextgap.cli.options import new_name
 
@@ -43,7 +42,7 @@ app.command("learn")(learn.learn_command)
 app.command("recommend")(recommend.recommend_command)
 app.command("show")(policies.show_command)
 app.command("export")(export.export_command)
-app.command("verify")(verify.verify_command)
+app.command("verify")(export.verify_command)
 campaign.app.command("freeze")(campaign_policies.freeze_command)
 campaign.app.command("policy")(campaign_policies.policy_command)
 campaign.app.command("sheet")(campaign_sheet.sheet_command)

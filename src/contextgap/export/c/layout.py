@@ -11,7 +11,6 @@ from enum import Enum
 
 from contextgap.export.c.literals import Real, column_names, label_text, string_bytes
 from contextgap.export.c.names import level_bytes
-from contextgap.export.rule import DecisionRule
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
 from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
@@ -204,11 +203,3 @@ def _kernel_constants(kernel: Kernel, dimension: int) -> int:
     if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, tuple):
         return dimension
     return 0
-
-
-def first_step(rule: DecisionRule) -> int:
-    """Return after how many observations of arms in use the look-back starts.
-
-    A step of a retired arm changes no interval, and ties go to the earlier step: leave it out.
-    """
-    return int((rule.pulls[: rule.first_step] >= 0).sum())

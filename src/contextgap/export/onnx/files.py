@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base import checks
-from contextgap.base.files import FileFormatError
+from contextgap.base.files import FileFormatError, whole_file
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.base.names import study_import
 from contextgap.export.onnx.decision import ELIGIBLE, emit, inverse_size
@@ -139,7 +138,8 @@ def write_onnx(
         warn_of_rounding(policy, rule, comparison_contexts(policy, rule, _COMPARED, None))
     target = Path(path)
     content = _model(onnx.helper, graph, rule, eligible).SerializeToString()
-    _write(target, content)
+    with whole_file(target) as file:
+        file.write(content)
     return OnnxFile(target, len(content), opset, tuple(graph.outputs))
 
 
@@ -217,18 +217,6 @@ def _factors(rule: DecisionRule) -> list[int]:
         return [len(rule.arms[0].support)] * (len(rule.arms) + 1)
     tables = rule.arms if rule.shared is None else (rule.shared,)
     return [len(table.support) for table in tables]
-
-
-def _write(target: Path, content: bytes) -> None:
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
-        # Inside a folder of its own, so that the file gets the usual permissions.
-        temporary = Path(folder) / target.name
-        temporary.write_bytes(content)
-        os.replace(temporary, target)
 
 
 class GraphPolicy:
