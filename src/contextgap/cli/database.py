@@ -42,7 +42,7 @@ def upgrade_command(url: Url = None, database: Where = FILE) -> None:
     """Upgrade the tables of an earlier release; opening a campaign does so, too."""
     with database_complaints():
         from contextgap.team.campaign.database import Database
-        from contextgap.team.campaign.registry import upgrade
+        from contextgap.team.campaign.store import upgrade
 
         where = Database(url or database)
         if not where.exists:

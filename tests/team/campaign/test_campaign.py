@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.team.campaign import ConflictError, NotFoundError, clock, events
+from contextgap.team.campaign import ConflictError, NotFoundError, calls
+from contextgap.team.campaign.codec import Event
 
 from .conftest import ARMS, reward, set_clock, tell_some
 from .oracle import check, to_bytes
@@ -49,7 +50,7 @@ def test_a_lease_runs_out(place, monkeypatch):
     campaign.ask([0.0, 0.0])
     campaign.ask([0.5, 0.5], lease=math.inf)
     assert campaign.status().trials["open"] == 2
-    later = clock.after(7200)
+    later = calls.after(7200)
     set_clock(monkeypatch, later)
     assert campaign.status().trials == {
         "open": 1, "told": 0, "cancelled": 0, "expired": 1, "retracted": 0
@@ -64,7 +65,7 @@ def test_a_lease_runs_out(place, monkeypatch):
 def test_another_process_notices_that_a_lease_ran_out(place, monkeypatch):
     idle = place.create()
     place.open().ask([0.0, 0.0], lease=1)
-    later = clock.after(2)
+    later = calls.after(2)
     set_clock(monkeypatch, later)
     idle.ask([0.1, 0.0])
     assert idle.learner().pending == 1
@@ -281,7 +282,7 @@ def test_status_says_how_far_it_is(local, contexts):
     assert status.wanted == 0.9
     assert status.score.value == learner.score().value
     assert sum(status.rewards.values()) == status.trials["told"] == 40
-    past = [e.came_of_it for e in _progress(campaign)]
+    past = [e.result for e in _progress(campaign)]
     assert [each["rewards"] for each in past[:20]] == list(range(1, 21))
     half = next(each for each in past if each["rewards"] == 20)
     if 0.9 > status.settled > half["settled"]:
@@ -312,7 +313,7 @@ def test_events_that_were_altered_are_noticed(local, contexts):
 def test_a_log_of_a_later_release_is_refused(local):
     campaign = local.create()
     before = campaign._session.replay.hash
-    event = events.Event.following(2, before, "teleport", None, "{}", "{}")
+    event = Event.following(2, before, "teleport", None, "{}", "{}")
     with campaign._session.store.locked() as connection:
         campaign._session.store.append(connection, [event])
     with pytest.raises(ValueError, match="'teleport', unknown to this release"):

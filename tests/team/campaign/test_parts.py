@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextgap.team.campaign.parts import joined
+from contextgap.team.campaign.store import joined
 
 moves = st.lists(
     st.one_of(

@@ -51,11 +51,11 @@ def check_picks(campaign, kernel):
     picks = {}
     for event in events(campaign):
         if event.kind == "ask":
-            context, (label,) = event.requested["contexts"]["row"], event.came_of_it["arms"]
+            context, (label,) = event.request["contexts"]["row"], event.result["arms"]
             assert learner.ask(context) == label
-            picks[event.came_of_it["trials"][0]] = context, label
+            picks[event.result["trials"][0]] = context, label
         elif event.kind == "tell":
-            request = event.requested
+            request = event.request
             learner.tell(*picks[request["trial"]], request["reward"])
     assert to_bytes(campaign.learner()) == to_bytes(learner)
 

@@ -16,29 +16,33 @@ from contextgap.base.labels import Label, check_new_label, encode_label
 from contextgap.base.turns import in_turn
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign import actions, frozen, requests
+from contextgap.team.campaign import policies, trials
+from contextgap.team.campaign.codec import encode_given, read_trial
 from contextgap.team.campaign.database import Database, opened
-from contextgap.team.campaign.errors import ConflictError
-from contextgap.team.campaign.frames import trials_frame
-from contextgap.team.campaign.payloads import encode_given
 from contextgap.team.campaign.progress import (
     START,
-    CampaignStatus,
     ProgressCache,
     decode_goal,
     encode_goal,
     summary,
 )
-from contextgap.team.campaign.recalls import FrozenPolicy, Recall
-from contextgap.team.campaign.registry import (
+from contextgap.team.campaign.session import Draft, Session
+from contextgap.team.campaign.store import (
     campaign_names,
     created_before,
     find_store,
     new_store,
     prepare,
 )
-from contextgap.team.campaign.session import Draft, Session
-from contextgap.team.campaign.trial import STATES, Trial, read_trial
+from contextgap.team.campaign.values import (
+    STATES,
+    CampaignStatus,
+    ConflictError,
+    FrozenPolicy,
+    Recall,
+    Trial,
+    trials_frame,
+)
 
 R = TypeVar("R")
 
@@ -61,8 +65,8 @@ class Campaign:
                 first = session.store.event(connection, 1)
         else:
             first = session.store.event(connection, 1)
-        self._goal = decode_goal(first.requested["goal"])
-        self._lease: float | None = first.requested["lease"]
+        self._goal = decode_goal(first.request["goal"])
+        self._lease: float | None = first.request["lease"]
         self._progress = ProgressCache(session, self._goal)
 
     @classmethod
@@ -102,13 +106,13 @@ class Campaign:
         settings
             All others of ``Learner``: ``kernel``, ``method``, ``seed``, ``features`` and so on.
         """
-        requests.check_name("name", name)
-        requests.check_key(key)
+        trials.check_name("name", name)
+        trials.check_key(key)
         if goal is not None:
             checks.instance("goal", goal, StoppingRule, "StoppingRule(0.1, reference=contexts)")
-        requests.check_arms(arms)
-        who = requests.read_caller(by)
-        request = requests.read_create(Learner(arms, **settings), encode_goal(goal), lease)
+        trials.check_arms(arms)
+        who = trials.read_caller(by)
+        request = trials.read_create(Learner(arms, **settings), encode_goal(goal), lease)
         where = opened(database)
         prepare(where)
         if key is not None and created_before(where, name, key, request):
@@ -139,7 +143,7 @@ class Campaign:
         by
             As for ``create``.
         """
-        who = requests.read_caller(by)
+        who = trials.read_caller(by)
         return cls(Session(find_store(opened(database), name), who), name)
 
     @staticmethod
@@ -219,12 +223,12 @@ class Campaign:
         trial
             A ``Trial`` for one context or a pool; a list of them, one per row, for several.
         """
-        request = requests.read_ask(contexts, pool, key, lease, once)
+        request = trials.read_ask(contexts, pool, key, lease, once)
 
         def work(draft: Draft) -> list[Trial]:
             learner = draft.session.replay.learner
-            eligible = requests.encode_asked_eligible(arms, learner, request, key)
-            return actions.ask(draft, {**request, "arms": eligible}, pool, self._lease, key)
+            eligible = trials.encode_asked_eligible(arms, learner, request, key)
+            return trials.ask(draft, {**request, "arms": eligible}, pool, self._lease, key)
 
         found = self._session.run(work)
         return found if "table" in request.get("contexts", {}) else found[0]
@@ -267,27 +271,25 @@ class Campaign:
         trial
             The ``Trial`` as it is now, or a list of them; outside data become trials too.
         """
-        requests.check_key(key)
+        trials.check_key(key)
         if trial is None:
-            request, single = requests.read_record(contexts, arms, reward)
+            request, single = trials.read_record(contexts, arms, reward)
 
             def work(draft: Draft) -> list[Trial]:
-                known = requests.encode_told_eligible(
-                    eligible, draft.session.replay.learner, request
-                )
-                with actions.noting_progress(draft, self._goal):
-                    return actions.record(draft, {**request, "eligible": known}, key)
+                known = trials.encode_told_eligible(eligible, draft.session.replay.learner, request)
+                with trials.noting_progress(draft, self._goal):
+                    return trials.record(draft, {**request, "eligible": known}, key)
 
             found = self._session.run(work)
             return found[0] if single else found
         if not (contexts is None and arms is None and eligible is None):
             raise TypeError("contexts, arms and eligible are for outside data, without a trial")
-        numbers, rewards, single = requests.read_told(trial, reward)
+        numbers, rewards, single = trials.read_told(trial, reward)
 
         def told(draft: Draft) -> list[Trial]:
-            with actions.noting_progress(draft, self._goal):
-                actions.check_own(draft, trial)
-                return actions.tell(draft, numbers, rewards, key)
+            with trials.noting_progress(draft, self._goal):
+                trials.check_own(draft, trial)
+                return trials.tell(draft, numbers, rewards, key)
 
         found = self._session.run(told)
         return found[0] if single else found
@@ -303,12 +305,12 @@ class Campaign:
         key
             As for ``ask``.
         """
-        number = requests.read_trial_number(trial)
-        requests.check_key(key)
+        number = trials.read_trial_number(trial)
+        trials.check_key(key)
 
         def work(draft: Draft) -> Trial:
-            actions.check_own(draft, trial)
-            return actions.cancel(draft, number, key)
+            trials.check_own(draft, trial)
+            return trials.cancel(draft, number, key)
 
         return self._session.run(work)
 
@@ -404,7 +406,7 @@ class Campaign:
         number
             Its number.
         """
-        wanted = requests.read_trial_number(number)
+        wanted = trials.read_trial_number(number)
         with self._session.reading() as connection:
             return read_trial(self._session.store.trial(connection, wanted))
 
@@ -450,17 +452,17 @@ class Campaign:
         key
             As for ``ask``.
         """
-        requests.check_name("name", name)
-        requests.check_key(key)
+        trials.check_name("name", name)
+        trials.check_key(key)
         if tolerance is not None:
             tolerance = checks.real("tolerance", tolerance)
-        return frozen.keep(self._session, name, fallback, tolerance, key)
+        return policies.keep(self._session, name, fallback, tolerance, key)
 
     @in_turn
     def policies(self) -> tuple[FrozenPolicy, ...]:
         """Return what is known of all frozen policies, and which trials they rest on in error."""
         with self._session.store.reading() as connection:
-            return frozen.all_frozen(self._session, connection)
+            return policies.all_frozen(self._session, connection)
 
     @in_turn
     def policy(self, name: str) -> Policy:
@@ -472,8 +474,8 @@ class Campaign:
             Its name.
         """
         with self._session.store.reading() as connection:
-            event = frozen.find(self._session, connection, name)
-            return frozen.load(self._session, connection, event)
+            event = policies.find(self._session, connection, name)
+            return policies.load(self._session, connection, event)
 
     @in_turn
     def rebuild(self, name: str) -> Policy:
@@ -485,8 +487,8 @@ class Campaign:
             Its name.
         """
         with self._session.store.reading() as connection:
-            event = frozen.find(self._session, connection, name)
-            return frozen.rebuild(self._session, connection, event)
+            event = policies.find(self._session, connection, name)
+            return policies.rebuild(self._session, connection, event)
 
     @in_turn
     def tune(self, criterion: str = "evidence", *, key: str | None = None) -> None:
@@ -514,10 +516,10 @@ class Campaign:
         key
             As for ``ask``.
         """
-        requests.check_arms(len(self.arms) + 1)
+        trials.check_arms(len(self.arms) + 1)
         known = None if features is None else encode_given(features, called="features")
         check_new_label(label, self.arms)
-        self._simple("add_arm", {"arm": requests.encode_new_label(label), "features": known}, key)
+        self._simple("add_arm", {"arm": trials.encode_new_label(label), "features": known}, key)
 
     @in_turn
     def remove_arm(self, label: Label, *, key: str | None = None) -> None:
@@ -545,17 +547,17 @@ class Campaign:
         return self._progress.status(self._name, fresh=fresh)
 
     def _change(self, trial: Any, reward: float | None, why: str, key: str | None) -> Recall:
-        number = requests.read_trial_number(trial)
-        requests.check_why(why)
-        requests.check_key(key)
+        number = trials.read_trial_number(trial)
+        trials.check_why(why)
+        trials.check_key(key)
         with self._session.reading() as connection:
-            actions.check_own(Draft(self._session, connection), trial)
-        told_by = actions.change(self._session, number, reward, why, key)
+            trials.check_own(Draft(self._session, connection), trial)
+        told_by = trials.change(self._session, number, reward, why, key)
         with self._session.reading() as connection:
-            return frozen.recall(self._session, connection, number, told_by, self._goal)
+            return policies.recall(self._session, connection, number, told_by, self._goal)
 
     def _simple(self, kind: str, request: dict[str, Any], key: str | None) -> None:
-        requests.check_key(key)
+        trials.check_key(key)
 
         def work(draft: Draft) -> None:
             if draft.known(key, kind, request) is None:

@@ -7,7 +7,7 @@ import random
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,11 +16,11 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.sql import ClauseElement
 
-from contextgap.team.campaign import clock
+from contextgap.team.campaign import calls
 from contextgap.team.campaign.calls import seconds_left
-from contextgap.team.campaign.disks import check_local
-from contextgap.team.campaign.errors import UnavailableError
+from contextgap.team.campaign.values import UnavailableError
 
 WAIT = 60.0
 """Seconds to wait for another process that writes to a SQLite file."""
@@ -123,7 +123,7 @@ class Database:
     def now(self, connection: Connection) -> str:
         """Return the time: the server's, which all its clients share, or this machine's."""
         if self.is_file:
-            return clock.now()
+            return calls.now()
         passed = time.monotonic()  # does not jump when somebody sets the clock
         if self._server_time is None or passed - self._server_time[0] > _CLOCK:
             asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
@@ -132,7 +132,7 @@ class Database:
                 connection.execute(asked_for).scalar_one().replace(tzinfo=UTC),
             )
         asked, found = self._server_time
-        return clock.as_text(found + timedelta(seconds=passed - asked))
+        return calls.as_text(found + timedelta(seconds=passed - asked))
 
     def close(self) -> None:
         """Close all connections."""
@@ -295,3 +295,126 @@ def _begin_writing(connection: Any) -> None:
             time.sleep(random.uniform(0.0005, 0.003))
     finally:
         connection.execute(f"PRAGMA busy_timeout={int(1000 * WAIT)}")
+
+
+_NETWORK = frozenset(
+    [
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "beegfs",
+        "gpfs",
+        "fuse.sshfs",
+        "fuse.glusterfs",
+        "fuse.ceph",
+        "fuse.s3fs",
+        "fuse.rclone",
+        "fuse.gcsfuse",
+    ]
+)
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def check_local(path: Path) -> None:
+    """Raise if a file would be on a network disk, as far as that can be told."""
+    kind = "a Windows share" if str(path).startswith("\\\\") else filesystem(path)
+    if kind == "a Windows share" or kind in _NETWORK:
+        raise ValueError(
+            f"database must be on a local disk, and {path} is on a network disk ({kind}), where "
+            "SQLite loses data when several processes write; use a local file, or PostgreSQL for "
+            "several machines"
+        )
+
+
+def filesystem(path: Path) -> str | None:
+    """Return the kind of file system that a file is or would be on; None if it cannot be told."""
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    target = path.resolve()
+    best, kind = -1, None
+    for line in mounts:
+        left, _, right = line.partition(" - ")
+        mounted = Path(left.split()[4].replace("\\040", " "))
+        # Of mounts at the same place the last one covers the others.
+        if (target == mounted or mounted in target.parents) and len(mounted.parts) >= best:
+            best, kind = len(mounted.parts), right.split()[0]
+    return kind
+
+
+class Prepared:
+    """One statement, for connections whose transaction has begun.
+
+    Parameters
+    ----------
+    statement
+        A statement all of whose values that change are named.
+    dialect
+        That of the database.
+    columns
+        For statements that insert or update: the columns that they are given.
+    """
+
+    def __init__(
+        self, statement: ClauseElement, dialect: Dialect, columns: Iterable[str] | None = None
+    ) -> None:
+        names = None if columns is None else list(columns)
+        compiled: Any = statement.compile(dialect=dialect, column_keys=names)
+        self._text: str = str(compiled)
+        self._fixed = {name: v for name, v in compiled.params.items() if v is not None}
+        self._order: Sequence[str] | None = compiled.positiontup
+        self._dialect = dialect
+        self._errors: Any = dialect.loaded_dbapi.Error
+
+    def run(self, connection: Connection, **values: Any) -> None:
+        """Run the statement."""
+        self._execute(connection, values)
+
+    def run_all(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Run the statement with each of several rows of values."""
+        if len(rows) == 1:
+            self._execute(connection, rows[0])
+        else:
+            self._execute(connection, rows, many=True)
+
+    def rows(self, connection: Connection, **values: Any) -> list[Any]:
+        """Return the rows that the statement finds."""
+        return self._execute(connection, values, read=True)
+
+    def _arguments(self, values: Mapping[str, Any]) -> Any:
+        given = {**self._fixed, **values} if self._fixed else values
+        return given if self._order is None else [given[name] for name in self._order]
+
+    def _execute(
+        self, connection: Connection, values: Any, *, many: bool = False, read: bool = False
+    ) -> list[Any]:
+        """Give the statement to the driver; what goes wrong is raised as SQLAlchemy would do."""
+        raw = connection.connection
+        cursor = raw.cursor()
+        try:
+            if many:
+                cursor.executemany(self._text, [self._arguments(row) for row in values])
+            else:
+                cursor.execute(self._text, self._arguments(values))
+            return list(cursor.fetchall()) if read else []
+        except self._errors as error:
+            lost = self._dialect.is_disconnect(error, raw.driver_connection, cursor)
+            if lost:
+                connection.invalidate(error)
+            raise DBAPIError.instance(
+                self._text,
+                values,
+                error,
+                self._errors,
+                connection_invalidated=lost,
+                dialect=self._dialect,
+            ) from error
+        finally:
+            cursor.close()

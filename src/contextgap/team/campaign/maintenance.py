@@ -30,23 +30,24 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
+from contextgap.team.campaign.codec import NOTHING, Event
 from contextgap.team.campaign.database import NAME, Database
-from contextgap.team.campaign.errors import AlteredError, UnavailableError
-from contextgap.team.campaign.events import NOTHING, Event
-from contextgap.team.campaign.registry import campaign_names, prepare
 from contextgap.team.campaign.replay import changes_in
-from contextgap.team.campaign.requests import asked_rows, recorded_rows
-from contextgap.team.campaign.schema import VERSION, check_database, make_tables, version_of
-from contextgap.team.campaign.store import Store
-from contextgap.team.campaign.tables import (
+from contextgap.team.campaign.schema import (
     CAMPAIGNS,
     EVENTS,
     FILES,
     METADATA,
     SCHEMA,
     TRIALS,
+    VERSION,
+    check_database,
+    make_tables,
     row_hash,
+    version_of,
 )
+from contextgap.team.campaign.store import Store, campaign_names, prepare
+from contextgap.team.campaign.values import AlteredError, UnavailableError
 
 _AT_ONCE = 200  # rows
 
@@ -241,7 +242,7 @@ def _verify(store: Store, connection: Connection) -> Iterator[str]:
         try:
             follow(rows, each)
             if each.kind == "freeze":
-                policies[each.number] = each.came_of_it["sha256"]
+                policies[each.number] = each.result["sha256"]
         except (KeyError, TypeError, ValueError) as error:
             yield f"event {each.number} makes no sense: {type(error).__name__} {error}"
     if not last[0]:
@@ -253,21 +254,20 @@ def _verify(store: Store, connection: Connection) -> Iterator[str]:
 def follow(rows: dict[int, dict[str, Any]], event: Event) -> None:
     """Make of the table of trials what an event makes of it."""
     if event.kind in ("ask", "record"):
-        made = asked_rows(event) if event.kind == "ask" else recorded_rows(event)
-        rows.update({row["id"]: row for row in made})
+        rows.update({row["id"]: row for row in event.trial_rows})
         return
     changes: dict[str, Any] = {}
     if event.kind == "tell":
-        reward = event.requested["reward"]
+        reward = event.request["reward"]
         changes = {"state": "told", "reward": reward, "told": event.at, "told_by": event.number}
     elif event.kind in ("cancel", "expire"):
         changes = {"state": "cancelled" if event.kind == "cancel" else "expired"}
     elif event.kind in ("retract", "correct"):
         ((_, reward),) = changes_in([event]).items()
         changes = {"state": "retracted"} if reward is None else {"state": "told", "reward": reward}
-        changes["why"] = event.requested["why"]
+        changes["why"] = event.request["why"]
     if changes:
-        rows[event.requested["trial"]] |= {**changes, "by": event.by}
+        rows[event.request["trial"]] |= {**changes, "by": event.by}
 
 
 def _verify_trials(

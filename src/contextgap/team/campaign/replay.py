@@ -31,10 +31,17 @@ from contextgap.learner.recorded import (
     with_learnt,
 )
 from contextgap.team.campaign.calls import check_time
-from contextgap.team.campaign.errors import AlteredError
-from contextgap.team.campaign.events import NOTHING, Event
-from contextgap.team.campaign.payloads import as_json, decode_contexts, is_table, rows_of, some_rows
-from contextgap.team.campaign.trial import Pick
+from contextgap.team.campaign.codec import (
+    NOTHING,
+    Event,
+    Pick,
+    as_json,
+    decode_contexts,
+    decode_eligible,
+    is_table,
+    some_rows,
+)
+from contextgap.team.campaign.values import AlteredError
 
 Changes = Mapping[int, float | None]
 """The rewards of trials that were corrected, None for those that were retracted."""
@@ -46,17 +53,10 @@ _REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_
 _LEAST_TUNED = 2  # rewards
 
 
-def to_bytes(thing: Any) -> bytes:
-    """Return the ``.cgap`` file of a learner or a policy."""
-    file = io.BytesIO()
-    thing.save(file)
-    return file.getvalue()
-
-
 def changes_in(events: list[Event]) -> dict[int, float | None]:
     """Return what the retractions and corrections among events make of earlier rewards."""
     return {
-        event.requested["trial"]: event.requested.get("reward")
+        event.request["trial"]: event.request.get("reward")
         for event in events
         if event.kind in ("retract", "correct")
     }
@@ -65,11 +65,11 @@ def changes_in(events: list[Event]) -> dict[int, float | None]:
 def _learnt_at(event: Event, edits: Sequence[Event]) -> Any:
     """Return what was learnt at an event, after the retractions and corrections given."""
     for edit in reversed(edits):
-        found = edit.came_of_it.get("learnt", {"from": 0, "sets": None})
+        found = edit.result.get("learnt", {"from": 0, "sets": None})
         if found["from"] <= event.number < edit.number:
             sets = found["sets"]
             return _ANEW if sets is None else sets.get(str(event.number))
-    return event.came_of_it.get("learnt", _ANEW)
+    return event.result.get("learnt", _ANEW)
 
 
 class Replay:
@@ -144,7 +144,7 @@ class Replay:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there was to say was said when it came
             learnt = _ANEW if anew else _learnt_at(event, edits)
-            self._step(event.kind, event.requested, event.came_of_it, changes, learnt)
+            self._step(event.kind, event.request, event.result, changes, learnt)
         self._went_on(event, start)
 
     def append(
@@ -163,14 +163,15 @@ class Replay:
         """
         start, self.sound = time.thread_time(), False
         text = as_json(request)
+        read = json.loads(text)  # the learner is only ever given what was read back from JSON
         if kind in _LEARNING:
-            # The learner is only ever given what was read back from JSON.
-            learnt = self._step(kind, json.loads(text), result, _NO_CHANGES, _ANEW)
+            learnt = self._step(kind, read, result, _NO_CHANGES, _ANEW)
             result = {**result, "learnt": learnt}
         elif kind != "ask":
-            self._step(kind, json.loads(text), result, _NO_CHANGES, None)
+            self._step(kind, read, result, _NO_CHANGES, None)
         following = (self.number + 1, self.hash, kind, key, text, as_json(result))
         event = Event.following(*following, at=at, by=by)
+        vars(event)["request"] = read
         self._went_on(event, start)
         return event
 
@@ -211,12 +212,12 @@ class Replay:
 
     def _went_on(self, event: Event, start: float) -> None:
         if event.kind == "ask":
-            result = event.came_of_it
-            self._picks |= dict(zip(result["trials"], picks_of(event), strict=True))
+            result = event.result
+            self._picks |= dict(zip(result["trials"], event.picks, strict=True))
             if result["until"] is not None:
                 self.next_due = min(result["until"], self.next_due or result["until"])
         elif event.kind in ("tell", "cancel", "expire"):  # a late reward finds it in the database
-            self._picks.pop(event.requested["trial"], None)
+            self._picks.pop(event.request["trial"], None)
         self.number, self.hash, self.at = event.number, event.hash, event.at
         self.sound = True
         self.seconds += time.thread_time() - start
@@ -313,30 +314,3 @@ _STEPS: dict[str, Callable[[Replay, Mapping[str, Any], Mapping[str, Any], Change
     "freeze": Replay._nothing,
     "progress": Replay._nothing,
 }
-
-
-def decode_eligible(encoded: Any) -> Any:
-    """Return eligible arms as learners take them: None, labels, or a list of labels per row."""
-    if encoded is None:
-        return None
-    return [
-        [decode_label(each) for each in entry] if isinstance(entry, list) else decode_label(entry)
-        for entry in encoded
-    ]
-
-
-def picks_of(event: Event) -> list[Pick]:
-    """Return the picks of an ask, or of outside data."""
-    request, result = event.requested, event.came_of_it
-    rows = rows_of(result.get("context") or request["contexts"])
-    labels = result["arms"] if event.kind == "ask" else request["arms"]
-    among = decode_eligible(request["arms" if event.kind == "ask" else "eligible"])
-    by_row = among is not None and isinstance(among[0], list)
-    return [
-        Pick(row, decode_label(label), _set(among[place] if by_row else among))
-        for place, (row, label) in enumerate(zip(rows, labels, strict=True))
-    ]
-
-
-def _set(labels: Any) -> tuple[Any, ...] | None:
-    return None if labels is None else tuple(labels)

@@ -18,13 +18,12 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.learner import Learner
-from contextgap.team.campaign import clock
+from contextgap.team.campaign import calls
 from contextgap.team.campaign.calls import caller, check_time
-from contextgap.team.campaign.errors import AlteredError, ConflictError
-from contextgap.team.campaign.events import Event
-from contextgap.team.campaign.replay import Changes, Replay, changes_in, to_bytes
+from contextgap.team.campaign.codec import Event, Pick, to_bytes
+from contextgap.team.campaign.replay import Changes, Replay, changes_in
 from contextgap.team.campaign.store import Store
-from contextgap.team.campaign.trial import Pick
+from contextgap.team.campaign.values import AlteredError, ConflictError
 
 # Seconds of work, not of waiting: snapshots must not get rarer where others keep the machine busy.
 _SECONDS = 0.25  # that replaying the events since the last snapshot may take, and longer where ...
@@ -338,7 +337,7 @@ class Session:
         due, now = self.replay.next_due, self.store.database.now(connection)
         if due is None or due > now:
             return False
-        if self.store.database.is_file and now > (clock.after(_JUMP, self.replay.at) or now):
+        if self.store.database.is_file and now > (calls.after(_JUMP, self.replay.at) or now):
             warnings.warn(
                 f"the clock says {now[:19]}, more than a day after the last event, so no lease "
                 "runs out now; it will after the next ask or tell, if the clock is right",
@@ -375,7 +374,7 @@ class Session:
         if key is None:
             return None
         found = drafted or self.store.event_of_key(connection, key)
-        if found is not None and (found.kind, found.requested) != (kind, request):
+        if found is not None and (found.kind, found.request) != (kind, request):
             raise ConflictError(
                 f"key {key!r} was used before, for another {found.kind} (event {found.number}); "
                 "a key stands for one request"

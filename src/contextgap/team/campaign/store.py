@@ -1,35 +1,41 @@
-"""Queries: one campaign's events, trials and files in a database."""
+"""Queries: the campaigns of a database, and the events, trials and files of each."""
 
 from __future__ import annotations
 
+import base64
+import io
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from itertools import accumulate
+from typing import IO, Any, cast
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import ClauseElement
 
-from contextgap.team.campaign.database import IDLE, Database
-from contextgap.team.campaign.errors import AlteredError, NotFoundError
-from contextgap.team.campaign.events import NOTHING, Event
-from contextgap.team.campaign.parts import joined
-from contextgap.team.campaign.payloads import as_json
-from contextgap.team.campaign.prepared import Prepared
-from contextgap.team.campaign.tables import (
+from contextgap.base import files
+from contextgap.team.campaign.codec import NOTHING, Event, as_json
+from contextgap.team.campaign.database import IDLE, Database, Prepared
+from contextgap.team.campaign.progress import decode_goal, recorded, summary
+from contextgap.team.campaign.schema import (
     CAMPAIGNS,
     EVENTS,
     FILES,
     TRIALS,
+    VERSION,
+    check_version,
     file_hash,
+    make_tables,
     row_hash,
 )
-from contextgap.team.campaign.tables import LARGEST as LARGEST  # others look for numbers, too
-from contextgap.team.campaign.trial import STATES
+from contextgap.team.campaign.schema import LARGEST as LARGEST  # others look for numbers, too
+from contextgap.team.campaign.values import STATES, AlteredError, ConflictError, NotFoundError
 
 _PART = 2**20  # bytes; from larger parts, reading is slower
 _NOT_TOLD = [state for state in STATES if state != "told"]
-_EVENT_COLUMNS = [EVENTS.c[field] for field in Event.__dataclass_fields__]
+_EVENT_COLUMNS = [EVENTS.c[f.removesuffix("_text")] for f in Event.__dataclass_fields__]
 _TRIAL_COLUMNS = TRIALS.c.keys()
 _CHANGING = ("state", "reward", "told", "told_by", "why", "by", "sha256")
 _PAGE = 1000  # events read at once
@@ -145,6 +151,8 @@ class Store:
             {
                 **vars(event),
                 "campaign": self.campaign,
+                "request": event.request_text,
+                "result": event.result_text,
                 "previous": event.number - 1 or None,
                 "before": event.before or None,
             }
@@ -298,3 +306,157 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
             "contextgap database verify says what differs from the log"
         )
     return row
+
+
+_DRAWN = ("random_state", "policy_seed")  # unless a seed was given
+FORMAT = 2
+"""The format of the log that this release writes."""
+
+
+def prepare(database: Database) -> None:
+    """Upgrade the tables of an earlier release; raise if this release cannot use them."""
+    if database.prepared or not database.exists:
+        return
+    with database.reading() as connection:
+        version = check_version(connection)
+    if version:
+        if version < VERSION:
+            upgrade(database)
+        database.prepared = True
+
+
+def upgrade(database: Database) -> bool:
+    """Upgrade the tables of an earlier release; return whether there was something to upgrade."""
+    with database.writing() as connection:
+        if not make_tables(database, connection):
+            return False
+        for campaign in connection.execute(select(CAMPAIGNS.c.id)).scalars().all():
+            store = Store(database, campaign)
+            store.summarize(connection, _summary(store, connection))
+    return True
+
+
+def _summary(store: Store, connection: Connection) -> dict[str, Any]:
+    """Return how a campaign stands in a few words, from its log."""
+    number, _ = store.last_event(connection)
+    (first,), (last,) = store.events(connection, 0, 1), store.events(connection, number - 1, number)
+    steps = recorded(store, connection)
+    found = summary(steps[-1], steps, decode_goal(first.request["goal"]))
+    return {**store.summary(connection), **found, "event": last.number, "at": last.at}
+
+
+def summaries(database: Database) -> list[dict[str, Any]]:
+    """Return in a few words how every campaign stands, reading a row of each."""
+    prepare(database)
+    if not database.prepared:
+        return []
+    statement = select(CAMPAIGNS.c.name, CAMPAIGNS.c.summary).order_by(CAMPAIGNS.c.id)
+    with database.reading() as connection:
+        found = connection.execute(statement).all()
+    return [{"name": name, **json.loads(summary)} for name, summary in found]
+
+
+def new_store(database: Database, connection: Connection, name: str) -> Store:
+    """Add a campaign without events."""
+    if not database.prepared:
+        make_tables(database, connection)
+    try:
+        made = connection.execute(insert(CAMPAIGNS), {"name": name, "format": FORMAT})
+    except IntegrityError:
+        raise ConflictError(
+            f"there is a campaign {name!r} already; open it, or choose another name"
+        ) from None
+    return Store(database, int((made.inserted_primary_key or [0])[0]))
+
+
+def find_store(database: Database, name: str) -> Store:
+    """Return the part of a campaign that exists."""
+    prepare(database)
+    known = campaign_names(database)
+    if name not in known:
+        there = f"there are {list(known)}" if known else "there is none"
+        raise NotFoundError(f"there is no campaign {name!r} in {database.url!r}; {there}")
+    number, written = known[name]
+    if written > FORMAT:
+        raise ValueError(
+            f"the campaign {name!r} has format {written}, and this release reads {FORMAT}: use the "
+            "contextgap release that wrote it"
+        )
+    return Store(database, number)
+
+
+def created_before(database: Database, name: str, key: str, request: Mapping[str, Any]) -> bool:
+    """Return whether a campaign was created by this very request; raise if by another with its key.
+
+    Learners without a seed draw one, so that two requests with the same settings differ there.
+    """
+    if name not in campaign_names(database):
+        return False
+    store = find_store(database, name)
+    with store.reading() as connection:
+        (first,) = store.events(connection, 0, 1)
+    if first.key != key:
+        return False
+    if _settings(first.request) != _settings(request):
+        raise ConflictError(f"key {key!r} was used before, for another campaign {name!r}")
+    return True
+
+
+def _settings(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a campaign was created with, but for the seed."""
+    header, _ = files.read(io.BytesIO(base64.b64decode(request["learner"])), "learner")
+    given = {part: request[part] for part in ("arms", "goal", "lease")}
+    return {**header, **given, **dict.fromkeys(_DRAWN)}
+
+
+def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
+    """Return the number and the format of every campaign, by name."""
+    if not database.exists:
+        return {}
+    statement = select(CAMPAIGNS.c.name, CAMPAIGNS.c.id, CAMPAIGNS.c.format).order_by(
+        CAMPAIGNS.c.id
+    )
+    with database.reading() as connection:
+        if not connection.dialect.has_table(connection, CAMPAIGNS.name):
+            return {}
+        return {name: (number, form) for name, number, form in connection.execute(statement)}
+
+
+class _Parts(io.RawIOBase):
+    def __init__(self, parts: Sequence[bytes]) -> None:
+        self._parts = parts
+        self._starts = [0, *accumulate(map(len, parts))]  # and the end
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._starts[-1]}[whence]
+        if base + offset < 0:
+            raise ValueError(f"cannot go to place {base + offset} of a file")
+        self._place = base + offset
+        return self._place
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        end = self._starts[-1]
+        if size is not None and size >= 0:
+            end = min(end, self._place + size)
+        pieces = []
+        while self._place < end:
+            part = bisect_right(self._starts, self._place) - 1
+            start = self._starts[part]
+            pieces.append(self._parts[part][self._place - start : end - start])
+            self._place += len(pieces[-1])
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def joined(parts: Sequence[bytes]) -> IO[bytes]:
+    """Return the file that consists of these parts."""
+    return cast(IO[bytes], _Parts(parts))

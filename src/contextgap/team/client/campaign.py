@@ -14,17 +14,21 @@ import numpy as np
 from contextgap.base.labels import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign import requests
-from contextgap.team.campaign.frames import trials_frame
-from contextgap.team.campaign.progress import CampaignStatus, decode_goal, encode_goal
-from contextgap.team.campaign.recalls import FrozenPolicy, Recall
-from contextgap.team.campaign.trial import Trial
-from contextgap.team.campaign.wire import (
+from contextgap.team.campaign import trials as requests
+from contextgap.team.campaign.codec import (
     contexts_json,
     read_frozen_json,
     read_recall_json,
     read_status_json,
     read_trial_json,
+)
+from contextgap.team.campaign.progress import decode_goal, encode_goal
+from contextgap.team.campaign.values import (
+    CampaignStatus,
+    FrozenPolicy,
+    Recall,
+    Trial,
+    trials_frame,
 )
 from contextgap.team.client.arms import eligible_json, tried_json
 from contextgap.team.client.connection import Connection

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from contextgap.team.campaign.errors import ConflictError, NotFoundError
+from contextgap.team.campaign.values import ConflictError, NotFoundError
 
 TOKEN = "CONTEXTGAP_TOKEN"
 """The environment variable that may hold a token."""

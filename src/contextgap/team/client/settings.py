@@ -7,7 +7,7 @@ from typing import Any
 
 from contextgap.base.components import Component
 from contextgap.base.labels import read_labels
-from contextgap.team.campaign.wire import contexts_json
+from contextgap.team.campaign.codec import contexts_json
 
 
 def settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
