@@ -1,9 +1,10 @@
 """A Learner without any setting against one tuned on held-out data, in the data's own units.
 
-Tuning takes most of the time; ``--untouched`` leaves it out. Two versions are compared in pairs by
+Tuning takes most of the time; ``--defaults-only`` leaves it out. Two versions are compared in pairs
+by
 
-    PYTHONPATH=OTHER_CHECKOUT/src python benchmarks/defaults.py --untouched --keep other.json
-    python benchmarks/defaults.py --untouched --beside other.json
+    PYTHONPATH=OTHER_CHECKOUT/src python benchmarks/defaults.py --defaults-only --keep other.json
+    python benchmarks/defaults.py --defaults-only --beside other.json
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=100)
     parser.add_argument("--problems", default=",".join(PROBLEMS), help="comma-separated")
-    parser.add_argument("--untouched", action="store_true", help="without settings only")
+    parser.add_argument("--defaults-only", action="store_true", help="without settings only")
     parser.add_argument("--keep", type=Path, help="file for the regrets without settings, by seed")
     parser.add_argument("--beside", type=Path, help="such a file, to compare with in pairs")
     options = parser.parse_args()
@@ -95,19 +96,19 @@ def main() -> None:
         ends = []
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             parts = parts_of(seed)
-            best = np.nan if options.untouched else tuned(*parts, seed)
+            best = np.nan if options.defaults_only else tuned(*parts, seed)
             ends.append([without_settings(*parts[2:], seed), best])
         means = np.mean(ends, axis=0)
         errors = np.std(ends, axis=0, ddof=1) / np.sqrt(len(ends))
         cells = [f"{mean:.4f} ± {error:.4f}" for mean, error in zip(means, errors, strict=True)]
         print(f"{name:14} {cells[0]:>18} {cells[1]:>20}", flush=True)
-        kept[name] = [untouched for untouched, _ in ends]
+        kept[name] = [default for default, _ in ends]
         if name in other:
             apart = np.subtract(kept[name], other[name])
             error = apart.std(ddof=1) / np.sqrt(len(apart))
             shown = f"{apart.mean():+.4f} ± {error:.4f}"
             print(f"  minus {np.mean(other[name]):.4f} of the other: {shown}")
-        if not options.untouched:
+        if not options.defaults_only:
             ratio = means[0] / means[1]
             print(row("  regret over that of the tuned one", ratio, "x", "<= 1.5", ratio <= 1.5))
     if options.keep:

@@ -71,7 +71,7 @@ def against_refits(rounds: int) -> None:
 
 def against_a_memory_read(rounds: int) -> None:
     ours = learner(3, 2000)
-    factors = [arm.factor.packed() for arm in ours._model._arms]
+    factors = [arm.factor.packed() for arm in ours.state.model._arms]
     times = medians(rounds, ours=step_of(ours), read=lambda: [f.sum() for f in factors])
     ratio = times["ours"] / times["read"]
     print(f"ask + tell, 3 arms x 2000 points: {times['ours'] * 1e3:.3f} ms")

@@ -28,10 +28,8 @@ from threadpoolctl import threadpool_limits
 from timing import row
 
 import contextgap as cg
-from contextgap.learner.bulk.sample import SAMPLE
-from contextgap.learner.bulk.source import partitions_of
-from contextgap.learner.bulk.summary import Summarise
-from contextgap.learner.bulk.totals import Add
+from contextgap.learner.bulk.partitions import partitions_of
+from contextgap.learner.bulk.passes import SAMPLE, Add, Summarise
 from contextgap.models import BoundedModel, Dictionary, ExactModel
 from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.trials import Trials

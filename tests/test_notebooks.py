@@ -91,6 +91,6 @@ def test_labels_and_columns_are_completed(learner):
 
 
 def test_what_is_completed_is_read_only(learner):
-    with pytest.raises(AttributeError, match="'counts' of a Learner is told by it"):
+    with pytest.raises(AttributeError, match="'counts' of a Learner cannot be set"):
         learner.counts = {}
     assert "rewards of each arm" in type(learner).counts.__doc__

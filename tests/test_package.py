@@ -1,5 +1,7 @@
 """The package as a whole: what it exports, what importing it loads, what its docstrings say."""
 
+import ast
+import collections
 import importlib.metadata
 import inspect
 import pkgutil
@@ -176,3 +178,44 @@ def test_the_conda_recipe_needs_what_the_project_needs():
         project["build-system"]["requires"][0].replace(">=", " >=")
         in (recipe["requirements"]["host"])
     )
+
+
+# Public in spite of their names: named tuples, notebooks, the standard library.
+NOT_PRIVATE = {"_asdict", "_fields", "_make", "_replace", "_repr_html_", "_exit", "_getframe"}
+
+
+def is_own(value):
+    """Whether an attribute is read from ``self``, ``cls``, ``other`` or ``super()``."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id == "super"
+    return isinstance(value, ast.Name) and value.id in ("self", "cls", "other")
+
+
+def private_names(nodes):
+    """Yield the private names that a package defines, of attributes, methods and modules."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr if is_own(node.value) else ""
+
+
+def test_no_package_reads_private_attributes_of_another():
+    source, packages = Path(cg.__file__).parent, collections.defaultdict(list)
+    for path in source.rglob("*.py"):
+        package = path.relative_to(source).parts[0]
+        packages[package] += [(path, node) for node in ast.walk(ast.parse(path.read_text()))]
+    found = []
+    for nodes in packages.values():
+        own = set(private_names(node for _, node in nodes)) | NOT_PRIVATE
+        found += [
+            f"{path.relative_to(source)}:{node.lineno}: {ast.unparse(node)}"
+            for path, node in nodes
+            if isinstance(node, ast.Attribute)
+            and re.match("_[^_]", node.attr)
+            and not is_own(node.value)
+            and node.attr not in own
+        ]
+    assert len(found) <= 2, found

@@ -80,8 +80,8 @@ def _typed():
         }
         for soil, depth in zip(soils, depths, strict=True)
     ]
-    columns = {"soil": cg.Category(gaps=True), "hour": cg.Cyclic(24), "day": "date"}
-    columns |= {"depth": cg.Number(gaps=True)}
+    columns = {"soil": cg.Category(missing=True), "hour": cg.Cyclic(24), "day": "date"}
+    columns |= {"depth": cg.Number(missing=True)}
     arms = ["sow", "wait", "leave"]
     learner = cg.Learner(arms, columns=cg.Columns(columns), reward="minimize", seed=3)
     tried = rng.choice(arms, 60)

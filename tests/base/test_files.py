@@ -917,7 +917,10 @@ def test_a_knowledge_gradient_goes_on_to_the_last_bit(references, tmp_path):
         arms = [each.ask(x) for each in both]
         for each in both:
             each.tell(x, arms[0], float(np.sin(3 * x[0] * (arms[0] + 1))))
-        gains = [explorer.gain(each._view(each._schema).moment(x)) for each in both]
+        gains = [
+            explorer.gain(each._view(each.state.schema, each.state.pending).moment(x))
+            for each in both
+        ]
         assert arms[0] == arms[-1]
         np.testing.assert_array_equal(gains[0], gains[-1])
 

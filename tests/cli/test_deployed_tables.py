@@ -94,7 +94,7 @@ def test_an_export_with_other_levels_is_refused(place, tmp_path):
     policy = cg.Policy.load(place / "policy.cgap")
     path = policy.to_onnx(tmp_path / "x.onnx").path
     other = learnt("gap", steps=89).freeze()
-    assert json.dumps(other._schema.table.describe()) != json.dumps(
+    assert json.dumps(other.state.schema.table.describe()) != json.dumps(
         policy.state.schema.table.describe()
     )
     other.save(tmp_path / "other.cgap")

@@ -8,7 +8,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.cli import duration
-from contextgap.learner.bulk import sample
+from contextgap.learner.bulk import passes
 from tests.cli.test_policies import call
 from tests.learner.bulk.test_learning import expected, make, regret, write
 
@@ -21,7 +21,7 @@ def learn(folder, *arguments, code=0):
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(sample, "SAMPLE", 1500)
+    monkeypatch.setattr(passes, "SAMPLE", 1500)
 
 
 def test_files_are_learnt_from_as_if_they_were_one(tmp_path):

@@ -52,9 +52,9 @@ def test_all_that_takes_a_list_is_among_them():
     found = {(command.name, name) for command, name in names}
     for command in ("run", "compare", "tune"):
         assert {(command, name) for name in ("exclude", "category", "cyclic", "rewards")} <= found
-    for option in ("exclude", "category", "cyclic", "gaps", "eligible", "context"):
+    for option in ("exclude", "category", "cyclic", "missing", "eligible", "context"):
         assert ("learn", option) in found
-    for option in ("arms", "category", "cyclic", "gaps"):
+    for option in ("arms", "category", "cyclic", "missing"):
         assert ("create", option) in found
     assert {("recommend", "eligible"), ("ask", "among"), ("create", "scopes")} <= found
 

@@ -44,9 +44,9 @@ def by_name(found):
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flown")
-    sizes = ["--rows", "150", "--explore", "40", "--evaluate", "40", "--jobs", "1"]
+    sizes = ["--rows", "100", "--explore", "16", "--evaluate", "30", "--jobs", "1"]
     shown = call("run", "spacecraft", *sizes, "--seed", "3", "--json", "--out", folder)
-    flights = [Spacecraft().sample(150, seed=seed).split(40, 40) for seed in (3, 4, 5)]
+    flights = [Spacecraft().sample(100, seed=seed).split(16, 30) for seed in (3, 4, 5)]
     return folder, json.loads(shown.stdout), flights
 
 
@@ -66,7 +66,7 @@ def test_what_is_shown_is_what_a_users_own_loop_gets(flown):
         assert rows[name]["error"] == pytest.approx(np.std(own, ddof=1) / np.sqrt(3))
     records = pd.read_parquet(folder / "records.parquet")
     steps = records[records["method"] == "uniform"]["checkpoint"].unique()
-    assert steps.tolist() == list(range(2, 41, 2))
+    assert steps.tolist() == list(range(1, 17))
 
 
 def test_yardsticks_are_beside_the_methods(flown):
@@ -112,13 +112,13 @@ def test_the_report_says_what_it_shows(flown):
         assert (folder / "figures" / f"{figure}.png").exists()
 
 
-def test_without_a_problem_the_bench_is_explored(tmp_path):
+def test_without_a_problem_the_bench_is_explored(undrawn, tmp_path):
     sizes = ["--explore", "30", "--evaluate", "20", "--repetitions", "1", "--jobs", "1"]
     shown = call("run", *sizes, *SET, "--out", tmp_path)
     assert "bench: 30 steps explored, then deployed on 20 rows" in shown.stdout
 
 
-def test_the_table_has_all_five_lines_in_80_columns(tmp_path):
+def test_the_table_has_all_five_lines_in_80_columns(undrawn, tmp_path):
     shown = call("run", *SMALL, *SET, "--out", tmp_path)
     assert shown.stderr == ""  # no progress bars where there is no terminal
     lines = shown.stdout.splitlines()
@@ -132,7 +132,7 @@ def test_the_table_has_all_five_lines_in_80_columns(tmp_path):
     assert "report:" in shown.stdout
 
 
-def test_settings_are_given_to_all_learners(tmp_path):
+def test_settings_are_given_to_all_learners(undrawn, tmp_path):
     shown = call("run", *SMALL, *SET, "--json", "--out", tmp_path)
     rows = by_name(json.loads(shown.stdout))
     policy = cg.Policy.load(tmp_path / "policy.cgap")
@@ -155,7 +155,7 @@ def informed(explore, exploit):
     return regret(learner, exploit)
 
 
-def test_one_repetition_has_no_error_and_without_uniform_there_is_no_ratio(tmp_path):
+def test_one_repetition_has_no_error_and_without_uniform_there_is_no_ratio(undrawn, tmp_path):
     once = ["--methods", "kernel-ucb", "--ridge", "0.02", "--repetitions", "1"]
     shown = call("run", *SMALL, *once, "--out", tmp_path)
     assert "±" not in shown.stdout.split("score card")[0]
@@ -172,7 +172,7 @@ def test_one_repetition_has_no_error_and_without_uniform_there_is_no_ratio(tmp_p
     assert (policy.kernel, policy.ridge) == (cg.Gaussian.from_contexts(explore.contexts), 0.02)
 
 
-def test_until_stops_early_by_contexts_that_are_not_deployed_on(tmp_path):
+def test_until_stops_early_by_contexts_that_are_not_deployed_on(undrawn, tmp_path):
     given = ["--until", "1.5", "--share", "0.6", "--methods", "contextual-gap", *SET]
     shown = call("run", *SMALL, *given, "--json", "--out", tmp_path)
     found = json.loads(shown.stdout)["stopping"]
@@ -190,7 +190,7 @@ def test_until_stops_early_by_contexts_that_are_not_deployed_on(tmp_path):
     assert f"contextual-gap stopped after {used} of 30 steps" in shown.stdout
 
 
-def test_grid_is_deprecated_and_says_what_to_use(tmp_path):
+def test_grid_is_deprecated_and_says_what_to_use(undrawn, tmp_path):
     given = [*SMALL, *SET, "--methods", "uniform", "--json", "--out", tmp_path]
     shown = call("run", *given, "--grid", "5")
     assert "warning: run --grid is deprecated" in shown.stderr
@@ -208,7 +208,7 @@ def table(tmp_path):
     return tmp_path
 
 
-def test_your_own_table_is_shuffled_anew_each_time(table):
+def test_your_own_table_is_shuffled_anew_each_time(undrawn, table):
     call("run", table / "table.csv", *TABLE, "--out", table / "out")
     assert cg.Policy.load(table / "out" / "policy.cgap").columns == ("x", "y")
     records = pd.read_parquet(table / "out" / "records.parquet")
@@ -220,7 +220,7 @@ def test_your_own_table_is_shuffled_anew_each_time(table):
     assert len(set(own)) == 2
 
 
-def test_rows_in_time_order_stay_so_and_the_errors_say_it(table):
+def test_rows_in_time_order_stay_so_and_the_errors_say_it(undrawn, table):
     shown = call("run", table / "table.csv", *TABLE, "--ordered", "--out", table / "out")
     assert "the methods' own randomness only" in shown.stdout
     assert "in every repetition" in (table / "out" / "report.html").read_text()

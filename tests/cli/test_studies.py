@@ -23,7 +23,7 @@ def test_the_report_of_several_runs_says_how_many(tmp_path):
     assert "one run" not in page
 
 
-def test_compare_goes_on_where_it_was(tmp_path):
+def test_compare_goes_on_where_it_was(undrawn, tmp_path):
     small = [*SMALL, "--methods", "contextual-gap,uniform", "--repetitions", "2", "--json"]
     first = json.loads(call("compare", *small, "--out", tmp_path).stdout)
     parts = list((tmp_path / "parts").rglob("*.json"))
@@ -35,9 +35,13 @@ def test_compare_goes_on_where_it_was(tmp_path):
     assert parts[0].exists()
     records = pd.read_parquet(tmp_path / "records.parquet")
     assert len(records) == 2 * 2 * 2
+    fresh = json.loads(call("compare", *small, "--fresh", "--out", tmp_path).stdout)
+    assert fresh["results"] == first["results"]
+    assert all(part.stat().st_mtime_ns > age for part, age in ages.items())
 
 
-def test_compare_on_a_dask_cluster_gives_the_serial_table(tmp_path):
+@pytest.mark.slow
+def test_compare_on_a_dask_cluster_gives_the_serial_table(undrawn, tmp_path):
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")
     small = [*SMALL, "--methods", "kernel-ts,uniform", "--repetitions", "2", "--json"]
     with distributed.LocalCluster(
@@ -60,7 +64,7 @@ def test_tune_prints_the_best_setting(tmp_path):
     assert (tmp_path / "tuning.png").exists()
 
 
-def test_reproduce_small(tmp_path):
+def test_reproduce_small(undrawn, tmp_path):
     small = ["--explore", "50", "--evaluate", "20", "--repetitions", "2", "--grid", "2"]
     shown = call("reproduce", "sinusoids", *small, "--jobs", "1", "--out", tmp_path, "--json")
     found = json.loads(shown.stdout)["sinusoids"]
@@ -72,7 +76,7 @@ def test_reproduce_small(tmp_path):
     assert (tmp_path / "sinusoids" / "figures" / "the-whole-grid.png").exists()
 
 
-def test_the_authors_protocol_small(tmp_path):
+def test_the_authors_protocol_small(undrawn, tmp_path):
     small = ["--protocol", "authors", "--explore", "100", "--evaluate", "20", "--grid", "2"]
     few = ["--repetitions", "2", "--jobs", "1", "--out", tmp_path]
     found = json.loads(call("reproduce", *small, *few, "--json").stdout)
@@ -85,7 +89,7 @@ def test_the_authors_protocol_small(tmp_path):
         assert set(records["checkpoint"]) == {50, 100}  # the first rewards do not count
 
 
-def test_the_bench_small(tmp_path):
+def test_the_bench_small(undrawn, tmp_path):
     small = ["--explore", "80", "--evaluate", "40", "--repetitions", "2", "--grid", "2"]
     call("reproduce", "bench", *small, "--jobs", "1", "--out", tmp_path, "--json")
     page = (tmp_path / "bench" / "report.html").read_text()
@@ -93,8 +97,8 @@ def test_the_bench_small(tmp_path):
         assert part in page
 
 
-def test_the_spacecraft_study_small(tmp_path):
-    small = ["--explore", "80", "--evaluate", "40", "--repetitions", "2", "--grid", "2"]
+def test_the_spacecraft_study_small(undrawn, tmp_path):
+    small = ["--explore", "60", "--evaluate", "30", "--repetitions", "2", "--grid", "2"]
     call("reproduce", "spacecraft", *small, "--jobs", "1", "--out", tmp_path, "--json")
     page = (tmp_path / "spacecraft" / "report.html").read_text()
     for part in ("In alternating phases", "The mission", "Looking back", "Other scales"):
@@ -102,7 +106,7 @@ def test_the_spacecraft_study_small(tmp_path):
     assert (tmp_path / "spacecraft" / "figures" / "the-mission.png").exists()
 
 
-def test_compare_flies_one_mission_per_repetition(tmp_path):
+def test_compare_flies_one_mission_per_repetition(undrawn, tmp_path):
     small = ["--rows", "240", "--grid", "2", "--repetitions", "2", "--methods", "uniform"]
     shown = call("compare", "spacecraft", *small, "--jobs", "1", "--out", tmp_path, "--json")
     assert json.loads(shown.stdout)["results"][0]["method"] == "uniform"
@@ -136,7 +140,7 @@ def test_mistakes_get_one_line_and_code_2(arguments, parts, tmp_path):
 
 
 def test_interrupting_keeps_finished_parts_and_says_how_to_go_on(tmp_path):
-    command = [sys.executable, "-m", "contextgap", "compare", "--rows", "3000", "--jobs", "2"]
+    command = [sys.executable, "-m", "contextgap", "compare", "--rows", "900", "--jobs", "2"]
     child = subprocess.Popen(
         [*command, "--out", str(tmp_path)],
         stderr=subprocess.PIPE,

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.export import decision_rule, parity
-from contextgap.export.answers import comparison_contexts, observed_contexts
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.onnx import GraphPolicy, write_onnx
+from contextgap.export.parity import comparison_contexts
+from contextgap.export.rule import observed_contexts
 from contextgap.export.typed_rows import (
     has_unknown_level,
     read_rows,

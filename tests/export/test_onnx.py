@@ -438,9 +438,7 @@ def test_costs_are_put_out_as_they_were_told(recommender, tmp_path):
         for name in ("mean", "std", "lower", "upper", "gap"):
             np.testing.assert_allclose(found[name][place], getattr(decision, name), atol=1e-9)
     header = policy.to_c(tmp_path / "c").header.read_text()
-    assert (
-        "/* Expected rewards: costs were told, and these are minus the expected costs. */" in header
-    )
+    assert "The learner observed costs: means are minus the expected costs." in header
 
 
 def test_what_has_no_graph_is_refused_by_name(tmp_path):
@@ -474,7 +472,7 @@ def test_tiny_bandwidths_mean_that_nothing_is_near(tmp_path):
 
 def test_a_file_too_large_for_the_format_is_refused(tmp_path, monkeypatch):
     policy = explored(cg.SmallestGap(), steps=40).freeze()
-    monkeypatch.setattr("contextgap.export.onnx.writer._LARGEST_FILE", 4 * 10 * 10 * 8 - 1)
+    monkeypatch.setattr("contextgap.export.onnx.files._LARGEST_FILE", 4 * 10 * 10 * 8 - 1)
     with pytest.raises(ExportError, match="inverse factors"):
         write_onnx(policy, tmp_path / "policy.onnx")
     write_onnx(policy, tmp_path / "policy.onnx", float32=True)

@@ -62,7 +62,7 @@ def test_two_policies_in_one_program(compiler, tmp_path):
     contexts = around(20)
     (tmp_path / "input").write_text("\n".join(f"{a!r} {b!r}" for a, b in contexts.tolist()))
     answers = run("sh", "-c", f"{program} < {tmp_path / 'input'}").stdout.split()
-    table = two._schema.table
+    table = two.state.schema.table
     codes = [coding.levels for coding in table.codings]
     row = np.zeros((1, len(COLUMNS)))
     row[0, 0], row[0, -1] = codes[0].index("fr"), codes[-1].index("2")

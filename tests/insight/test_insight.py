@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 import contextgap as cg
-from contextgap.insight.trials import trials
+from contextgap.insight.courses import trials
 
 ARMS = ["hull", "panel", "boom"]
 
@@ -137,9 +137,9 @@ def test_progress_is_that_of_learners_told_less(plain):
     assert found.picks[-1].tolist() == list(plain.counts.values())
     assert (found.picks.sum(axis=1) == found.rewards).all()
     assert found.value[-1] == pytest.approx(plain.score().value.value)
-    log = plain._model.observed
-    short = plain._policy(plain._model)
-    model = type(plain._model)(short.kernel, short.ridge, 3, 0.0)
+    log = plain.state.model.observed
+    short = cg.Policy(plain.state.policy())
+    model = type(plain.state.model)(short.kernel, short.ridge, 3, 0.0)
     model.observe_many(log.contexts[:37], log.arms[:37], log.rewards[:37])
     bounds = cg.Policy(replace(short.state, model=model)).certificate(log.contexts).bound
     assert found.settled[1] == pytest.approx((bounds <= 0.2).mean())

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import contextgap as cg
-from contextgap.insight.plot.style import colours
+from contextgap.insight.plot import _colours as colours
 
 
 def decided(arms):

@@ -86,7 +86,7 @@ def test_the_posterior_is_that_of_columns_of_levels():
     assert typed.kernel.left.categories == 2
     arms = np.arange(80) % 2
     typed.fit(table, arms, rewards[np.arange(80), arms])
-    spread = Spread.of([typed._read(table).rows], typed._schema.layout)
+    spread = Spread.of([typed._read(table).rows], typed.state.schema.layout)
     plain = cg.Learner(2, kernel=spread.of_columns(typed.kernel), ridge=0.1)
     plain.fit(spread.columns(typed._read(table).rows), arms, rewards[np.arange(80), arms])
     fresh, _, _ = log(30, 3)
@@ -286,7 +286,7 @@ def test_references_are_read_as_contexts_are(written, tmp_path):
         for place in range(30, 40):
             row = {**table.iloc[place].to_dict(), "country": f"new {place}"}
             intake = learner._read(row)
-            moment = learner._view(intake.schema).moment(intake.rows[0])
+            moment = learner._view(intake.schema, learner.state.pending).moment(intake.rows[0])
             gains.append(learner.method.explorer.gain(moment))
         picks.append((np.array(gains), learner.ask(pool=table[30:])[1]))
     # Its own references are the contexts met and the current one; the given ones are the former.
@@ -358,7 +358,7 @@ def test_gaps_that_come_before_the_first_number_are_as_if_it_had_been_known(how)
             learner.tell(gap, "x", reward)
         learner.tell(number, "y", 1.0)
     assert first.recommend(gap) == knowing.recommend(gap) == "x"
-    rows = [learner._model.observed.contexts for learner in learners]
+    rows = [learner.state.model.observed.contexts for learner in learners]
     np.testing.assert_array_equal(*rows)
     assert rows[0][0, 0] == 900.0
     bounds = [learner.freeze().certificate(gap).bound for learner in learners]

@@ -101,13 +101,13 @@ def test_a_pool_with_some_arms(method, sharing):
         context, arm = learner.ask(pool=QUERIES, arms=("d", "a"))
         wanted, which = other.ask(pool=QUERIES)
         assert (context.tolist(), arm) == (wanted.tolist(), which)
-    assert learner._pending.eligible[ARMS.index(arm)][-1] == (0, 3)
+    assert learner.state.pending.eligible[ARMS.index(arm)][-1] == (0, 3)
     with pytest.raises(ValueError, match=r"arms must be among .*, got \['a'\]"):
         learner.ask(pool=QUERIES, arms=[["a"]] * 25)
 
 
 def sets_of(learner):
-    log = learner._model.observed
+    log = learner.state.model.observed
     mask = log.eligible(np.arange(len(log)))
     return ["".join(arm for arm, may in zip(ARMS, row, strict=True) if may) for row in mask]
 
@@ -152,7 +152,7 @@ def test_removed_arms_may_have_been_eligible_and_new_ones_were_not():
     learner.tell([0.1], "d", 1.0, eligible=np.array([False, True, True]))  # of b, c and d
     learner.add_arm("e")
     learner.tell([0.2], "e", 1.0, eligible=["e"])
-    log = learner._model.observed
+    log = learner.state.model.observed
     wanted = ["01100", "10010", "00110", "00001"]
     found = log.eligible(np.arange(4)).astype(int)
     assert ["".join(map(str, row)) for row in found.tolist()] == wanted
@@ -161,7 +161,7 @@ def test_removed_arms_may_have_been_eligible_and_new_ones_were_not():
 def test_tuning_and_interrupts_keep_the_log_in_step(monkeypatch):
     learner = cg.Learner(ARMS, seed=0)
     for x in np.random.default_rng(1).uniform(-1, 1, (45, 1)):
-        among = ARMS[: 2 + int(len(learner._model) % 3)]
+        among = ARMS[: 2 + int(len(learner.state.model) % 3)]
         arm = learner.ask(x, arms=among)
         learner.tell(x, arm, pay(x, arm))
     assert learner.tuning is not None

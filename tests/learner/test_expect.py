@@ -81,7 +81,7 @@ def test_a_learner_from_a_file_goes_on_bit_for_bit_with_picks_pending(rng, shari
 def test_what_a_learner_was_asked_leaves_no_trace_in_what_it_learns(rng, kind, how):
     asked = cg.Learner(2, kernel=cg.Gaussian(0.5), seed=0, **how)
     asked.fit(rng.uniform(-1, 1, size=(600, 2)), np.arange(600) % 2, rng.normal(size=600))
-    assert asked._model.kind == kind
+    assert asked.state.model.kind == kind
     told, waiting = loaded(asked), []
     for context in rng.uniform(-1, 1, size=(150, 2)):
         waiting.append((context, asked.ask(context)))

@@ -30,7 +30,7 @@ def learner(points=30, method="contextual-gap", **settings):
 
 def bounded(count=400, points=30, **settings):
     found = learner(points, **settings).fit(*data(count))
-    assert type(found._model) is BoundedModel
+    assert type(found.state.model) is BoundedModel
     return found
 
 
@@ -49,18 +49,18 @@ def test_it_happens_at_twice_the_points_and_moves_decisions_no_further_than_the_
         cg.Learner(3, kernel=rough, ridge=RIDGE, points=points, seed=0) for points in (30, None)
     )
     for step, told in enumerate(zip(contexts, arms.tolist(), rewards.tolist(), strict=True)):
-        kind = type(subject._model)
+        kind = type(subject.state.model)
         assert kind is (ExactModel if step <= 3 * 59 else BoundedModel)
         subject.tell(*told)
         exact.tell(*told)
-    assert type(exact._model) is ExactModel
+    assert type(exact.state.model) is ExactModel
     model = BoundedModel(rough, RIDGE, 3, 0.0, points=30)
     model.observe_many(contexts[:178], arms[:178], rewards[:178])
     for context, arm, reward in zip(
         contexts[178:], arms[178:].tolist(), rewards[178:].tolist(), strict=True
     ):
         model.observe(context, arm, reward)
-    one, two = model.posterior(NEW, range(3)), subject._model.posterior(NEW, range(3))
+    one, two = model.posterior(NEW, range(3)), subject.state.model.posterior(NEW, range(3))
     np.testing.assert_allclose(one.mean, two.mean, atol=1e-9)
     np.testing.assert_allclose(one.std, two.std, rtol=1e-9)
 
@@ -74,9 +74,9 @@ def test_it_happens_earlier_where_few_points_explain_everything():
     for told in zip(contexts, arms.tolist(), rewards.tolist(), strict=True):
         smooth.tell(*told)
         exact.tell(*told)
-        kinds.append(type(smooth._model))
+        kinds.append(type(smooth.state.model))
     assert kinds.index(BoundedModel) == 3 * 49  # the first arm's 50th reward
-    one, two = (each._model.posterior(NEW, range(3)) for each in (smooth, exact))
+    one, two = (each.state.model.posterior(NEW, range(3)) for each in (smooth, exact))
     assert np.abs(one.mean - two.mean).max() < 0.2 * two.std.min()
     assert smooth.recommend(NEW).tolist() == exact.recommend(NEW).tolist()
 
@@ -92,7 +92,7 @@ def test_bulk_loads_are_bounded_at_once(monkeypatch):
         raise AssertionError("an exact model of so many rows was begun")
 
     monkeypatch.setattr(ExactModel, "observe_many", refuse)
-    assert len(bounded(5000)._model.dictionary) == 30
+    assert len(bounded(5000).state.model.dictionary) == 30
     with pytest.raises(AssertionError):
         learner(None).fit(*data(5000))
 
@@ -106,7 +106,7 @@ def test_scales_are_learnt_before_anything_is_loaded(monkeypatch):
         lambda self, contexts: (loads.append(len(contexts)), whiten(self, contexts))[1],
     )
     subject = cg.Learner(3, seed=0, points=100, sharing=0).fit(*data(700))
-    assert type(subject._model) is BoundedModel
+    assert type(subject.state.model) is BoundedModel
     assert subject.tuning is not None
     assert sum(loads) < 2 * 700 + 100
     mean = subject.freeze().recommend(NEW)
@@ -116,8 +116,8 @@ def test_scales_are_learnt_before_anything_is_loaded(monkeypatch):
 def test_learning_scales_anew_keeps_it_bounded():
     subject = bounded()
     subject.tune()
-    assert type(subject._model) is BoundedModel
-    assert len(subject._model) == 400
+    assert type(subject.state.model) is BoundedModel
+    assert len(subject.state.model) == 400
     assert subject.kernel != KERNEL
 
 
@@ -137,7 +137,7 @@ def test_a_single_reward_does_not_tune_on_a_very_long_log(monkeypatch):
 
 def test_a_look_back_stays_exact_and_says_why_it_must():
     subject = learner(30, "contextual-gap-history").fit(*data(400))
-    assert type(subject._model) is ExactModel
+    assert type(subject.state.model) is ExactModel
     policy = bounded().freeze()
     rules = policy.state.rules
     vars(policy)["chooser"] = type(policy.chooser)(
@@ -153,7 +153,7 @@ def test_a_look_back_stays_exact_and_says_why_it_must():
 
 def test_arms_that_share_stay_exact():
     subject = cg.Learner(3, kernel=KERNEL, sharing=0.5, points=10, seed=0).fit(*data(100))
-    assert subject._model.kind == "joint"
+    assert subject.state.model.kind == "joint"
 
 
 @pytest.mark.parametrize("method", sorted(set(cg.METHODS) - {"contextual-gap-history"}))
@@ -165,7 +165,7 @@ def test_files_continue_to_the_last_bit(method, tmp_path):
     again = cg.Learner.load(tmp_path / "l.cgap")
     for each in (subject, again):
         explore(each, NEW[40:120])
-    one, two = (each._model.posterior(NEW, range(3)) for each in (subject, again))
+    one, two = (each.state.model.posterior(NEW, range(3)) for each in (subject, again))
     for name in ("mean", "std", "information_gain"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
     assert subject.ask(NEW[:10]).tolist() == again.ask(NEW[:10]).tolist()
@@ -177,8 +177,8 @@ def test_an_exact_learner_of_a_file_hands_over_as_the_saved_one(tmp_path):
     again = cg.Learner.load(tmp_path / "l.cgap")
     for each in (subject, again):
         explore(each, NEW)
-        assert type(each._model) is BoundedModel
-    one, two = (each._model.posterior(NEW, range(3)) for each in (subject, again))
+        assert type(each.state.model) is BoundedModel
+    one, two = (each.state.model.posterior(NEW, range(3)) for each in (subject, again))
     assert np.array_equal(one.mean, two.mean)
     assert np.array_equal(one.std, two.std)
 
@@ -204,7 +204,7 @@ def test_policies_in_files_are_small_and_decide_the_same(tmp_path):
 
 def test_interrupted_calls_change_nothing(monkeypatch):
     subject = learner(20).fit(*data(75))
-    assert type(subject._model) is ExactModel
+    assert type(subject.state.model) is ExactModel
     arm = max(subject.counts, key=subject.counts.get)
 
     def stop(*_):
@@ -214,14 +214,14 @@ def test_interrupted_calls_change_nothing(monkeypatch):
     told = 39 - subject.counts[arm]  # one more makes twice as many as points
     for context in NEW[:told]:
         subject.tell(context, arm, 0.5)
-    before = subject._model
+    before = subject.state.model
     with pytest.raises(KeyboardInterrupt):
         subject.tell(NEW[told], arm, 0.5)
-    assert subject._model is before
+    assert subject.state.model is before
     assert subject.counts[arm] == 39
     monkeypatch.undo()
     subject.tell(NEW[told], arm, 0.5)
-    assert type(subject._model) is BoundedModel
+    assert type(subject.state.model) is BoundedModel
 
 
 def test_followed_references_stopping_and_pools():
@@ -241,13 +241,13 @@ def test_followed_references_stopping_and_pools():
 
 
 def _moment_without_a_follower(subject, context):
-    view = subject._view(subject._schema)
-    view.follower = lambda: Follower(subject._model)
+    view = subject._view(subject.state.schema, subject.state.pending)
+    view.follower = lambda: Follower(subject.state.model)
     return view.moment(context)
 
 
 def test_freezing_with_more_points_comes_closer_to_exact():
-    exact = learner(None).fit(*data(600))._model.posterior(NEW, range(3))
+    exact = learner(None).fit(*data(600)).state.model.posterior(NEW, range(3))
     subject = bounded(600, points=20)
     errors = {}
     for points in (None, 20, 200):
@@ -256,7 +256,7 @@ def test_freezing_with_more_points_comes_closer_to_exact():
         errors[points] = np.abs(mean - exact.mean).max()
     assert errors[20] == errors[None]
     assert errors[200] < 0.2 * errors[None]
-    assert len(subject._model.dictionary) == 20
+    assert len(subject.state.model.dictionary) == 20
     with pytest.raises(ValueError, match="points must be"):
         subject.freeze(points=0)
     small = learner(None).fit(*data(50))
@@ -270,11 +270,11 @@ def test_certificates_are_heuristic_and_use_the_upper_end_of_the_gain():
     )
     assert exact.probability == 0.9
     assert subject.probability is None
-    gains = [each._model.information_gain(range(3)) for each in (exact, subject)]
+    gains = [each.state.model.information_gain(range(3)) for each in (exact, subject)]
     assert (gains[0] <= gains[1]).all()
-    posterior = subject._model.posterior(NEW, range(3))
+    posterior = subject.state.model.posterior(NEW, range(3))
     wider = width.half_width(posterior)
-    least = np.array([subject._model.arm(arm).gain_bracket[0] for arm in range(3)])
+    least = np.array([subject.state.model.arm(arm).gain_bracket[0] for arm in range(3)])
     narrower = width.half_width(Posterior(*posterior[:2], least, RIDGE, 3))
     assert (wider > narrower).all()
 
@@ -319,7 +319,7 @@ def test_asking_never_pauses():
         arm = subject.ask(context)
         pauses.append(time.perf_counter() - start)
         subject.tell(context, arm, float(np.sin(3 * context[0] + arm)))
-    assert type(subject._model) is BoundedModel
+    assert type(subject.state.model) is BoundedModel
     assert np.quantile(pauses, 0.99) < 0.05
 
 
@@ -328,9 +328,9 @@ def test_a_look_ahead_without_references():
     subject = bounded(300, method=local)
     explore(subject, NEW[:80])
     assert sum(subject.counts.values()) == 380
-    view = subject._view(subject._schema)
+    view = subject._view(subject.state.schema, subject.state.pending)
     ahead = view.moment(NEW[0]).look_ahead(np.empty(0, dtype=np.intp))
-    posterior = subject._model.posterior(NEW[0], range(3))
+    posterior = subject.state.model.posterior(NEW[0], range(3))
     np.testing.assert_allclose(ahead.mean[0], posterior.mean, rtol=1e-12)
-    moves = [subject._model.moves(NEW[:1], arm, NEW[:1])[0, 0] for arm in range(3)]
+    moves = [subject.state.model.moves(NEW[:1], arm, NEW[:1])[0, 0] for arm in range(3)]
     np.testing.assert_allclose(ahead.move[0], moves, rtol=1e-9)

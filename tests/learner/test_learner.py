@@ -23,7 +23,7 @@ from contextgap.methods.explorers import (
 )
 from tests.oracle import DenseLearner
 
-RANDOM = ("kernel-ts", "epsilon-greedy", "top-two-ts")
+RANDOM = ("kernel-ts", "epsilon-greedy", "top-two-ts", "planned-sampling", "proportional-response")
 DETERMINISTIC = [name for name in cg.METHODS if name not in RANDOM]
 
 
@@ -317,7 +317,7 @@ def test_a_removed_arm_is_never_chosen_again(method, tmp_path):
     learner.save(tmp_path / "l.cgap")
     again = cg.Learner.load(tmp_path / "l.cgap")
     assert again.arms == ("a", "c")
-    assert again._model.observed.count(1) == before + 1
+    assert again.state.model.observed.count(1) == before + 1
 
 
 def test_a_removed_arm_does_not_distort_the_others():
@@ -526,22 +526,22 @@ def test_an_interrupted_step_happened_wholly_or_not_at_all(method, bulk):
     rows = ([[0.5], [2.5]], [0, 1], [0.3, -0.2]) if bulk else ([0.5], 0, 0.3)
     query = np.linspace(-1, 4, 7)[:, None]
     twin = learner()
-    untold = twin._policy(twin._model).chooser.evidence(query).belief.mean
+    untold = cg.Policy(twin.state.policy()).chooser.evidence(query).belief.mean
     twin.tell(*rows)
-    told = twin._policy(twin._model).chooser.evidence(query).belief.mean
+    told = cg.Policy(twin.state.policy()).chooser.evidence(query).belief.mean
     count, lines = 0, True
     while lines:
         count += 1
         once = learner()
         lines = interrupted(count, once.tell, *rows)
-        found = once._policy(once._model).chooser.evidence(query).belief.mean
-        wholly = len(once._model) == len(twin._model)
+        found = cg.Policy(once.state.policy()).chooser.evidence(query).belief.mean
+        wholly = len(once.state.model) == len(twin.state.model)
         np.testing.assert_allclose(found, told if wholly else untold, rtol=0, atol=1e-12)
         if not wholly:
             interrupted(count // 2 + 1, once.ask, [0.7])
             once.drop_pending()
             once.tell(*rows)
-            again = once._policy(once._model).chooser.evidence(query).belief.mean
+            again = cg.Policy(once.state.policy()).chooser.evidence(query).belief.mean
             np.testing.assert_allclose(again, told, rtol=0, atol=1e-12)
     assert count > 30
 
@@ -567,7 +567,7 @@ def test_threads_take_turns():
     assert not failed
     assert sum(learner.counts.values()) == 600
     assert learner.pending == 0
-    model = learner._model
+    model = learner.state.model
     fresh = cg.Learner(4, kernel=cg.Gaussian(1.0), ridge=0.1)
     fresh.fit(model.observed.contexts, model.observed.arms.tolist(), model.observed.rewards)
     np.testing.assert_allclose(learner.decide([1.5]).mean, fresh.decide([1.5]).mean, atol=1e-9)

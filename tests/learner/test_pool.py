@@ -21,7 +21,7 @@ def taught(method="contextual-gap", steps=24, **settings):
 
 
 def told(learner):
-    model = learner._model
+    model = learner.state.model
     return list(
         zip(
             model.observed.contexts,

@@ -60,11 +60,11 @@ def test_a_correlation_is_learnt_where_there_is_one():
             missed.append((truth.max(axis=1) - truth[np.arange(len(truth)), chosen]).mean())
         assert shared.tuning.chosen == "shared"
         assert "correlation" in str(shared.tuning)
-        assert isinstance(shared._model, JointModel)
-        assert not isinstance(alone._model, JointModel)
+        assert isinstance(shared.state.model, JointModel)
+        assert not isinstance(alone.state.model, JointModel)
         assert "shared" not in [each.name for each in alone.tuning.candidates]
         found.append(missed)
-        assert shared._model.alike.sharing == pytest.approx(0.8, abs=0.3)
+        assert shared.state.model.alike.sharing == pytest.approx(0.8, abs=0.3)
     shared, alone = np.mean(found, axis=0)
     assert shared < alone
 
@@ -73,7 +73,7 @@ def test_no_correlation_is_learnt_where_there_is_none():
     for seed in range(3):
         learner = cg.Learner(4).fit(*together(0.0, seed)[:3])
         assert learner.tuning.chosen != "shared"
-        assert not isinstance(learner._model, JointModel)
+        assert not isinstance(learner.state.model, JointModel)
 
 
 def test_a_learner_may_go_joint_and_come_back(tmp_path):
@@ -95,9 +95,9 @@ def test_a_given_kernel_keeps_its_kind_and_learns_the_correlation():
     contexts, picks, heard, _ = together(0.8)
     learner = cg.Learner(4, kernel=cg.Gaussian(0.5), ridge=0.1, sharing=0.3)
     learner.fit(contexts, picks, heard).tune()
-    assert learner._model.alike.sharing == pytest.approx(0.8, abs=0.3)
+    assert learner.state.model.alike.sharing == pytest.approx(0.8, abs=0.3)
     alone = cg.Learner(4, kernel=cg.Gaussian(0.5), ridge=0.1).fit(contexts, picks, heard).tune()
-    assert not isinstance(alone._model, JointModel)
+    assert not isinstance(alone.state.model, JointModel)
 
 
 DOSES = np.linspace(0, 1, 12)
@@ -175,8 +175,8 @@ def test_features_may_be_categories_and_missing(tmp_path):
     frame = pd.DataFrame(drugs).T
     learner = cg.Learner(["a", "b", "c"], features=drugs, kernel=cg.Gaussian(1.0))
     by_frame = cg.Learner(["a", "b", "c"], features=frame, kernel=cg.Gaussian(1.0))
-    np.testing.assert_array_equal(learner._features.rows, by_frame._features.rows)
-    alike = learner._model.alike
+    np.testing.assert_array_equal(learner.state.features.rows, by_frame.state.features.rows)
+    alike = learner.state.model.alike
     # dose, where it is missing, drug, coated
     one_column_per_level = np.array(
         [[1.0, 0, 1, 0, 1, 0], [2.0, 0, 1, 0, 0, 1], [1.5, 1, 0, 1, 1, 0]]
@@ -191,7 +191,7 @@ def test_features_may_be_categories_and_missing(tmp_path):
     for each in (learner, again):
         each.add_arm("d", features={"drug": "z", "dose": 1.0, "coated": None or False})
         each.add_arm("e", features={"drug": "z", "dose": 1.0, "coated": False})
-        assert each._model.alike.similar[3, 4] == 1
+        assert each.state.model.alike.similar[3, 4] == 1
         with pytest.raises(TypeError, match="features must have a number in column 'dose'"):
             each.add_arm("f", features={"drug": "z", "dose": "much", "coated": False})
     np.testing.assert_array_equal(again.decide([0.0]).mean, learner.decide([0.0]).mean)
@@ -263,7 +263,7 @@ def shared_learner(method="contextual-gap", width=None):
 def test_gaps_bound_differences():
     learner, _ = shared_learner(width=cg.PosteriorWidth(1.5))
     context = np.array([0.1, -0.2])
-    posterior = learner._model.posterior(context, range(4))
+    posterior = learner.state.model.posterior(context, range(4))
     decision = learner.decide(context)
     for a in range(4):
         leads = []
@@ -292,7 +292,7 @@ def test_the_more_informative_of_leader_and_challenger_is_tried():
         left = {}
         for arm in pair:
             waiting = {arm: [context]}
-            covariance = learner._model.posterior(context, range(4), waiting).covariance
+            covariance = learner.state.model.posterior(context, range(4), waiting).covariance
             chosen = covariance[np.ix_(pair, pair)]
             left[arm] = chosen[0, 0] + chosen[1, 1] - 2 * chosen[0, 1]
         assert left[decision.arm] == pytest.approx(min(left.values()), rel=1e-9)
@@ -302,8 +302,8 @@ def test_the_look_back_compares_gaps_of_all_steps():
     learner, contexts = shared_learner("contextual-gap-history")
     points = contexts[:7] + 0.03
     best, chosen = np.full(7, np.inf), np.zeros(7, dtype=int)
-    log = learner._model.observed
-    for step in range(4, len(learner._model) + 1):
+    log = learner.state.model.observed
+    for step in range(4, len(learner.state.model) + 1):
         fresh = cg.Learner(4, kernel=learner.kernel, ridge=0.05, sharing=0.7)
         fresh.fit(log.contexts[:step], log.arms[:step].tolist(), log.rewards[:step])
         for row, point in enumerate(points):
@@ -318,7 +318,7 @@ def test_the_look_back_compares_gaps_of_all_steps():
 
 def test_random_draws_have_the_covariances_of_the_arms(rng):
     learner, _ = shared_learner(width=cg.PosteriorWidth(2.0))
-    moment = learner._view(learner._schema).moment(np.array([0.9, 0.9]))
+    moment = learner._view(learner.state.schema, learner.state.pending).moment(np.array([0.9, 0.9]))
     draws = moment.belief.draws(rng, 40000)
     np.testing.assert_allclose(draws.mean(axis=0), moment.belief.mean, atol=0.05)
     expected = 4 * moment.belief.covariance
@@ -329,7 +329,9 @@ def test_an_arm_that_another_beats_for_certain_is_implausible():
     """Arms that move together can be told apart although their intervals overlap widely."""
     learner = cg.Learner(2, kernel=cg.Gaussian(1.0), ridge=1e-4, sharing=0.999)
     learner.fit([[0.0], [0.0]], [0, 1], [1.0, 0.5])
-    belief = learner._view(learner._schema).moment(np.array([1.5])).belief
+    belief = (
+        learner._view(learner.state.schema, learner.state.pending).moment(np.array([1.5])).belief
+    )
     assert belief.lower[0] < belief.upper[1]
     assert belief.plausible.tolist() == [True, False]
     assert belief.gap[0] < 0 < belief.gap[1]
@@ -371,7 +373,7 @@ def test_bounds_on_differences_keep_their_promise(rng):
 def test_a_file_whose_features_disagree_is_refused(tmp_path):
     learner = cg.Learner(3, kernel=cg.Gaussian(1.0), features=[[0.0], [1.0], [2.0]])
     learner.tell([0.5], 1, 1.0)
-    learner._features.rows[0] = 9.0
+    learner.state.features.rows[0] = 9.0
     learner.save(tmp_path / "l.cgap")
     with pytest.raises(FileFormatError, match="features of the arms are not those"):
         cg.Learner.load(tmp_path / "l.cgap")
@@ -396,14 +398,14 @@ def test_names_of_features_survive_saving(tmp_path):
     loaded = cg.Learner.load(tmp_path / "learner.cgap")
     for learner in (saved, loaded):
         learner.add_arm("c", features={"1": 20.0, "0": 3.0})
-        assert learner._features.rows[-1].tolist() == [20.0, 3.0]
+        assert learner.state.features.rows[-1].tolist() == [20.0, 3.0]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_a_column_of_features_that_names_the_arms_says_whose_rows_they_are(frame):
     table = frame({"arm": ["high", "low", "middle"], "dose": [20.0, 5.0, 10.0]})
     learner = cg.Learner(["low", "middle", "high"], features=table)
-    assert learner._features.rows.tolist() == [[5.0], [10.0], [20.0]]
-    assert learner._features.names == ("dose",)
+    assert learner.state.features.rows.tolist() == [[5.0], [10.0], [20.0]]
+    assert learner.state.features.names == ("dose",)
     numbered = frame({"arm": ["20", "10"], "dose": [20.0, 5.0]})
     assert cg.Learner([10, 20], features=numbered)._features.rows.tolist() == [[5.0], [20.0]]

@@ -150,7 +150,7 @@ class TestFailedAsk:
     def interrupt(learner, monkeypatch, at, call):
         """Interrupt a call after some picks were made; nothing may have changed."""
         before = content(learner)
-        add, count = type(learner._pending).add, iter(range(at))
+        add, count = type(learner.state.pending).add, iter(range(at))
 
         def interrupted(*args):
             add(*args)
@@ -158,7 +158,7 @@ class TestFailedAsk:
                 raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr(type(learner._pending), "add", interrupted)
+            patched.setattr(type(learner.state.pending), "add", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 call()
         assert content(learner) == before

@@ -449,7 +449,7 @@ class TestRooms:
 
     def test_scales_are_learnt(self, kind):
         learner = cg.Learner(3, seed=0).fit(*data(60))
-        assert type(learner._model) is kind
+        assert type(learner.state.model) is kind
         assert learner.tuning is not None
         assert learner.kernel != cg.Gaussian(1.0)
 
@@ -458,7 +458,7 @@ class TestRooms:
         learner.ask(NEW[:2])
         learner.save(tmp_path / "l.cgap")
         again = cg.Learner.load(tmp_path / "l.cgap")
-        assert type(again._model) is kind
+        assert type(again.state.model) is kind
         assert again.ask(NEW).tolist() == learner.ask(NEW).tolist()
         policy = learner.freeze()
         policy.save(tmp_path / "p.cgap")

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 import contextgap as cg
-from contextgap.policy.expected import expected_regret
+from contextgap.policy.answers import expected_regret
 
 
 @pytest.mark.parametrize("lead", [0.0, 0.01, 1.0, 30.0])

@@ -193,7 +193,7 @@ def test_a_card_is_that_of_the_policy_with_its_fallback():
     assert learner.freeze(fallback="boom").card == plain  # no logged context is outside
     policy = learner.freeze(fallback="boom", tolerance=0.0)
     assert policy.card == safe != plain
-    log = learner._model.observed
+    log = learner.state.model.observed
     earned = []
     for i in range(len(log)):
         others = np.delete(np.arange(len(log)), i)

@@ -442,7 +442,7 @@ def test_times_may_be_levels_from_tables_and_from_rows():
     learner.fit(pandas.DataFrame({"when": times}), [0, 1], [0.0, 1.0])
     learner.tell({"when": times[1]}, 0, 0.0)
     assert learner.columns["when"] == cg.Category()
-    assert len(np.unique(learner._model.observed.contexts)) == 2
+    assert len(np.unique(learner.state.model.observed.contexts)) == 2
 
 
 def test_old_names_of_missing_values_are_understood():

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from contextgap.base import html
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.descriptors import lazy
 from contextgap.base.labels import Label
-from contextgap.base.lazy import lazy
 from contextgap.beliefs.widths import Width
 from contextgap.models import Posterior
 

@@ -350,7 +350,7 @@ def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any
 
 def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
     """Say which levels of the trials' contexts a learner had never met before it was asked."""
-    table = learner._schema.table
+    table = learner.state.schema.table
     if table is None:
         return
     cells = [[trial.context[name] for trial in trials] for name in table.columns]

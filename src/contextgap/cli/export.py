@@ -141,7 +141,7 @@ def _thinned(contexts: Any) -> Any:
     """At most as many contexts as a self-test can have, evenly spread over the file."""
     if contexts is None or len(contexts) <= _SELF_TEST_CONTEXTS:
         return contexts
-    return contexts.take(np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int), axis=0)
+    return contexts[np.linspace(0, len(contexts) - 1, _SELF_TEST_CONTEXTS).astype(int).tolist()]
 
 
 def _compressed(

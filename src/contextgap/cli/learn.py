@@ -36,8 +36,8 @@ from contextgap.cli.terminal import (
 from contextgap.cli.workers import cluster
 from contextgap.kernels import Gaussian
 from contextgap.learner.bulk.learning import columns_for, learn_trials
-from contextgap.learner.bulk.sample import SAMPLE
-from contextgap.learner.bulk.source import partitions_of
+from contextgap.learner.bulk.partitions import partitions_of
+from contextgap.learner.bulk.passes import SAMPLE
 from contextgap.methods.method import METHODS
 from contextgap.models import POINTS
 from contextgap.models.tuning import Tuning

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.cli.options import Json
 from contextgap.cli.policies import ContextFile, PolicyFile
 from contextgap.cli.tables import read_contexts
 from contextgap.cli.terminal import complaints, out, print_json, print_table
-from contextgap.export import DecisionRule, Parity, decision_rule, parity
-from contextgap.export.answers import comparison_contexts
+from contextgap.export import decision_rule
 from contextgap.export.c.build import (
     CompiledPolicy,
     CompilerError,
     find_compiler,
     found_prefix,
-    statuses_in_python,
+    run_self_test,
 )
 from contextgap.export.c.literals import column_names, label_text
 from contextgap.export.c.names import FileNames
 from contextgap.export.onnx import GraphPolicy
-from contextgap.export.typed_rows import seen_by_kernels
+from contextgap.export.parity import Comparison, Exported, compare, comparison_contexts
 from contextgap.policy import Policy
-from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask
 
 _ELIGIBLE = 0.6  # share of the arms
@@ -73,19 +66,16 @@ def verify_command(
         if contexts is not None:
             given = read_contexts(rule, contexts)
             sets[contexts.name] = comparison_contexts(rule, plain, count, given)
-        compared = {name: _Comparison(rule, plain, export, rows) for name, rows in sets.items()}
+        compared = {name: compare(rule, export, rows) for name, rows in sets.items()}
         among = {}
         if export.takes_arms:
-            masks = {
-                name: random_masks(len(rows), len(rule.arms), seed) for name, rows in sets.items()
-            }
             among = {
-                name: _Comparison(rule, plain, export, rows, masks[name])
+                name: compare(rule, export, rows, random_masks(len(rows), len(rule.arms), seed))
                 for name, rows in sets.items()
             }
         self_test = None
         if isinstance(export, CompiledPolicy):
-            self_test = _run_self_test(exported, compiler, FileNames.of(export.prefix))
+            self_test = run_self_test(exported, compiler, export.prefix)
     single = export.dtype == np.float32
     least = agreement if single else 1.0
     reasons = [reason for name, each in compared.items() for reason in each.reasons(name, least)]
@@ -125,47 +115,6 @@ def _verdict(reasons: list[str], different: int) -> str:
     return "passed: all decisions are the policy's, near ties apart"
 
 
-class _Exported(Protocol):
-    """What both kinds of export can be asked."""
-
-    dimension: int
-    dtype: np.dtype[Any]
-
-    @property
-    def takes_arms(self) -> bool: ...
-
-    @property
-    def labels(self) -> tuple[Any, ...]: ...
-
-    @property
-    def columns(self) -> tuple[str, ...] | None: ...
-
-
-def _arms(export: _Exported, contexts: FloatArray, eligible: Mask | None) -> IntArray:
-    if isinstance(export, GraphPolicy):
-        return export.recommend(contexts, arms=eligible)
-    compiled = cast(CompiledPolicy, export)
-    if eligible is None:
-        return compiled.recommend(contexts)
-    return compiled.decide(contexts, eligible=eligible).arm
-
-
-def _details(
-    export: _Exported, rule: DecisionRule, contexts: FloatArray, eligible: Mask | None
-) -> dict[str, Any]:
-    """Return an export's statuses as Python has them and its certificates, if it has any."""
-    if isinstance(export, GraphPolicy):
-        found: dict[str, Any] = {}
-        if "certificate" in export.outputs:
-            found = export.explain(contexts, arms=eligible)
-        elif "status" in export.outputs:
-            found = {"status": export.status(contexts, arms=eligible)}
-        return {name: found[name] for name in ("status", "certificate") if name in found}
-    decided = cast(CompiledPolicy, export).decide(contexts, eligible=eligible)
-    status = statuses_in_python(rule, contexts, decided.status)
-    return {"status": status, "certificate": decided.certificate}
-
-
 def random_masks(rows: int, arms: int, seed: int) -> Mask:
     """Return which arms are eligible, shape (rows, arms): at least one in every row."""
     rng = np.random.default_rng(seed)
@@ -174,7 +123,7 @@ def random_masks(rows: int, arms: int, seed: int) -> Mask:
     return mask
 
 
-def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[_Exported, str]:
+def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[Exported, str]:
     """Return an export, ready to be asked, and what runs it."""
     if path.is_dir():
         try:
@@ -209,7 +158,7 @@ def _compiler_errors() -> Iterator[None]:
         raise OSError(str(error)) from None
 
 
-def _check_same_shape(policy: Policy, export: _Exported, path: Path) -> None:
+def _check_same_shape(policy: Policy, export: Exported, path: Path) -> None:
     """Raise if the export cannot be of this policy."""
     rule = decision_rule(policy)
     names = list(column_names(rule.columns, rule.inputs))
@@ -229,68 +178,7 @@ def _check_same_shape(policy: Policy, export: _Exported, path: Path) -> None:
             )
 
 
-class _Comparison:
-    """An export's decisions at some contexts, compared and timed."""
-
-    def __init__(
-        self,
-        policy: Policy,
-        rule: DecisionRule,
-        export: _Exported,
-        contexts: FloatArray,
-        eligible: Mask | None = None,
-    ) -> None:
-        self.single = export.dtype == np.float32
-        self.exported_seconds, arms = _timed(lambda: _arms(export, contexts, eligible))
-        details = _details(export, rule, contexts, eligible)
-        seen = Encoded(seen_by_kernels(rule.table, contexts), policy.state.schema)
-        self.python_seconds, _ = _timed(lambda: policy.recommend(seen, arms=eligible))
-        self.parity: Parity = parity(policy, arms, contexts, eligible=eligible, **details)
-
-    def reasons(self, name: str, agreement: float) -> list[str]:
-        """Say what differs at more contexts than it may."""
-        found, most = self.parity, (1.0 - agreement) * self.parity.contexts
-        wrong = {"decisions": found.different, "statuses": found.other_statuses or 0}
-        if not self.single:
-            wrong["certificates"] = found.other_certificates or 0
-        return [
-            f"{name}: {count} of {found.contexts} {what} differ"
-            for what, count in wrong.items()
-            if count > most
-        ]
-
-    def described(self) -> dict[str, Any]:
-        return {
-            **asdict(self.parity),
-            "agreement": self.parity.agreement,
-            "microseconds": self._microseconds(self.exported_seconds),
-            "microseconds_in_python": self._microseconds(self.python_seconds),
-        }
-
-    def _microseconds(self, seconds: float) -> float:
-        return 1e6 * seconds / self.parity.contexts
-
-
-def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
-    answer = call()
-    return time.perf_counter() - start, answer
-
-
-def _run_self_test(folder: Path, compiler: str | None, names: FileNames) -> tuple[bool, str]:
-    """Build the exported self-test as its header says; return whether it passed, and its words."""
-    with tempfile.TemporaryDirectory(prefix="contextgap-") as place:
-        program = Path(place) / "selftest"
-        command = [find_compiler(compiler), "-std=c99", "-O2", str(folder / names.source)]
-        command += [str(folder / names.self_test), "-o", str(program), "-lm"]
-        built = subprocess.run(command, capture_output=True, text=True, check=False)
-        if built.returncode:
-            raise CompilerError(f"{command[0]} refused {folder / names.self_test}:\n{built.stderr}")
-        done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    return done.returncode == 0, done.stdout.strip()
-
-
-def _print_comparison(title: str, compared: dict[str, _Comparison]) -> None:
+def _print_comparison(title: str, compared: dict[str, Comparison]) -> None:
     names = {
         "contexts": "contexts",
         "same": "same decision",

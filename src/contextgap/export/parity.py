@@ -1,21 +1,244 @@
-"""Whether an export decides as the policy does."""
+"""What Python answers at some contexts, and whether an export answers the same."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.answers import answers_of, is_near_tie, possible_answers
-from contextgap.export.rule import check_masks, decision_rule
+from contextgap.beliefs.belief import Belief, gaps
+from contextgap.export.rule import DecisionRule, check_masks, decision_rule, observed_contexts
+from contextgap.export.typed_rows import (
+    has_unknown_level,
+    random_rows,
+    read_rows,
+    rows_of,
+    seen_by_kernels,
+)
+from contextgap.methods.recommenders import Choice, HighestMean, HighestUpper, SmallestGapInHistory
+from contextgap.methods.recommenders.rules import ModelEvidence
+from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
+from contextgap.policy.fallback import Fallback, Status, answer
+from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask
 
-# Scores as close as this, of scores around 1, are told apart by rounding alone.
+_ROUNDED = 0.01  # of decisions may change where contexts are rounded
+_BLOCK = 1024  # contexts at once, since kernel values of many may be large
+# Scores as close as this, of scores around 1, differ by rounding alone.
 NEAR = 1e-9
 # What a certificate may be wrong by, of beliefs around 1: widths are roots of what cancels out.
 CLOSE = 1e-6
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Python's answers at m contexts: the index of the arm answered, and what is believed.
+
+    ``contexts`` are as exports take them.
+    ``arm`` is the ``recommended`` one, or the fallback as ``status`` says (``policy.Status``).
+    ``mean``, ``half_width`` and ``gap``, of shape (m, arms), are those after the last step, and
+    ``certificate`` is max(0, gap of the arm answered). Of ``scores``, of the same shape, the
+    recommended arm has the smallest; ``bounds`` are the gaps that arms would be recommended with.
+    """
+
+    contexts: FloatArray
+    arm: IntArray
+    recommended: IntArray
+    status: IntArray
+    mean: FloatArray
+    half_width: FloatArray
+    gap: FloatArray
+    certificate: FloatArray
+    scores: FloatArray
+    bounds: FloatArray
+
+    def tied(self, slack: FloatArray) -> Mask:
+        """Say which arms' scores, shape (m, arms), exceed the lowest by ``slack`` at most."""
+        lowest = self.scores[np.arange(len(self.scores)), self.recommended]
+        return np.asarray(self.scores - lowest[:, None] <= slack[:, None])
+
+
+def answers_of(
+    policy: Policy, rule: DecisionRule, contexts: FloatArray, eligible: Mask | None = None
+) -> Answers:
+    """Return a policy's answers; ``rule`` is the same policy as plain arrays.
+
+    Where arms are not ``eligible``, means are −∞, and gaps, scores and bounds ∞.
+    """
+    seen, everywhere = seen_by_kernels(rule.table, contexts), np.arange(len(contexts))
+    blocks, order = [], []
+    for places, chooser in policy.chooser.groups(eligible):
+        for block, choice, evidence in chooser.decisions(seen[places]):
+            order.append(everywhere[places][block])
+            found = _block(policy, rule, choice, evidence)
+            found = _of_all_arms(found, evidence.columns, len(rule.labels))
+            blocks.append(replace(found, contexts=contexts[order[-1]]))
+    back = np.argsort(np.concatenate(order))
+    return Answers(
+        **{
+            field.name: np.concatenate([getattr(block, field.name) for block in blocks])[back]
+            for field in fields(Answers)
+        }
+    )
+
+
+_NOT_ELIGIBLE = {
+    "mean": -np.inf,
+    "half_width": 0.0,
+    "gap": np.inf,
+    "scores": np.inf,
+    "bounds": np.inf,
+}
+
+
+def _of_all_arms(answers: Answers, eligible: Sequence[int], arms: int) -> Answers:
+    """Return answers about eligible arms as answers about all arms."""
+    columns, tables = np.array(eligible), {}
+    for name, otherwise in _NOT_ELIGIBLE.items():
+        own: FloatArray = getattr(answers, name)
+        tables[name] = np.full((len(own), arms), otherwise)
+        tables[name][:, columns] = own
+    return replace(
+        answers, arm=columns[answers.arm], recommended=columns[answers.recommended], **tables
+    )
+
+
+def _block(policy: Policy, rule: DecisionRule, choice: Choice, evidence: ModelEvidence) -> Answers:
+    belief, found = evidence.belief, answer(rule.fallback, choice, evidence)
+    scores = _scores(policy, rule, evidence.contexts, belief)
+    looks_back = isinstance(rule.recommender, SmallestGapInHistory)
+    return Answers(
+        contexts=evidence.contexts,
+        arm=found.arm,
+        recommended=choice.arm,
+        status=found.status,
+        mean=belief.mean,
+        half_width=belief.half_width,
+        gap=belief.gap,
+        certificate=np.maximum(found.gap, 0.0),
+        scores=scores,
+        bounds=scores if looks_back else belief.gap,
+    )
+
+
+def _scores(policy: Policy, rule: DecisionRule, contexts: FloatArray, belief: Belief) -> FloatArray:
+    if isinstance(rule.recommender, HighestMean):
+        return -belief.mean
+    if isinstance(rule.recommender, HighestUpper):
+        return -belief.upper
+    if isinstance(rule.recommender, SmallestGapInHistory):
+        return _smallest_gaps(policy, rule, contexts)
+    return belief.gap
+
+
+def _smallest_gaps(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> FloatArray:
+    """Each arm's smallest gap over the steps that the look-back compares."""
+    lower, upper = [], []
+    model = cast(KeepsHistory, policy.state.model)  # else the rule could not be deployed
+    states, steps, _ = model.history(contexts, policy.state.active, rule.first_step)
+    for path in states:
+        half = policy.width.half_width(path)
+        lower.append(path.mean - half)
+        upper.append(path.mean + half)
+    smallest = np.full((len(contexts), len(lower)), np.inf)
+    for now in np.unique(steps, axis=0):
+        low = np.stack([path[state] for path, state in zip(lower, now, strict=True)], axis=-1)
+        high = np.stack([path[state] for path, state in zip(upper, now, strict=True)], axis=-1)
+        np.minimum(smallest, gaps(low, high), out=smallest)
+    return smallest
+
+
+def comparison_contexts(
+    policy: Policy, rule: DecisionRule, count: int, given: Any, seed: int = 0
+) -> FloatArray:
+    """Return contexts to compare at, as exports take them: given ones, or near those observed.
+
+    Of ``count`` that are made, a quarter are observed ones, half lie between and a quarter around
+    them.
+    """
+    if given is not None:
+        return policy.state.read(given)[0] if rule.table is None else read_rows(rule.table, given)
+    rng = np.random.default_rng(seed)
+    observed = observed_contexts(rule)
+    if rule.table is not None:
+        rows = rows_of(rule.table, observed)
+        at = rows[rng.integers(len(rows), size=count // 4)] if len(rows) else rows
+        return np.concatenate([at, random_rows(rule.table, rows, count - len(at), rng)])
+    if not len(observed):
+        return rng.uniform(-1.0, 1.0, (count, rule.dimension))
+    low, high = observed.min(axis=0), observed.max(axis=0)
+    beyond = 0.25 * np.where(high > low, high - low, 1.0)
+    at = observed[rng.integers(len(observed), size=count // 4)]
+    between = rng.uniform(low, high, (count // 2, rule.dimension))
+    around = rng.uniform(
+        low - beyond, high + beyond, (count - len(at) - len(between), rule.dimension)
+    )
+    return np.concatenate([at, between, around])
+
+
+def warn_of_rounding(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> None:
+    """Warn if other arms are answered where contexts are rounded to single precision."""
+    with np.errstate(over="ignore"):
+        rounded = contexts.astype(np.float32).astype(np.float64)
+    if not np.array_equal(np.isinf(rounded), np.isinf(contexts)):
+        return  # beyond the range of single precision, of which exports complain
+    exact, arms = (answers_of(policy, rule, rows).arm for rows in (contexts, rounded))
+    changed = int(np.count_nonzero(exact != arms))
+    if changed > _ROUNDED * len(contexts):
+        warnings.warn(
+            f"rounding contexts to single precision changes {changed} of {len(contexts)} "
+            "decisions; subtract from every column a number amid its values before learning, or "
+            "export in double precision",
+            stacklevel=4,
+        )
+
+
+def fallback_arm(rule: DecisionRule) -> int:
+    """Return the safe arm; without one, that of the highest mean over all observed contexts."""
+    if rule.fallback is not None:
+        return rule.fallback.column
+    observed = observed_contexts(rule)
+    average = np.zeros(len(rule.labels))
+    for first in range(0, len(observed), _BLOCK):
+        block = observed[first : first + _BLOCK]
+        if rule.shared is not None:
+            average += (rule.shared.weights @ rule.kernel(observed, block)).sum(axis=1)
+        for i, arm in enumerate(rule.arms):
+            average[i] += (arm.weights @ rule.kernel(arm.support, block)).sum()
+    return int(average.argmax())
+
+
+def possible_answers(fallback: Fallback | None, answers: Answers, slack: FloatArray) -> Mask:
+    """Say which arms, shape (m, arms), may be answered if numbers are wrong by up to ``slack``."""
+    tied = answers.tied(slack)
+    if fallback is None:
+        return tied
+    tolerance = np.inf if fallback.tolerance is None else fallback.tolerance
+    excess, wrong_by = answers.bounds - tolerance, slack[:, None]
+    outside = answers.status[:, None] == Status.OUTSIDE  # which compares what is exact
+    recommended = tied & (excess <= wrong_by) & ~outside
+    falls = outside | (tied & ~(excess <= -wrong_by))
+    is_fallback = np.arange(tied.shape[1]) == fallback.column
+    answered = recommended | (is_fallback & falls.any(axis=1, keepdims=True))
+    eligible = np.isfinite(answers.mean[:, [fallback.column]])
+    return np.asarray(np.where(eligible, answered, tied))
+
+
+def is_near_tie(fallback: Fallback | None, answers: Answers, slack: FloatArray) -> Mask:
+    """Say where rounding by up to ``slack`` may change the answer, or why it is given."""
+    found = answers.tied(slack).sum(axis=1) > 1
+    if fallback is None:
+        return np.asarray(found)
+    if fallback.tolerance is not None:
+        bound = answers.bounds[np.arange(len(found)), answers.recommended]
+        found |= np.abs(bound - fallback.tolerance) <= slack
+    return np.asarray(found & (answers.status != Status.OUTSIDE))
 
 
 @dataclass(frozen=True)
@@ -127,3 +350,78 @@ def parity(
 def _largest(values: FloatArray) -> float:
     """Return the largest finite magnitude."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+class Exported(Protocol):
+    """What can be compared: ``GraphPolicy``, and ``CompiledPolicy`` in C."""
+
+    dimension: int
+    dtype: np.dtype[Any]
+
+    @property
+    def takes_arms(self) -> bool: ...
+
+    @property
+    def labels(self) -> tuple[Any, ...]: ...
+
+    @property
+    def columns(self) -> tuple[str, ...] | None: ...
+
+    def recommend(self, contexts: Any, *, arms: Any = None) -> IntArray: ...
+
+    def details(self, contexts: FloatArray, arms: Any) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An export's answers at some contexts, compared and timed."""
+
+    parity: Parity
+    single: bool
+    microseconds: float
+    microseconds_in_python: float
+
+    def reasons(self, name: str, agreement: float) -> list[str]:
+        """Say what differs at more contexts than it may."""
+        found, most = self.parity, (1.0 - agreement) * self.parity.contexts
+        wrong = {"decisions": found.different, "statuses": found.other_statuses or 0}
+        if not self.single:
+            wrong["certificates"] = found.other_certificates or 0
+        return [
+            f"{name}: {count} of {found.contexts} {what} differ"
+            for what, count in wrong.items()
+            if count > most
+        ]
+
+    def described(self) -> dict[str, Any]:
+        """Return all numbers by name."""
+        return {
+            **asdict(self.parity),
+            "agreement": self.parity.agreement,
+            "microseconds": self.microseconds,
+            "microseconds_in_python": self.microseconds_in_python,
+        }
+
+
+def compare(
+    policy: Policy, export: Exported, contexts: FloatArray, eligible: Mask | None = None
+) -> Comparison:
+    """Ask an export and its policy at contexts as the export takes them."""
+    rule = decision_rule(policy)
+    microseconds, arms = _timed(lambda: export.recommend(contexts, arms=eligible), len(contexts))
+    details = export.details(contexts, eligible)
+    unknown = details.pop("unknown", None)
+    if unknown is not None:  # no status of Python's is as wrong as this
+        wrong = unknown != has_unknown_level(rule.table, contexts)
+        details["status"][wrong & (details["status"] == Status.RECOMMENDED)] = -2
+    seen = Encoded(seen_by_kernels(rule.table, contexts), policy.state.schema)
+    in_python, _ = _timed(lambda: policy.recommend(seen, arms=eligible), len(contexts))
+    found = parity(policy, arms, contexts, eligible=eligible, **details)
+    return Comparison(found, export.dtype == np.float32, microseconds, in_python)
+
+
+def _timed(call: Callable[[], Any], count: int) -> tuple[float, Any]:
+    """Return the microseconds that each of ``count`` answers took, and the answers."""
+    start = time.perf_counter()
+    answer = call()
+    return 1e6 * (time.perf_counter() - start) / count, answer

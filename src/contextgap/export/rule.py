@@ -212,6 +212,15 @@ def decision_rule(policy: Policy) -> DecisionRule:
     )
 
 
+def observed_contexts(rule: DecisionRule) -> FloatArray:
+    """Return the observed contexts of all arms, shape (n, d)."""
+    if rule.shared is not None:
+        return rule.shared.support
+    if rule.common:
+        return rule.arms[0].support
+    return np.concatenate([arm.support for arm in rule.arms])
+
+
 def check_masks(rule: DecisionRule) -> None:
     """Raise ``ExportError`` for rules that cannot choose among eligible arms where exported."""
     if isinstance(rule.recommender, SmallestGapInHistory):

@@ -1,7 +1,6 @@
 """What was learnt, as plain numbers: along columns, over time, and which columns matter."""
 
-from contextgap.insight.along import Course, along
-from contextgap.insight.area import Area, area
+from contextgap.insight.courses import Area, Course, along, area
 from contextgap.insight.importance import Importance, importance
 from contextgap.insight.progress import Progress, progress
 

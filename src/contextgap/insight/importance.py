@@ -1,4 +1,4 @@
-"""Which columns decisions depend on."""
+"""Which columns decisions depend on, and the bandwidths of a policy's kernel by column."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.insight.bandwidths import spread_by_column
-from contextgap.insight.contexts import read_policy, seen
+from contextgap.base.arrays import FloatArray
+from contextgap.insight.courses import read_policy, seen
+from contextgap.policy import Policy
 from contextgap.tables.contexts import Encoded
 
-_CONTEXTS = 500  # looked at
+_CONTEXTS = 500  # at most
 _REPEATS = 5  # shufflings of each column
 
 
@@ -31,7 +32,7 @@ class Importance:
         of categories counting as 1 over its bandwidth: near 0, the kernel does not see the column.
         None if the kernel has not one bandwidth per number.
     contexts
-        How many contexts were looked at.
+        How many contexts there were.
     """
 
     changed: Mapping[str, float]
@@ -69,3 +70,41 @@ def importance(source: Any, seed: int = 0) -> Importance:
             shares.append(np.mean(policy.recommend(Encoded(shuffled, schema)) != usual))
         changed[name] = float(np.mean(shares))
     return Importance(changed, spread_by_column(policy, rows), len(rows))
+
+
+def bandwidths(policy: Policy) -> tuple[float, ...] | None:
+    """Return the bandwidth of every number of a context; None if the kernel has not one for each.
+
+    Of a sum or product it is the first part that counts, which for learnt kernels is the smooth
+    one.
+    """
+    parts = [policy.kernel]
+    while parts:
+        part = parts.pop(0)
+        found = getattr(part, "bandwidth", None)
+        if isinstance(found, tuple):
+            return found
+        parts += [
+            getattr(part, name) for name in ("left", "right", "kernel") if hasattr(part, name)
+        ]
+    return None
+
+
+def bandwidths_by_column(policy: Policy) -> dict[str, list[float]] | None:
+    """Return the same by column, for columns that are not all numbers; else None."""
+    table, found = policy.state.schema.table, bandwidths(policy)
+    return None if table is None or found is None else table.by_column(found)
+
+
+def spread_by_column(policy: Policy, contexts: FloatArray) -> dict[str, float] | None:
+    """Return how far contexts are spread in each column, in bandwidths; None if there are none."""
+    found = bandwidths(policy)
+    if found is None:
+        return None
+    spread = contexts.std(axis=0)
+    layout = policy.state.schema.layout
+    if layout is not None and layout.categories:
+        spread[-layout.categories :] = 1.0  # two levels are 1 apart, whatever their codes
+    in_bandwidths = spread / np.asarray(found)
+    parts = policy.state.schema.parts()
+    return {name: float(in_bandwidths[numbers].max()) for name, numbers in parts.items()}

@@ -1,4 +1,4 @@
-"""How an exploration went, seen with what is known now about the scales."""
+"""How an exploration went, with the hyperparameters of now."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
-from contextgap.insight.contexts import read_policy, seen
+from contextgap.insight.courses import read_policy, seen
 from contextgap.policy import Estimate, Policy
 from contextgap.policy.scoring import QUICK
 from contextgap.tables.contexts import Encoded
 
-_CONTEXTS = 200  # at which certificates are looked at
+_CONTEXTS = 200  # at which certificates are computed
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def progress(
     tolerance
         The largest regret bound at which a context counts as settled.
     points
-        At how many times to look.
+        How many points in time.
     contexts
         Contexts that are to be settled; by default some that were seen, which are those that were
         chosen, where a pool was asked for.

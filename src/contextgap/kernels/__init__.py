@@ -1,4 +1,4 @@
-"""Kernels: how similar two contexts are, and so how much one reward tells about another."""
+"""Kernels: how similar two contexts are, and so how much one reward says about another."""
 
 from contextgap.kernels.base import Constant, Kernel, Product, Scaled, Sum, read_kernel
 from contextgap.kernels.dot import Linear, Polynomial

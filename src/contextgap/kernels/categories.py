@@ -175,9 +175,9 @@ def deviations(
 
     Constant columns count as having standard deviation 1. Placeholders such as -9999, which are far
     beyond all other values, count only if ``far`` is true. In tables, two levels are as far apart
-    however rare they are, so that the deviation of a category, and of what says where gaps are, is
-    what it would be if two contexts always differed: √½ of the distance. (By its own deviation, a
-    gap in every tenth row would be more than three deviations away from all that is no gap.)
+    however rare they are, so that the deviation of a category, and of the indicator of missing
+    values, is what it would be if two contexts always differed: √½ of the distance. (By its own
+    deviation, a value missing in every tenth row would be more than three deviations away.)
     """
     largest, deviation = np.abs(columns).max(axis=0), columns.std(axis=0)
     limits = None if far else far_beyond(columns)
@@ -198,7 +198,7 @@ def _are_levels(columns: FloatArray, tied: IntArray) -> Any:
     """Say which bandwidths belong to levels that are at distance 1 from each other.
 
     Those of a category, whose columns are the corners of a simplex, and those of a column that is 0
-    or 1, as the one that says where gaps are.
+    or 1, as the indicator of missing values.
     """
     found = np.zeros(tied.max() + 1, dtype=bool)
     for bandwidth in range(len(found)):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,37 +13,43 @@ from contextgap.base.checks import finite_vector
 from contextgap.base.labels import Label
 from contextgap.models import Features
 from contextgap.tables.schema import TableSchema
+from contextgap.tables.table import Table
 
 _HINT = 'features must map every arm to its numbers, such as {"A": [1.0, 0.2], "B": [2.0, 0.1]}'
-
-
 _LARGEST = 1e100
 
 
+@dataclass(frozen=True, eq=False)
 class ArmFeatures:
-    """Features of arms as users give them, and as numbers.
+    """Features of arms as users give them, and as numbers: a row for each arm.
 
-    Like contexts they may have categories and gaps; ``table`` says how these become numbers, None
-    if all features are numbers.
+    Like contexts they may have categories and missing values; ``table`` says how these become
+    numbers, None if all features are numbers.
     """
 
-    def __init__(self, cells: Sequence[Sequence[Any]], names: Sequence[str]) -> None:
+    names: tuple[str, ...]
+    table: TableSchema | None
+    rows: FloatArray
+
+    @classmethod
+    def of(cls, cells: Sequence[Sequence[Any]], names: Sequence[str]) -> Self:
+        """Return the features in rows of cells."""
         columns = [list(column) for column in zip(*cells, strict=True)]
-        self.names = tuple(names)
-        self.table = TableSchema.inferred(names, columns)
-        if self.table is None:
-            self.rows = np.array([read_row(row) for row in cells])
+        table = TableSchema.inferred(names, columns)
+        if table is None:
+            rows = np.array([read_row(row) for row in cells])
         else:
-            self.rows, self.table = self.table.encode(columns, learning=True)
-        check_size(self.rows)
+            rows, table = table.encode(columns, learning=True)
+        check_size(rows)
+        return cls(tuple(names), table, rows)
 
     @property
     def numbers(self) -> Features:
         """The features as numbers."""
         return Features(self.rows, 0 if self.table is None else self.table.layout.categories)
 
-    def row_of(self, features: Any) -> FloatArray:
-        """Return the features of a new arm as numbers, and remember its levels."""
+    def with_arm(self, features: Any) -> Self:
+        """Return the same with the features of a new arm, in the last row."""
         cells = _cells(features, self.names)
         if len(cells) != len(self.names):
             raise ValueError(
@@ -50,16 +57,12 @@ class ArmFeatures:
                 f"got {len(cells)}"
             )
         if self.table is None:
-            return read_row(cells)
+            return replace(self, rows=np.vstack([self.rows, read_row(cells)]))
         try:
-            rows, self.table = self.table.encode_row(cells, learning=True)
+            row, table = self.table.encode_row(cells, learning=True)
         except (TypeError, ValueError) as error:
             raise type(error)(f"features {error}") from None
-        return np.asarray(rows[0])
-
-    def add(self, row: FloatArray) -> None:
-        """Take in the features of a new arm."""
-        self.rows = np.vstack([self.rows, row])
+        return replace(self, rows=np.vstack([self.rows, row]), table=table)
 
     def describe(self) -> dict[str, Any]:
         """Return the features as plain values for a file's header."""
@@ -78,11 +81,11 @@ class ArmFeatures:
             names = header["feature_names"]
             if [type(name) for name in names] != [str] * len(found.names):
                 raise ValueError("the features of the arms are not as many as their names")
-            found.names = tuple(names)
+            found = replace(found, names=tuple(names))
         if found is not None and "feature_columns" in header:
-            found.table = TableSchema.restored(header["feature_columns"])
-            found.names = found.table.columns
-            if found.table.dimension != found.rows.shape[1]:
+            table = TableSchema.restored(header["feature_columns"])
+            found = replace(found, table=table, names=table.columns)
+            if table.dimension != found.rows.shape[1]:
                 raise ValueError("the features of the arms are not what their columns say")
         return found
 
@@ -95,7 +98,11 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
     if features is None:
         return None
     names: list[str] | None = None
-    if hasattr(features, "rows") and hasattr(features, "columns"):  # polars has no index
+    if isinstance(features, Table):
+        rows = list(zip(*features.by_column, strict=True))
+        names = None if features.names is None else list(features.names)
+        names, features = (None, rows) if names is None else _by_arm(names, rows, labels)
+    elif hasattr(features, "rows") and hasattr(features, "columns"):  # polars has no index
         names, features = _by_arm(list(features.columns), features.rows(), labels)
     elif hasattr(features, "index") and hasattr(features, "to_numpy"):
         if not features.index.is_unique:
@@ -130,7 +137,7 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
     if len({len(row) for row in cells}) != 1:
         raise ValueError("features must be equally many for all arms")
     try:
-        return ArmFeatures(cells, names or [str(place) for place in range(len(cells[0]))])
+        return ArmFeatures.of(cells, names or [str(place) for place in range(len(cells[0]))])
     except (TypeError, ValueError) as error:
         text = str(error)
         raise type(error)(text if text.startswith("features") else f"features {text}") from None

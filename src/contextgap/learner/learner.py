@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
@@ -16,28 +15,26 @@ import numpy as np
 
 from contextgap.base import checks, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.completed import completed
+from contextgap.base.descriptors import completed, synchronized
 from contextgap.base.files import File
 from contextgap.base.labels import Label, check_new_label, label_array, read_labels
 from contextgap.base.seeds import random_sources
-from contextgap.base.turns import in_turn
 from contextgap.beliefs.belief import Decision
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
-from contextgap.learner.deploying import Deploying
-from contextgap.learner.features import read_features
-from contextgap.learner.pending import Asked, Pending
-from contextgap.learner.rewards import (
+from contextgap.learner.arguments import (
     check_sizes,
     read_chances,
     read_outcomes,
+    read_points,
+    read_settings,
     read_told_eligible,
 )
-from contextgap.learner.settings import read_points, read_settings
+from contextgap.learner.features import ArmFeatures, read_features
+from contextgap.learner.state import LearnerState
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
-from contextgap.learner.storage import read_learner, write_learner
-from contextgap.learner.view import View
+from contextgap.learner.view import Pending, View
 from contextgap.methods.explorers import (
     Explorer,
     Moment,
@@ -54,21 +51,26 @@ from contextgap.models import (
     POINTS,
     Eligible,
     Follower,
-    Observations,
     grown_model,
+    larger_model,
     new_model,
-    refitted_model,
 )
 from contextgap.models.tuning import Hyperparameters, Tuning, learn
-from contextgap.policy.state import Rules, read_costs
+from contextgap.policy.answers import Ranked
+from contextgap.policy.card import Card
+from contextgap.policy.policy import Policy
+from contextgap.policy.state import Rules, Stateful, read_costs
 from contextgap.tables.columns import Columns
 from contextgap.tables.contexts import ContextSchema, Intake, read_columns, row_of
 from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
+_NOTHING = "no reward was told yet, so nothing is known about any arm"
+_FEWEST = 40  # rewards before exploring may stop, where hyperparameters are learnt from them
+
 
 class _OfPolicies:
-    """An attribute that learners do not have, and that users look for."""
+    """An attribute that learners do not have, and that users search for."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -79,12 +81,12 @@ class _OfPolicies:
         )
 
 
-class Learner(Deploying):
+class Learner(Stateful):
     """Learns which arm is best at each context.
 
     ``ask`` and ``tell`` may come in any order and with any delay, and ``recommend`` at any time
-    between them: exploration and deployment may alternate without notice. Calls from several
-    threads take turns. An ``ask`` or ``tell`` that is interrupted, or fails, changes nothing.
+    between them: exploration and deployment may alternate without notice. Learners are
+    thread-safe, and every ``ask`` and ``tell`` is atomic: one that fails changes nothing.
 
     Parameters
     ----------
@@ -105,8 +107,8 @@ class Learner(Deploying):
         How standard deviations become confidence intervals. By default the half width is one
         standard deviation with a given kernel, as in the paper, and two with a learnt one.
     burn_in
-        Pulls of every arm, in turn, before the method takes over. If the kernel is learnt, it is
-        at least what the first tuning needs.
+        Pulls of every arm, one after the other, before the method takes over. If the kernel is
+        learnt, it is at least what the first tuning needs.
     prior_mean
         Mean reward where nothing was observed: a number, or ``"auto"`` for the average reward seen
         so far. With a given kernel, 0 by default.
@@ -120,8 +122,8 @@ class Learner(Deploying):
         How much arms have in common: the correlation between the expected rewards of two arms at
         the same context, from 0, nothing, to below 1. A reward of one arm then teaches something
         about all others, at the price of a step that takes time in the square of all observations.
-        If no kernel is given it is learnt with the other scales, and used where it is clearly
-        better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
+        If no kernel is given it is learnt with the other hyperparameters, and used where it is
+        clearly better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
     features
         What describes each arm, such as a dose or a material: a mapping from arms to rows, a
         DataFrame indexed by arm, or rows in the order of ``arms``. Text and truth values are
@@ -136,8 +138,8 @@ class Learner(Deploying):
         ``"minimize"`` if what is told are costs, times or errors, to be kept low: what is believed
         is then said of them too, with their own sign. ``"maximize"`` by default.
     points
-        Support points that take the place of observations when there are many: at most so many, for
-        all arms together. A step then takes the same time however many rewards were told, and
+        Inducing points that take the place of observations when there are many: at most so many,
+        for all arms together. A step then takes the same time however many rewards were told, and
         beliefs are close approximations, without a guarantee. It happens when an arm has twice as
         many observations as this, or earlier where few points explain all contexts. None keeps
         exact beliefs for ever, at the price of memory and time in the square of the number of
@@ -154,8 +156,8 @@ class Learner(Deploying):
     array(['left', 'right'], dtype=object)
     """
 
-    # A log that is replayed has hyperparameters of its own: ``learner.recorded``.
-    _learn: Callable[..., tuple[Hyperparameters, Tuning]] = staticmethod(learn)
+    state: LearnerState
+    """All that the learner knows now."""
 
     def __init__(
         self,
@@ -176,38 +178,70 @@ class Learner(Deploying):
         points: int | None = POINTS,
     ) -> None:
         labels = read_labels(arms)
-        self._features = read_features(features, labels)
-        numbers = None if self._features is None else self._features.numbers
+        described = read_features(features, labels)
+        numbers = None if described is None else described.numbers
         start = read_settings(
             len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, numbers
         )
         chosen = read_method(method, features=numbers is not None)
-        self._rules = Rules(
-            chosen,
-            start.width.suited(adaptive=chosen.adaptive),
-            start.burn_in,
-            costs=read_costs(reward),
+        costs = read_costs(reward)
+        suited = start.width.suited(adaptive=chosen.adaptive)
+        rules = Rules(chosen, suited, start.burn_in, costs=costs)
+        mean = start.prior_mean
+        mean = mean if isinstance(mean, str) else rules.sign * mean
+        model = new_model(start.kernel, start.ridge, len(labels), mean, start.alike)
+        check_history(chosen.recommender, model)
+        self._rng, policy_seed = random_sources(seed)
+        self.state = LearnerState(
+            model=model,
+            labels=labels,
+            active=tuple(range(len(labels))),
+            rules=rules,
+            schema=read_columns(columns),
+            random=self._rng.bit_generator.state,
+            policy_seed=policy_seed,
+            next_tune=start.first_tune,
+            growth=start.growth,
+            kernel_given=kernel is not None,
+            alone=start.alone,
+            points=read_points(points, chosen.recommender),
+            features=described,
         )
-        self._model = new_model(
-            start.kernel, start.ridge, len(labels), self._signed(start.prior_mean), start.alike
-        )
-        self._points = read_points(points, self._rules.method.recommender)
-        self._alone = start.alone
-        check_history(self._rules.method.recommender, self._model)
-        self._followed: Follower | None = None
-        self._references = ReferenceReader()
-        self._kernel_given = kernel is not None
-        self._next_tune, self._growth = start.first_tune, start.growth
-        self._tuning: Tuning | None = None
-        self._labels = labels
-        self._active = tuple(range(len(labels)))
-        self._places = {label: i for i, label in enumerate(labels)}
-        self._schema = read_columns(columns)
+        self._places = _places_of(labels)
         self._usual = Usual()
-        self._pending = Pending()
-        self._rng, self._policy_seed = random_sources(seed)
+        self._references = ReferenceReader()
+        self._followed: Follower | None = None
         self._watches: WeakKeyDictionary[StoppingRule, ReferenceWatch] = WeakKeyDictionary()
         self._lock = RLock()
+
+    @classmethod
+    def from_state(cls, state: LearnerState) -> Self:
+        """Return a learner that continues from a state, whose model it takes over.
+
+        Parameters
+        ----------
+        state
+            What another learner's ``state`` was.
+        """
+        learner = cls(state.labels)
+        learner.restore(state)
+        return learner
+
+    @synchronized
+    def restore(self, state: LearnerState) -> None:
+        """Undo all asks and tells since an earlier state of this learner.
+
+        Parameters
+        ----------
+        state
+            What ``state`` was then. Arms must not have been added since.
+        """
+        self.state = state
+        state.model.rewind(state.mark)
+        self._places = _places_of(state.labels)
+        self._rng.bit_generator.state = state.random
+        self._followed = None
+        self._watches.clear()
 
     def __getstate__(self) -> dict[str, Any]:
         # Watches are a cache, and hold weak references, which cannot be pickled; nor can locks.
@@ -217,8 +251,7 @@ class Learner(Deploying):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._watches = WeakKeyDictionary()
-        self._lock = RLock()
+        self._watches, self._lock = WeakKeyDictionary(), RLock()
 
     if not TYPE_CHECKING:  # a type checker finds missing attributes itself
         explain = _OfPolicies()
@@ -228,35 +261,36 @@ class Learner(Deploying):
         return copy.deepcopy(self)  # a copy that shared the model would change this one
 
     def _repr_html_(self) -> str:
-        scales = "given" if self.tuning is None else f"learnt: {self.tuning.chosen}"
-        title = f"Learner, {self.method.name}; {self.pending} picks pending; scales {scales}"
+        found = "given" if self.tuning is None else f"learnt: {self.tuning.chosen}"
+        title = f"Learner, {self.method.name}; {self.pending} picks pending; "
+        title += f"hyperparameters {found}"
         return html.table(title, ["arm", "rewards"], list(self.counts.items()))
 
     @property
     def pending(self) -> int:
         """How many picks still wait for their reward."""
-        return len(self._pending)
+        return len(self.state.pending)
 
     @property
     def information_gain(self) -> dict[Label, float]:
         """½ ln det(I + K/ridge) of each arm: how much has been learnt about it.
 
-        An upper bound on it where observations are represented by support points.
+        An upper bound on it where observations are represented by inducing points.
         """
-        gains = self._model.information_gain(self._active)
+        gains = self.state.model.information_gain(self.state.active)
         return dict(zip(self.arms, gains.tolist(), strict=True))
 
     @completed
     def columns(self) -> Columns | None:
         """What each column of a context holds; None before the first, and for arrays."""
-        return self._schema.kinds
+        return self.state.schema.kinds
 
     @property
     def tuning(self) -> Tuning | None:
         """The report of the last tuning; None before the first."""
-        return self._tuning
+        return self.state.tuning
 
-    @in_turn
+    @synchronized
     def ask(
         self,
         contexts: Any = None,
@@ -314,20 +348,21 @@ class Learner(Deploying):
         intake = self._read(contexts)
         check_sizes(self.kernel, intake.rows)
         eligible = self._eligible(arms, len(intake.rows), intake.single)
-        picks = []
+        pending, picks = self.state.pending.copy(), []
+        view = self._view(intake.schema, pending)
         with self._atomic():
             for row, context in enumerate(intake.rows):
-                view = self._view(intake.schema, eligible, row)
-                pick = self._pick(view.moment(context))
-                picks.append(view.active[pick.arm])
-                among = None if eligible is None else view.active
-                self._pending.add(context, picks[-1], among, pick.propensity)
-            self._adopt(intake.schema)
+                there = view if eligible is None else view.among(eligible[row])
+                pick = self._pick(there.moment(context))
+                picks.append(there.active[pick.arm])
+                among = None if eligible is None else there.active
+                pending.add(context, picks[-1], among, pick.propensity)
+            self._asked(pending, intake.schema)
         if intake.single:
-            return self._labels[picks[0]]
-        return label_array(self.arms, np.searchsorted(self._active, picks))
+            return self.state.labels[picks[0]]
+        return label_array(self.arms, np.searchsorted(self.state.active, picks))
 
-    @in_turn
+    @synchronized
     def tell(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> None:
         """Take in rewards of any trials, asked for or not, in any order and after any delay.
 
@@ -356,30 +391,31 @@ class Learner(Deploying):
             places, values = [self._place(arms)], np.array([checks.reward("rewards", rewards)])
         else:
             places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
+        state = self.state
         said = read_told_eligible(
-            eligible, self._labels, self._active, places, single=intake.single
+            eligible, state.labels, state.active, places, single=intake.single
         )
         if not len(values):
             return
         check_sizes(self.kernel, intake.rows, values)
-        if not len(self._model) and not intake.single:
-            guessed = self._schema.kinds is None
+        if not len(state.model) and not intake.single:
+            guessed = state.schema.kinds is None
             named, numbers = intake.schema.columns, intake.rows
             warn_of_doubts(contexts, named, values, places, guessed=guessed, numbers=numbers)
             if log:  # arms may well be told one after the other
-                warn_of_arms(self._labels, np.bincount(places, minlength=len(self._labels)))
+                warn_of_arms(state.labels, np.bincount(places, minlength=len(state.labels)))
         else:
-            self._usual.check(intake.rows, self._model.observed.contexts, intake.schema)
+            self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
-            self._take_in(intake, places, self._rules.sign * values, said)
+            self._take_in(intake, places, state.rules.sign * values, said)
 
-    @in_turn
+    @synchronized
     def fit(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> Self:
         """Take in logged data, in addition to what was told before.
 
         With a given kernel, the posterior is the same as after telling it row by row, but for
-        support points, which are chosen knowing all rows. Where scales are learnt, they are learnt
-        once, from all rows.
+        inducing points, which are chosen knowing all rows. Where hyperparameters are learnt, they
+        are learnt once, from all rows.
 
         Parameters
         ----------
@@ -406,7 +442,7 @@ class Learner(Deploying):
         self._tell(contexts, arms, rewards, eligible, log=True)
         return self
 
-    @in_turn
+    @synchronized
     def tune(self, criterion: str = "evidence") -> Self:
         """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
 
@@ -415,7 +451,7 @@ class Learner(Deploying):
         Matérn kernel, with or without a linear trend, a linear model, or a constant for each arm if
         contexts seem to make no difference. ``tuning`` says what was chosen and why.
 
-        Tuning looks at the rewards, so bounds are no longer guaranteed: certificates are heuristic
+        Tuning reads the rewards, so bounds are no longer guaranteed: certificates are heuristic
         from then on.
 
         Parameters
@@ -429,30 +465,10 @@ class Learner(Deploying):
         learner
             The learner itself.
         """
-        return self._tune(self._model.observed, criterion)
-
-    def _tune(self, log: Observations, criterion: str = "evidence") -> Self:
-        count = len(log)
-        if count < 2:
-            raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
-        kernel = self.kernel if self._kernel_given else None
-        found, self._tuning = self._learn(
-            *log.by_arm(),
-            kernel,
-            criterion,
-            alone=self._alone,
-            features=None if self._features is None else self._features.numbers,
-            layout=self._schema.layout,
-        )
-        self._model = refitted_model(
-            log, found.kernel, found.ridge, found.prior_mean, found.alike, self._points
-        )
-        self._rules = replace(self._rules, hindsight=True)
-        if self._next_tune is not None:
-            self._next_tune = max(self._next_tune, math.ceil(self._growth * count))
+        self.state = self.state.tuned(self.state.model.observed, self._learn, criterion)
         return self
 
-    @in_turn
+    @synchronized
     def decide(self, context: Any, *, arms: Any = None) -> Decision:
         """Return what ``ask`` would pick and everything believed there; changes nothing.
 
@@ -469,20 +485,19 @@ class Learner(Deploying):
         intake = self._read(context)
         if not intake.single:
             raise ValueError("decide explains one context; pass a 1-D context or one row")
-        eligible = self._eligible(arms, 1, True)
-        view = self._view(intake.schema, eligible)
+        eligible, pending = self._eligible(arms, 1, True), self.state.pending
+        view = self._view(intake.schema, pending, eligible)
         moment = view.moment(intake.rows[0])
         moment.rng = copy.deepcopy(self._rng)
         pick, reason, propensity = self._pick(moment)
-        labels = tuple(self._labels[i] for i in view.active)
-        decision = Decision.of(
-            view.told(intake.rows[0]), labels, pick, reason, self._rules.sign, propensity
-        )
-        if not self._pending:
+        labels, sign = tuple(self.state.labels[i] for i in view.active), self.state.rules.sign
+        belief = view.told(intake.rows[0])
+        decision = Decision.of(belief, labels, pick, reason, sign, propensity)
+        if not pending:
             return decision
-        return replace(decision, pending=len(self._pending), pending_std=frozen(moment.belief.std))
+        return replace(decision, pending=len(pending), pending_std=frozen(moment.belief.std))
 
-    @in_turn
+    @synchronized
     def add_arm(self, label: Label, features: Any = None) -> None:
         """Add an arm; it gets its burn-in before the method takes over again.
 
@@ -493,24 +508,27 @@ class Learner(Deploying):
         features
             Its features, where arms have them; it then starts from what similar arms taught.
         """
-        check_new_label(label, self._labels)
+        check_new_label(label, self.state.labels)
         self._add_arm(label, features)
 
-    def _add_arm(self, label: Label, features: Any) -> None:
-        row = self._features_of(label, features)
+    def _add_arm(self, label: Label, given: Any) -> None:
+        state, features = self.state, self._features_with(label, given)
         if label in self._places:
-            state = "is there already" if label in self.arms else "was removed; its data are kept"
-            raise ValueError(f"the arm {label!r} {state}; choose another label")
-        self._places[label] = len(self._labels)
-        self._active = (*self._active, len(self._labels))
-        self._labels = (*self._labels, label)
-        if self._features is None or row is None:
-            self._model.add_arm()
+            known = "is there already" if label in self.arms else "was removed; its data are kept"
+            raise ValueError(f"the arm {label!r} {known}; choose another label")
+        if features is None:
+            state.model.add_arm()
         else:
-            self._features.add(row)
-            self._model.add_arm(row.tolist())
+            state.model.add_arm(features.rows[-1].tolist())
+        place = self._places[label] = len(state.labels)
+        self.state = replace(
+            state,
+            labels=(*state.labels, label),
+            active=(*state.active, place),
+            features=features,
+        )
 
-    @in_turn
+    @synchronized
     def remove_arm(self, label: Label) -> None:
         """Never choose an arm again; what was observed of it is kept.
 
@@ -519,14 +537,14 @@ class Learner(Deploying):
         label
             One of ``arms``.
         """
-        place = self._place(label)
-        if place not in self._active:
+        place, active = self._place(label), self.state.active
+        if place not in active:
             raise ValueError(f"the arm {label!r} was removed already")
-        if len(self._active) == 1:
+        if len(active) == 1:
             raise ValueError(f"the arm {label!r} is the only one left; add another first")
-        self._active = tuple(i for i in self._active if i != place)
+        self.state = replace(self.state, active=tuple(i for i in active if i != place))
 
-    @in_turn
+    @synchronized
     def expect(
         self, contexts: Any, arms: Any, *, eligible: Any = None, propensities: Any = None
     ) -> None:
@@ -551,18 +569,19 @@ class Learner(Deploying):
         else:
             zeros = np.zeros(len(intake.rows))
             places, _ = read_outcomes(len(intake.rows), arms, zeros, self._place)
+        state = self.state
         said = read_told_eligible(
-            eligible, self._labels, self._active, places, single=intake.single
+            eligible, state.labels, state.active, places, single=intake.single
         )
         check_sizes(self.kernel, intake.rows)
         chances = read_chances(propensities, len(intake.rows))
-        with self._atomic():
-            for row, place in enumerate(places):
-                among = None if said is None else said[row]
-                self._pending.add(intake.rows[row], int(place), among, chances[row])
-            self._adopt(intake.schema)
+        pending = state.pending.copy()
+        for row, place in enumerate(places):
+            among = None if said is None else said[row]
+            pending.add(intake.rows[row], int(place), among, chances[row])
+        self.state = replace(state, pending=pending).adopting(intake.schema)
 
-    @in_turn
+    @synchronized
     def cancel(self, context: Any, arm: Label) -> None:
         """Forget the oldest pending pick of an arm at a context; its reward will never come.
 
@@ -576,18 +595,174 @@ class Learner(Deploying):
         intake = self._read(context)
         if not intake.single:
             raise ValueError("cancel takes one context; pass a 1-D context or one row")
-        place = self._place(arm)
-        found = self._pending.find(intake.rows[0], place)
-        if found is None:
+        if not self._forget(intake.rows[0], self._place(arm)):
             raise ValueError(f"there is no pending pick of the arm {arm!r} at the context")
-        self._pending.take(place, found)
 
-    @in_turn
+    def _forget(self, context: FloatArray, arm: int) -> bool:
+        """Forget the oldest pending pick of an arm at a context; return whether there is one."""
+        pending = self.state.pending.copy()
+        found = pending.find(context, arm)
+        if found is not None:
+            pending.take(arm, found)
+            self.state = replace(self.state, pending=pending)
+        return found is not None
+
+    @synchronized
     def drop_pending(self) -> None:
         """Forget all picks whose reward was not told; it will never come."""
-        self._pending = Pending()
+        self.state = replace(self.state, pending=Pending())
 
-    @in_turn
+    @synchronized
+    def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
+        """Return the arm to deploy, given what is known now; changes nothing.
+
+        Before the first reward it warns that nothing is known.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D) or many (2-D or a DataFrame).
+        arms
+            The eligible arms, all by default, as for ``ask``.
+
+        Returns
+        -------
+        arm
+            A label for one context; an array of labels, one per row, for many.
+        """
+        return self._deployed().recommend(contexts, arms=arms)
+
+    @synchronized
+    def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
+        """Return all eligible arms at one context, best to deploy first, as ``Policy.rank`` does.
+
+        Parameters
+        ----------
+        context
+            One context.
+        arms
+            The labels of the eligible arms, all by default.
+        """
+        return self._deployed().rank(context, arms=arms)
+
+    @synchronized
+    def score(
+        self,
+        propensities: Any = None,
+        *,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+        rows: int | None = None,
+    ) -> Card:
+        """Return how good deploying now would be, estimated from the rewards told so far.
+
+        Every reward is left out of what predicts it and decides at its context, among the arms that
+        were eligible there; ``Card`` says what is reported. Of a long log, the default leaves out
+        as many rewards, evenly spread, as take about 10 seconds. It counts operations and not
+        seconds, so that the same log has the same card on every machine. Averages of all rows stand
+        in for the rest, and the standard errors say how well.
+
+        Parameters
+        ----------
+        propensities
+            The probability with which each logged arm was chosen, in the order in which
+            the rewards were told. With them the estimate of the policy's value does not depend on
+            the model being right. By default those logged with the picks, if every reward was
+            asked for and its arm drawn with a known probability, as by ``"proportional-response"``.
+        fallback, tolerance
+            Those of the policy to be frozen, as for ``freeze``.
+        rows
+            How many rewards to predict leave-one-out at most.
+        """
+        policy = self._policy(self.state, None, fallback, tolerance)
+        return policy.score(propensities, rows=rows)
+
+    @synchronized
+    def freeze(
+        self,
+        card: Card | None = None,
+        *,
+        fallback: Label | None = None,
+        tolerance: float | None = None,
+        points: int | None = None,
+    ) -> Policy:
+        """Return the current decision rule; the learner may continue to learn.
+
+        At least one reward must have been told, unless there is a fallback to answer.
+
+        Parameters
+        ----------
+        card
+            A card that ``score`` returned, for the policy to carry; by default it makes its own.
+        fallback
+            A safe arm, which the policy answers where the certificate exceeds the tolerance, and at
+            contexts outside what was seen; ``Policy.with_fallback`` says what that means.
+        tolerance
+            The largest bound with which the recommended arm is answered; None for any.
+        points
+            Where observations are represented by inducing points, the policy may have so many of
+            them, such as 2048. All observations are then gone through once more, if that brings the
+            policy closer to exact beliefs.
+        """
+        model = self.state.model
+        if not len(model) and fallback is None:
+            raise ValueError(f"{_NOTHING}; tell rewards first (ask returns arms to try)")
+        if card is not None:
+            checks.instance("card", card, Card, "learner.score()")
+        if points is None:
+            model = model.snapshot()
+        else:
+            model = larger_model(model, checks.whole("points", points, least=1))
+        return self._policy(replace(self.state, model=model), card, fallback, tolerance)
+
+    @synchronized
+    def settled(self, rule: StoppingRule) -> float:
+        """Return the share of a rule's reference contexts that is certified within its tolerance.
+
+        It may fall when hyperparameters are learnt anew: certificates that rested on the old ones
+        are replaced by others, which may be wider.
+
+        Parameters
+        ----------
+        rule
+            What is wanted. Asking after every ``tell`` costs one small update each time.
+        """
+        return rule.settled(self._bounds_at(rule))
+
+    def _bounds_at(self, rule: StoppingRule) -> FloatArray:
+        """Return the certificate at every reference context of a rule."""
+        checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
+        state, watch = self.state, self._watches.get(rule)
+        reference, eligible = rule.contexts_for(state.schema), rule.eligible(self.arms)
+        # Levels of categories that were unknown when the rule was first asked for may be known now.
+        same = watch is not None and np.array_equal(watch.contexts, reference)
+        if watch is None or watch.model is not state.model or not same:
+            watch = ReferenceWatch(state.model, reference, self.method.recommender, self.width)
+            self._watches[rule] = watch
+        return watch.bound(state.active, state.rules.burn_in, state.policy().seed, eligible)
+
+    @synchronized
+    def done(self, rule: StoppingRule) -> bool:
+        """Return whether exploring may stop.
+
+        Every arm that is eligible at a reference context must have had its burn-in, and the rule's
+        share of reference contexts a certificate within its tolerance, or, if the rule says so,
+        their mean certificate must be within it. Where hyperparameters are learnt, 40
+        rewards are needed too: fewer may happen to be alike, and make certificates far too narrow.
+        The answer may change back when hyperparameters are learnt anew, as ``settled`` may fall.
+
+        Parameters
+        ----------
+        rule
+            What is wanted.
+        """
+        state, enough = self.state, rule.met(self._bounds_at(rule))
+        eligible, used = rule.eligible(self.arms), np.array(state.active)
+        used = used if eligible is None else used[eligible.any(axis=0)]
+        enough = enough and (state.next_tune is None or len(state.model) >= _FEWEST)
+        return enough and min(map(state.model.observed.count, used)) >= state.rules.burn_in
+
+    @synchronized
     def save(self, path: File) -> None:
         """Write the learner to a ``.cgap`` file, atomically.
 
@@ -596,7 +771,9 @@ class Learner(Deploying):
         path
             Where to write, or a binary file that is open already.
         """
-        write_learner(self, path)
+        # A loaded learner has no followed points; without them both continue identically.
+        self._followed = None
+        self.state.write(path)
 
     @classmethod
     def load(cls, path: File) -> Self:
@@ -607,7 +784,7 @@ class Learner(Deploying):
         path
             A file that ``save`` wrote, or a binary file that is open already.
         """
-        return read_learner(cls, path)
+        return cls.from_state(LearnerState.read(path))
 
     def _take_in(
         self,
@@ -616,114 +793,75 @@ class Learner(Deploying):
         values: FloatArray,
         eligible: list[Eligible] | None,
     ) -> None:
-        self._adopt(intake.schema)
-        self._schema, renaming = self._schema.telling(intake.rows)
+        state = self.state.adopting(intake.schema)
+        schema, renaming = state.schema.telling(intake.rows)
         rows = intake.rows if renaming is None else renaming(intake.rows)
-        if renaming is not None:
-            self._pending = self._pending.changed(renaming)
-        asked = self._answered(rows, places)
-        chances = [each.propensity for each in asked]
-        sets = [each.eligible for each in asked] if eligible is None else eligible
-        told, count = (rows, np.asarray(places), values), len(self._model)
-        if self._is_time_to_tune(len(values)):
-            # The model is about to be replaced: only the log needs to grow.
-            log = self._model.observed.snapshot()
-            log.extend(*told)
-            log.note_eligible(count, sets)
-            log.note_propensities(count, chances)
-            self._tune(log)
-        else:
-            self._model = grown_model(self._model, *told, self._points)
-            self._model.observed.note_eligible(count, sets)
-            self._model.observed.note_propensities(count, chances)
-
-    def _answered(self, rows: FloatArray, places: Sequence[int] | IntArray) -> list[Asked]:
-        """Forget the picks that contexts and arms answer; return how they were made."""
-        asked = [Asked()] * len(rows)
-        unanswered = []
-        for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
-            found = self._pending.find(context, arm)
-            if found is None:
-                unanswered.append(row)
-            else:
-                asked[row] = self._pending.take(arm, found)
-        rounded = 0
-        for row in unanswered:  # exact answers first, so that no pick is taken from them
-            arm = int(places[row])
-            found = self._pending.find_rounded(rows[row], arm)
-            if found is not None:
-                asked[row] = self._pending.take(arm, found)
-                rounded += 1
+        pending = state.pending if renaming is None else state.pending.changed(renaming)
+        pending = pending.copy()
+        asked, rounded = pending.answer(rows, places)
         if rounded:
             warnings.warn(
                 f"{rounded} of {len(rows)} contexts told equal that of a pending pick of the same "
                 "arm only when rounded; they count as its answer. Tell contexts with all digits",
                 stacklevel=level_of_user(),
             )
-        return asked
+        chances = [each.propensity for each in asked]
+        sets = [each.eligible for each in asked] if eligible is None else eligible
+        model, told, count = state.model, (rows, np.asarray(places), values), len(state.model)
+        tuning = self._is_time_to_tune(len(values))
+        if tuning:  # the model is about to be replaced: only the log needs to grow
+            log = model.observed.snapshot()
+            log.extend(*told)
+        else:
+            model = grown_model(model, *told, state.points)
+            log = model.observed
+        log.note_eligible(count, sets)
+        log.note_propensities(count, chances)
+        state = replace(state, model=model, schema=schema, pending=pending)
+        self.state = state.tuned(log, self._learn, "evidence") if tuning else state
 
-    def _adopt(self, schema: ContextSchema) -> None:
-        """Go on with a schema that knows more; what was taken in before is as if it had known."""
-        change = schema.refilling(self._schema)
-        self._schema = schema
-        if change is None:
-            return
-        self._pending = self._pending.changed(change)
-        model = self._model
-        if len(model):
-            log, alike = model.observed.changed(change), getattr(model, "alike", None)
-            self._model = refitted_model(
-                log, model.kernel, model.ridge, model.prior_mean, alike, self._points
-            )
-            self._followed = None
+    def _learn(self, *args: Any, **settings: Any) -> tuple[Hyperparameters, Tuning]:
+        """Learn hyperparameters; a log that is replayed has its own."""
+        return learn(*args, **settings)
 
     def _is_time_to_tune(self, new: int) -> bool:
-        """Return whether scales are to be learnt with so many new rewards.
+        """Return whether to learn hyperparameters with so many new rewards.
 
-        A single reward does not have a very long log gone through once more: by then, scales are
-        known.
+        A single reward does not have a very long log gone through once more: by then,
+        hyperparameters are known.
         """
-        count = len(self._model) + new
-        if self._next_tune is None or (new == 1 and count > MOST_REPLAYED):
+        state = self.state
+        count = len(state.model) + new
+        if state.next_tune is None or (new == 1 and count > MOST_REPLAYED):
             return False
         # However few, rewards that come in bulk may be all there will ever be.
-        at_once = new > 1 and not (self._kernel_given or self._rules.hindsight)
-        return at_once or count >= self._next_tune
+        at_once = new > 1 and not (state.kernel_given or state.rules.tuned_on_rewards)
+        return at_once or count >= state.next_tune
+
+    def _asked(self, pending: Pending, schema: ContextSchema) -> None:
+        random = self._rng.bit_generator.state
+        self.state = replace(self.state, pending=pending, random=random).adopting(schema)
 
     @contextmanager
     def _atomic(self) -> Iterator[None]:
         """Undo everything that was changed if an error or an interrupt ends the call."""
-        state = self._checkpoint()
+        state = self.state
         try:
             yield
         except BaseException:
-            self._restore(state)
+            self.restore(state)
             raise
 
-    def _checkpoint(self) -> tuple[Any, ...]:
-        """What ``_restore`` needs to undo asks and tells."""
-        kept = {**vars(self), "_pending": self._pending.copy(), "_followed": None}
-        return kept, self._model.mark(), self._rng.bit_generator.state
-
-    def _restore(self, state: tuple[Any, ...]) -> None:
-        kept, mark, random = state
-        # What stands in for a method of the class does so for a while only.
-        vars(self).update({n: value for n, value in kept.items() if not hasattr(Learner, n)})
-        self._model.rewind(mark)
-        self._rng.bit_generator.state = random
-
     def _read(self, contexts: Any, called: str = "contexts") -> Intake:
-        intake = self._schema.read(contexts, called, learning=True)
-        if intake.schema is not self._schema:
+        state = self.state
+        intake = state.schema.read(contexts, called, learning=True)
+        if intake.schema is not state.schema:
             self.kernel.check_dimension(intake.rows.shape[1])
-            if self._kernel_given and intake.schema.layout is not None:
+            if state.kernel_given and intake.schema.layout is not None:
                 check_categories(self.kernel, intake.schema.layout.categories)
-            if (given := self._rules.method.explorer.given_contexts) is not None:
+            if (given := state.rules.method.explorer.given_contexts) is not None:
                 self._references(given, intake.schema)
         return intake
-
-    def _signed(self, prior_mean: float | str) -> float | str:
-        return prior_mean if isinstance(prior_mean, str) else self._rules.sign * prior_mean
 
     def _check_order(self, contexts: Any, arms: Any) -> None:
         """Raise if the arm or arms were given in place of the contexts."""
@@ -748,69 +886,98 @@ class Learner(Deploying):
         except (KeyError, TypeError):
             raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
 
-    def _features_of(self, label: Label, features: Any) -> FloatArray | None:
-        """Return the features of a new arm; None if arms have none."""
-        if (features is None) != (self._features is None):
-            told = "has none" if features is None else f"got {features!r}, but no other arm has any"
+    def _features_with(self, label: Label, given: Any) -> ArmFeatures | None:
+        """Return the features of all arms with those of a new one; None if arms have none."""
+        features = self.state.features
+        if (given is None) != (features is None):
+            told = "has none" if given is None else f"got {given!r}, but no other arm has any"
             raise ValueError(f"features must be given for all arms or for none; {label!r} {told}")
-        if self._features is None:
-            return None
-        return self._features.row_of(features)
+        return None if features is None else features.with_arm(given)
 
     def _ask_from(self, pool: Any, arms: Any, once: bool, index: bool) -> tuple[Any, Label]:
         intake = self._read(pool, called="pool")
         if intake.single or not len(intake.rows):
             raise ValueError("pool must be a table of contexts (2-D) with at least one row")
         check_sizes(self.kernel, intake.rows)
-        eligible = self._eligible(arms, 1, True)
-        view = self._view(intake.schema, eligible)
+        eligible, pending = self._eligible(arms, 1, True), self.state.pending.copy()
+        view = self._view(intake.schema, pending, eligible)
         left = self._left(intake.rows, view.active) if once else None
         rows = np.arange(len(intake.rows)) if left is None else np.flatnonzero(left.any(axis=1))
         if not len(rows):
             raise ValueError("every arm was tried at every context of the pool; none is left")
-        pulls, explorer = view.pulls(), self._rules.method.explorer
-        burning_in = min(pulls) < self._rules.burn_in
+        rules, pulls = self.state.rules, view.pulls()
+        burning_in = min(pulls) < rules.burn_in
         if burning_in and left is not None:
             # A context where the arm whose turn it is was not tried, if there is one.
             open_to_it = np.flatnonzero(left[:, pulls.index(min(pulls))])
             rows = open_to_it if len(open_to_it) else rows
         with self._atomic():
             chosen = view.pool(intake.rows[rows])
+            explorer = rules.method.explorer
             row = rows[any_context(chosen) if burning_in else choose_context(chosen, explorer)]
             there = view if left is None else view.among(left[row])
             pick = self._pick(there.moment(intake.rows[row]))
             place = there.active[pick.arm]
             among = None if eligible is None else view.active
-            self._pending.add(intake.rows[row], place, among, pick.propensity)
-            self._adopt(intake.schema)
-        return int(row) if index else row_of(pool, row), self._labels[place]
+            pending.add(intake.rows[row], place, among, pick.propensity)
+            self._asked(pending, intake.schema)
+        return int(row) if index else row_of(pool, row), self.state.labels[place]
 
     def _left(self, rows: FloatArray, active: Sequence[int]) -> Mask:
         """Return which arms were neither told nor picked at each of several contexts."""
-        log = self._model.observed
+        log, pending = self.state.model.observed, self.state.pending
         tried = {(x.tobytes(), arm) for x, arm in zip(log.contexts, log.arms.tolist(), strict=True)}
-        tried |= {(x.tobytes(), arm) for arm, own in self._pending.by_arm.items() for x in own}
+        tried |= {(x.tobytes(), arm) for arm, own in pending.by_arm.items() for x in own}
         return np.array([[(x.tobytes(), arm) not in tried for arm in active] for x in rows])
 
     def _eligible(self, arms: Any, rows: int, single: bool) -> Mask | None:
         return read_eligible(arms, self.arms, rows, single=single)
 
-    def _view(self, schema: ContextSchema, eligible: Mask | None = None, row: int = 0) -> View:
+    def _view(self, schema: ContextSchema, pending: Pending, eligible: Mask | None = None) -> View:
+        state = self.state
         view = View(
-            model=self._model,
-            pending=self._pending,
-            active=self._active,
-            width=self._rules.width,
+            model=state.model,
+            pending=pending,
+            active=state.active,
+            width=state.rules.width,
             rng=self._rng,
             follower=self._follower,
             read=lambda given: self._references(given, schema),
         )
-        return view if eligible is None else view.among(eligible[row])
+        return view if eligible is None else view.among(eligible[0])
 
     def _follower(self) -> Follower:
-        if self._followed is None or self._followed.model is not self._model:
-            self._followed = self._model.follow()
+        model = self.state.model
+        if self._followed is None or self._followed.model is not model:
+            self._followed = model.follow()
         return self._followed
 
     def _pick(self, moment: Moment) -> Pick:
-        return explore(moment, self._rules.method.explorer, self._rules.burn_in)
+        rules = self.state.rules
+        return explore(moment, rules.method.explorer, rules.burn_in)
+
+    def _deployed(self) -> Policy:
+        if not len(self.state.model):
+            warnings.warn(
+                f"{_NOTHING}; the answer is the first of equals", stacklevel=level_of_user()
+            )
+        return Policy(self.state.policy())
+
+    def _policy(
+        self,
+        state: LearnerState,
+        card: Card | None,
+        fallback: Label | None,
+        tolerance: float | None,
+    ) -> Policy:
+        policy = Policy(replace(state.policy(), card=card))
+        if fallback is not None:
+            safe = policy.with_fallback(fallback, tolerance=tolerance)
+            return Policy(replace(safe.state, card=card))
+        if tolerance is not None:
+            raise TypeError(f"tolerance needs a fallback to answer, got tolerance={tolerance!r}")
+        return policy
+
+
+def _places_of(labels: Sequence[Label]) -> dict[Label, int]:
+    return {label: place for place, label in enumerate(labels)}

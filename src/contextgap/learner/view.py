@@ -1,20 +1,132 @@
-"""What an explorer may see of a learner, at one context or for a pool of them."""
+"""Picks whose reward has not come yet, and what an explorer may see of a learner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import Width
-from contextgap.learner.pending import Pending
 from contextgap.methods.explorers import LookAhead, Moment, Pool, as_numbers, check_reference
-from contextgap.models import Follower, Model
+from contextgap.models import Eligible, Follower, Model
 from contextgap.tables.eligible import Mask
+
+_DECIMALS = 3  # a number with fewer is not taken for another one, rounded
+
+
+class Asked(NamedTuple):
+    """The arms among which a pick was made, None for all, and its propensity, if it is known."""
+
+    eligible: Eligible = None
+    propensity: float | None = None
+
+
+@dataclass
+class Pending:
+    """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index.
+
+    ``eligible`` holds, in the same order, the arms among which each pick was made, and
+    ``propensities`` the probability with which it was.
+    """
+
+    by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
+    eligible: dict[int, list[Eligible]] = field(default_factory=dict)
+    propensities: dict[int, list[float | None]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum([len(waiting) for waiting in self.by_arm.values()])
+
+    def copy(self) -> Pending:
+        """Return a copy; contexts are shared."""
+        return Pending(
+            {arm: list(waiting) for arm, waiting in self.by_arm.items()},
+            {arm: list(sets) for arm, sets in self.eligible.items()},
+            {arm: list(chances) for arm, chances in self.propensities.items()},
+        )
+
+    def changed(self, change: Callable[[FloatArray], FloatArray]) -> Pending:
+        """Return the same picks with other contexts."""
+        by_arm = {arm: list(map(change, waiting)) for arm, waiting in self.by_arm.items()}
+        return Pending(by_arm, self.eligible, self.propensities)
+
+    def in_order(self) -> tuple[list[FloatArray], list[int], list[Eligible], list[float | None]]:
+        """Return contexts, arms, eligible arms and propensities, arm by arm."""
+        return (
+            [context for own in self.by_arm.values() for context in own],
+            [arm for arm, own in self.by_arm.items() for _ in own],
+            [among for arm in self.by_arm for among in self.eligible[arm]],
+            [chance for arm in self.by_arm for chance in self.propensities[arm]],
+        )
+
+    def count(self, arm: int) -> int:
+        """Return how many picks of an arm wait for their reward."""
+        return len(self.by_arm.get(arm, ()))
+
+    def add(
+        self,
+        context: FloatArray,
+        arm: int,
+        eligible: Eligible = None,
+        propensity: float | None = None,
+    ) -> None:
+        """Remember a pick, among which arms it was made, None for all, and its propensity."""
+        self.propensities.setdefault(arm, []).append(propensity)
+        self.by_arm.setdefault(arm, []).append(context)
+        self.eligible.setdefault(arm, []).append(eligible)
+
+    def find(self, context: FloatArray, arm: int) -> int | None:
+        """Return the place of the oldest waiting pick of an arm at a context, if there is one."""
+        given = context.tolist()  # as short as contexts are, the fastest way
+        for place, candidate in enumerate(self.by_arm.get(arm, ())):
+            if candidate.tolist() == given:
+                return place
+        return None
+
+    def find_rounded(self, context: FloatArray, arm: int) -> int | None:
+        """Return the place of the oldest waiting pick that equals a context but for rounding."""
+        waiting = np.array(self.by_arm.get(arm, []))
+        if not len(waiting):
+            return None
+        same = np.isclose(waiting, context, rtol=1e-6, atol=0.0)  # as single precision would be
+        decimals = max(-int(Decimal(repr(each)).as_tuple().exponent) for each in context.tolist())
+        if decimals >= _DECIMALS:
+            same |= np.round(waiting, decimals) == context
+        places = np.flatnonzero(same.all(axis=1))
+        return int(places[0]) if len(places) else None
+
+    def answer(self, rows: FloatArray, places: Sequence[int] | IntArray) -> tuple[list[Asked], int]:
+        """Forget the picks that contexts and arms answer; return how these were made.
+
+        The number returned says how many contexts are those of picks only when rounded.
+        """
+        asked, rounded, unanswered = [Asked()] * len(rows), 0, []
+        for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
+            found = self.find(context, arm)
+            if found is None:
+                unanswered.append(row)
+            else:
+                asked[row] = self.take(arm, found)
+        for row in unanswered:  # exact answers first, so that no pick is taken from them
+            arm = int(places[row])
+            found = self.find_rounded(rows[row], arm)
+            if found is not None:
+                asked[row] = self.take(arm, found)
+                rounded += 1
+        return asked, rounded
+
+    def take(self, arm: int, place: int) -> Asked:
+        """Forget a waiting pick; return how it was made."""
+        waiting = self.by_arm[arm]
+        del waiting[place]
+        asked = Asked(self.eligible[arm].pop(place), self.propensities[arm].pop(place))
+        if not waiting:  # files keep no empty lists; the order of arms must not differ
+            del self.by_arm[arm], self.eligible[arm], self.propensities[arm]
+        return asked
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.kernels import Gaussian
 from contextgap.kernels.categories import Spread, deviations
 from contextgap.tables.schema import Layout

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.arm import MEAN_ROUNDING, ROUNDING, Arm, left_out, pivot, root
 from contextgap.models.base import (

@@ -213,3 +213,14 @@ class Triangle:
         if columns.size:
             # (T·X)ᵀ = Xᵀ·Tᵀ: a C-ordered array is its transpose in BLAS's order.
             dtrsm(1.0, self.transposed(), columns.T, side=1, overwrite_b=1)
+
+
+def reserved(buffer: FloatArray, rows: int, columns: int) -> FloatArray:
+    """Return a buffer, or a copy of it with twice the room wanted where there is too little."""
+    have = buffer.shape
+    if have[0] >= rows and have[1] >= columns:
+        return buffer
+    sizes = zip(buffer.shape, (rows, columns), strict=True)
+    grown = np.zeros([size if size >= need else 2 * need for size, need in sizes])
+    grown[: have[0], : have[1]] = buffer
+    return grown

@@ -13,6 +13,7 @@ from contextgap.models.arm import pivot, root
 from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
 from contextgap.models.bounded_arm import BoundedArm, Folded
 from contextgap.models.dictionary import Dictionary, Whitened
+from contextgap.models.factor import reserved
 
 if TYPE_CHECKING:
     from contextgap.models.bounded import BoundedModel
@@ -50,7 +51,7 @@ class FollowedArm:
         An assumed observation's entries are 0: it shrinks covariances and leaves the mean.
         """
         row = (values - factor_row[:-1] @ self.rows) / factor_row[-1]
-        self._reserve(self.size + 1, len(row))
+        self._buffer = reserved(self._buffer, self.size + 1, len(row))
         self._buffer[self.size, : len(row)] = row
         self.size += 1
         self.fit += row * error
@@ -62,7 +63,7 @@ class FollowedArm:
         if not len(self.fit):
             self.size = len(columns)  # without points, rows are empty and need no catching up
         first, end = len(self.fit), len(self.fit) + columns.shape[1]
-        self._reserve(self.size, end)
+        self._buffer = reserved(self._buffer, self.size, end)
         self._buffer[: self.size, first:end] = columns
         self.fit = np.concatenate([self.fit, z @ columns[: len(z)]])
         self.ones = np.concatenate([self.ones, w @ columns[: len(w)]])
@@ -84,15 +85,6 @@ class FollowedArm:
     def mean(self, prior: float) -> FloatArray:
         """Return the posterior mean at the points."""
         return self.fit if prior == 0 else self.fit + prior * (1.0 - self.ones)
-
-    def _reserve(self, rows: int, columns: int) -> None:
-        shape = self._buffer.shape
-        if rows > shape[0] or columns > shape[1]:
-            longer = max(shape[0], 2 * rows if rows > shape[0] else 0)
-            wider = max(shape[1], 2 * columns if columns > shape[1] else 0)
-            grown = np.empty((longer, wider))
-            grown[: shape[0], : shape[1]] = self._buffer
-            self._buffer = grown
 
 
 def carried_over(

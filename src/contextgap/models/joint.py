@@ -39,6 +39,7 @@ from contextgap.models.base import (
     SharedSupport,
     Support,
 )
+from contextgap.models.factor import reserved
 from contextgap.models.follower import JointFollower
 from contextgap.models.observations import Observations, check_floats
 
@@ -72,7 +73,7 @@ class GroupedInverse:
         for arm, old in enumerate(below):
             new = np.flatnonzero(arms == arm)
             count = self.counts[arm]
-            group = self._reserve(arm, end, count + len(new))
+            group = self.reserve(arm, end, count + len(new))
             group[first:end, :count] = old
             group[first:end, count : count + len(new)] = own[:, new]
             self.counts[arm] = count + len(new)
@@ -91,22 +92,14 @@ class GroupedInverse:
         copy.size, copy.counts, copy._groups = self.size, list(self.counts), list(self._groups)
         return copy
 
-    def _reserve(self, arm: int, rows: int, columns: int) -> FloatArray:
-        group = self._groups[arm]
-        if rows > group.shape[0] or columns > group.shape[1]:
-            wanted = zip(group.shape, (rows, columns), strict=True)
-            grown = np.zeros([2 * need if need > have else have for have, need in wanted])
-            grown[: group.shape[0], : group.shape[1]] = group
-            self._groups[arm] = group = grown
-        return group
+    def reserve(self, arm: int, rows: int, columns: int) -> FloatArray:
+        """Return a group with room for so many rows and columns."""
+        self._groups[arm] = reserved(self._groups[arm], rows, columns)
+        return self._groups[arm]
 
 
 class JointModel(Model, KeepsHistory):
-    """Exact posteriors of arms that are alike, updated in O(n²) per observation of any arm.
-
-    ``sharing``, ``features``, ``bandwidths`` and ``categories`` say how alike, as in ``Alike``. All
-    else is as for every ``Model``.
-    """
+    """Exact posteriors of arms that are ``Alike``, updated in O(n²) per observation of any arm."""
 
     kind = "joint"
     shares = True
@@ -117,13 +110,10 @@ class JointModel(Model, KeepsHistory):
         ridge: float,
         n_arms: int,
         prior_mean: float | str = 0.0,
-        sharing: float = 0.5,
-        features: Any = None,
-        bandwidths: Sequence[float] = (),
-        categories: int = 0,
+        **alike: Any,
     ) -> None:
         super().__init__(kernel, ridge, n_arms, prior_mean)
-        self.alike = Alike(sharing, features, tuple(bandwidths), categories)
+        self.alike = Alike(**{"sharing": 0.5, **alike})
         if self.alike.features is not None and len(self.alike.features) != n_arms:
             raise ValueError(f"features must be those of {n_arms} arms")
         self._inverse = GroupedInverse(n_arms)
@@ -343,7 +333,7 @@ class JointModel(Model, KeepsHistory):
         inverse.size, inverse.counts = n, [self.observed.count(arm) for arm in range(self.n_arms)]
         for arm, count in enumerate(inverse.counts):
             check_floats(arrays[f"inverse{arm}"], (n, count))
-            inverse._reserve(arm, n, count)[:n, :count] = arrays[f"inverse{arm}"]
+            inverse.reserve(arm, n, count)[:n, :count] = arrays[f"inverse{arm}"]
         self._inverse, self._gain = inverse, 0.0
         diagonal = self._diagonal()
         if n and diagonal.min() <= 0:

@@ -165,7 +165,7 @@ class Observations:
     def thinned(self, most: int = 8192) -> Self:
         """Return a log of at most so many observations, chosen at random, and of the outermost.
 
-        Counts, and the range of every number of a context, stay as they are; which arms were
+        Counts, and the range of every number of a context, do not change; which arms were
         eligible is not kept. Nothing can be added to it.
         """
         if len(self) <= most:

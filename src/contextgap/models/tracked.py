@@ -24,6 +24,7 @@ from scipy.linalg import solve_triangular
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models.arm import pivot, root
 from contextgap.models.base import Posterior
+from contextgap.models.factor import reserved
 from contextgap.models.follower import FollowedArm, carried_over
 
 
@@ -116,7 +117,7 @@ class TrackedModel:
         now, size = self.steps, int(self.pulls[arm])
         # Points explored already are not needed again: rows are kept from `now` on.
         near = slice(now, self._near_end)
-        rows = self._reserve(arm, size + 1)
+        rows = self._rows[arm] = reserved(self._rows[arm], size + 1, self._gram.shape[1])
         factor_row = rows[:size, now].copy()
         d = pivot(float(self._variance[arm, now]), self.ridge, self._diagonal[now], size)
         row = self._gram[now, near] - factor_row @ rows[:size, near]
@@ -205,11 +206,3 @@ class TrackedModel:
             mean = mean + self.prior() * (1.0 - self._ones[:, points].T)
         std = root(self._variance[:, points].T.copy())
         return Posterior(mean.copy(), std, self._gain.copy(), self.ridge, len(self.pulls))
-
-    def _reserve(self, arm: int, size: int) -> FloatArray:
-        rows = self._rows[arm]
-        if size > len(rows):
-            grown = np.empty((2 * len(rows), rows.shape[1]))
-            grown[: len(rows)] = rows
-            self._rows[arm] = rows = grown
-        return rows

@@ -1,10 +1,10 @@
 """Policies: frozen decision rules, how good they are, and what they guarantee."""
 
+from contextgap.policy.answers import Certificate, Ranked
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.explanation import Argument, Explanation
 from contextgap.policy.fallback import Fallback, Status
-from contextgap.policy.policy import Certificate, Policy
-from contextgap.policy.ranking import Ranked
+from contextgap.policy.policy import Policy
 
 __all__ = [
     "Argument",

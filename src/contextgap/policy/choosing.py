@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.methods.recommenders.history import Choice
 from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.models import Model, Predictor

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from contextgap.base import checks, files, html
 from contextgap.base.arrays import FloatArray, IntArray, frozen
-from contextgap.base.completed import completed
+from contextgap.base.descriptors import completed
 from contextgap.base.labels import Label, label_array
 from contextgap.beliefs.belief import Decision
 from contextgap.methods.recommenders.rules import ModelEvidence
+from contextgap.policy.answers import (
+    Answered,
+    Certificate,
+    Ranked,
+    expected_regret,
+    own_std,
+    ranked,
+    regret_bounds,
+)
 from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
-from contextgap.policy.expected import expected_regret, own_std
-from contextgap.policy.explaining import explain
-from contextgap.policy.explanation import Explanation
+from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
-from contextgap.policy.known import Known
-from contextgap.policy.ranking import Ranked, ranked
 from contextgap.policy.scoring import AllRows, score
-from contextgap.policy.state import (
-    PolicyState,
-    describe_rules,
-    describe_state,
-    file_version,
-    read_seed,
-    restore_rules,
-    restore_state,
-)
+from contextgap.policy.state import PolicyState, State, Stateful, read_seed
 from contextgap.tables.columns import Columns
 from contextgap.tables.eligible import Mask, read_eligible
 
@@ -42,49 +39,15 @@ if TYPE_CHECKING:
     from contextgap.export.onnx import OnnxFile
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A bound on the simple regret of each recommendation.
-
-    Parameters
-    ----------
-    bound
-        One per context, never negative.
-    probability
-        The probability with which all bounds hold at once; None where the width guarantees nothing
-        and the bounds are heuristic.
-    """
-
-    bound: FloatArray
-    probability: float | None
-
-    def _repr_html_(self) -> str:
-        kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
-        shares = (0.1, 0.5, 0.9, 1.0) if len(self.bound) else ()
-        # Bounds may be infinite, between which there is nothing to interpolate.
-        bounds = np.quantile(self.bound, shares, method="higher") if shares else ()
-        rows = [[f"{100 * p:g} %", float(x)] for p, x in zip(shares, bounds, strict=True)]
-        title = f"bounds on regret at {len(self.bound)} contexts ({kind})"
-        return html.table(title, ["of contexts", "at most"], rows)
-
-
-class Answered(NamedTuple):
-    """All that is answered at some contexts: labels, statuses and, if asked for, certificates."""
-
-    arms: Any
-    status: IntArray
-    certificate: Certificate | None
-
-
-class Policy(Known):
+class Policy(Stateful):
     """A decision rule that never changes; made by ``Learner.freeze`` or ``Policy.load``.
 
     All methods may be called from several threads at once.
     """
 
+    state: PolicyState
+
     def __init__(self, state: PolicyState) -> None:
-        self._model, self._labels, self._active = state.model, state.labels, state.active
-        self._rules, self._schema = state.rules, state.schema
         self.state = state
         columns = tuple(range(len(state.active)))
         self.chooser = Chooser(state.model, state.active, columns, state.rules, state.seed)
@@ -107,15 +70,15 @@ class Policy(Known):
     def probability(self) -> float | None:
         """The probability with which all certificates hold at once; None if they are heuristic.
 
-        Scales learnt from the rewards, and a prior mean that follows them (``"auto"``), void the
-        guarantee of any width. So does the approximation by support points, to which a learner goes
-        over when arms have many observations (``Learner(points=None)`` prevents it). With
-        ``NonadaptiveWidth`` there is none where picks depend on rewards, and it is about as many
-        contexts as the width was told of.
+        Hyperparameters learnt from the rewards, and a prior mean that follows them (``"auto"``),
+        void the guarantee of any width. So does the approximation by inducing points, to which a
+        learner goes over when arms have many observations (``Learner(points=None)`` prevents it).
+        With ``NonadaptiveWidth`` there is none where picks depend on rewards, and it is about as
+        many contexts as the width was told of.
         """
-        if self._model.prior_mean == "auto" or self._model.approximate:
+        if self.state.model.prior_mean == "auto" or self.state.model.approximate:
             return None
-        return self._rules.probability
+        return self.state.rules.probability
 
     @property
     def card(self) -> Card:
@@ -142,9 +105,9 @@ class Policy(Known):
             seconds.
         """
         card = self.state.card
-        if card is not None and card.rewards > len(self._model):
+        if card is not None and card.rewards > (kept := len(self.state.model)):
             raise ValueError(
-                f"score needs all rewards, and this compressed policy keeps {len(self._model)} of "
+                f"score needs all rewards, and this compressed policy keeps {kept} of "
                 f"{card.rewards}; score the policy it was made from, or use its card"
             )
         return self.scored(propensities, rows)
@@ -152,12 +115,12 @@ class Policy(Known):
     @property
     def columns(self) -> tuple[str, ...] | None:
         """Names of the context's columns, if they came with names."""
-        return self._schema.columns
+        return self.state.schema.columns
 
     @completed
     def kinds(self) -> Columns | None:
         """What each column of a context holds; None if columns have no names."""
-        return self._schema.kinds
+        return self.state.schema.kinds
 
     @property
     def compression(self) -> CompressionReport | None:
@@ -167,7 +130,7 @@ class Policy(Known):
     @property
     def dimension(self) -> int | None:
         """How many numbers a context has; None if the policy never saw one."""
-        return self._schema.dimension
+        return self.state.schema.dimension
 
     @property
     def fallback(self) -> Fallback | None:
@@ -198,7 +161,7 @@ class Policy(Known):
             for places, chooser in self.chooser.groups(eligible):
                 column[places] = np.array(chooser.columns)[chooser.pick(rows[places])]
         else:
-            for where, found, evidence in self._answers(rows, eligible):
+            for where, found, evidence in self.answers(rows, eligible):
                 column[where] = np.array(evidence.columns)[found.arm]
         return self.arms[int(column[0])] if single else label_array(self.arms, column)
 
@@ -216,16 +179,16 @@ class Policy(Known):
         ((_, chooser),) = self.chooser.groups(eligible)
         ((_, choice, evidence),) = chooser.decisions(rows)
         found = answer(self.state.fallback, choice, evidence)
-        reason = f"deployed by {self._rules.deployment}"
+        reason = f"deployed by {self.state.rules.deployment}"
         if self.state.fallback is not None and found.status[0]:
-            why = self.state.fallback.why(rows[0], float(choice.gap[0]), self._schema)
+            why = self.state.fallback.why(rows[0], float(choice.gap[0]), self.state.schema)
             if found.status[0] == Status.NO_FALLBACK:
                 reason = f"{reason}: the fallback is not eligible, but {why}"
             else:
                 reason = f"fallback: {why}"
         labels = tuple(self.arms[column] for column in chooser.columns)
         belief = evidence.belief.row(0)
-        return Decision.of(belief, labels, int(found.arm[0]), reason, self._rules.sign)
+        return Decision.of(belief, labels, int(found.arm[0]), reason, self.state.rules.sign)
 
     def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
         """Return all eligible arms at one context, best first, each with what is believed of it.
@@ -244,17 +207,17 @@ class Policy(Known):
         left = np.ones((1, len(self.arms)), dtype=bool) if eligible is None else eligible.copy()
         answers: list[tuple[Answer, ModelEvidence]] = []
         while left.any():
-            ((_, found, evidence),) = self._answers(rows, left)
+            ((_, found, evidence),) = self.answers(rows, left)
             answers.append((found, evidence))
             left[0, evidence.columns[int(found.arm[0])]] = False
         best, among_all = answers[0]
         belief, columns = among_all.belief.row(0), list(among_all.columns)
-        bounds = _bounds(belief.gap)
-        bounds[best.arm[0]] = _bounds(best.gap)[0]  # a look-back's is that of an earlier step
+        bounds = regret_bounds(belief.gap)
+        bounds[best.arm[0]] = regret_bounds(best.gap)[0]  # a look-back's is that of an earlier step
         order = [evidence.columns[int(found.arm[0])] for found, evidence in answers]
         places = [columns.index(column) for column in order]
         labels = [self.arms[column] for column in order]
-        return ranked(labels, belief, bounds, places, self._rules.sign)
+        return ranked(labels, belief, bounds, places, self.state.rules.sign)
 
     def explain(
         self, context: Any, against: Label | None = None, *, arm: Label | None = None, most: int = 5
@@ -284,10 +247,9 @@ class Policy(Known):
                 raise ValueError(f"there is no arm {label!r}; there are {list(self.arms)}")
         if first == second:
             raise ValueError(f"explain compares two arms, got {first!r} twice")
-        pair = self._labels.index(first), self._labels.index(second)
+        pair = self.state.labels.index(first), self.state.labels.index(second)
         count = checks.whole("most", most, least=0)
-        sign = self._rules.sign
-        return explain(self._model, self._schema, self._labels, rows, pair, count, sign)
+        return explain(self.state, rows, pair, count)
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.
@@ -305,7 +267,7 @@ class Policy(Known):
         """
         rows, single = self.state.read(contexts)
         gap = np.empty(len(rows))
-        for where, found, _ in self._answers(rows, self._eligible(arms, rows, single)):
+        for where, found, _ in self.answers(rows, self._eligible(arms, rows, single)):
             gap[where] = found.gap
         return self._certificate(gap)
 
@@ -332,7 +294,7 @@ class Policy(Known):
         eligible = self._eligible(arms, rows, single)
         status = np.zeros(len(rows), dtype=np.intp)
         if self.state.fallback is not None:
-            for where, found, _ in self._answers(rows, eligible):
+            for where, found, _ in self.answers(rows, eligible):
                 status[where] = found.status
         return Status(int(status[0])) if single else status
 
@@ -352,13 +314,13 @@ class Policy(Known):
         tolerance
             The largest bound that is accepted; None for any, which leaves the rule about contexts.
         """
-        card, seen = self.state.card, self._model.observed.contexts
-        if card is not None and card.rewards > len(self._model):
+        card, seen = self.state.card, self.state.model.observed.contexts
+        if card is not None and card.rewards > len(self.state.model):
             raise ValueError(
                 f"a fallback must be put on before compressing: of {card.rewards} contexts seen, "
                 f"this policy knows {len(seen)}"
             )
-        layout = self._schema.layout
+        layout = self.state.schema.layout
         codes = 0 if layout is None else layout.categories
         fallback = Fallback.of(arm, tolerance, self.arms, seen, codes)
         return Policy(replace(self.state, fallback=fallback, card=None))
@@ -374,15 +336,15 @@ class Policy(Known):
         names
             One name for each number of a context, in the order learnt.
         """
-        return Policy(replace(self.state, schema=self._schema.named(names)))
+        return Policy(replace(self.state, schema=self.state.schema.named(names)))
 
     def expected_regret(self, contexts: Any, *, arms: Any = None) -> FloatArray:
         """Return the expected simple regret of every answer, as far as the policy knows.
 
         It is the expected reward of the best arm, whichever that turns out to be, minus that of the
         one answered. Both are expectations under the posterior, in which arms are taken as
-        independent but for what all of them share. As good as the model is, it is what
-        recommendations miss on average; ``certificate`` says what one may miss.
+        independent but for what all of them share. If the model is right, it is the
+        average regret of recommendations; ``certificate`` bounds the regret of each.
 
         Parameters
         ----------
@@ -393,7 +355,7 @@ class Policy(Known):
         """
         rows, single = self.state.read(contexts)
         regret = np.empty(len(rows))
-        for where, found, evidence in self._answers(rows, self._eligible(arms, rows, single)):
+        for where, found, evidence in self.answers(rows, self._eligible(arms, rows, single)):
             belief = evidence.belief
             regret[where] = expected_regret(belief.mean, own_std(belief), found.arm)
         return frozen(regret)
@@ -430,7 +392,7 @@ class Policy(Known):
         """
         from contextgap.export.compression import compress
 
-        card = self.card if len(self._model) > 1 else None  # fewer points cannot tell any more
+        card = self.card if len(self.state.model) > 1 else None  # fewer points cannot tell any more
         smaller, report = compress(
             self,
             points=points,
@@ -514,19 +476,18 @@ class Policy(Known):
         path
             Where to write, or a binary file that is open already.
         """
-        model = self._model.deployed()
-        if model is not self._model and len(model) > 1:
+        model = self.state.model.deployed()
+        if model is not self.state.model and len(model) > 1:
             self.card  # noqa: B018  # computed while there are all rewards to compute it from
+        state = replace(self.state, model=model)
         header = {
-            **describe_rules(self._rules),
-            **describe_state(model, self._labels, self._active, self._schema),
-            "seed": self.state.seed,
-            "card": None if self.state.card is None else self.state.card.describe(),
+            **state.describe(),
+            "seed": state.seed,
+            "card": None if state.card is None else state.card.describe(),
         }
-        if self.state.fallback is not None:
-            header["fallback"] = self.state.fallback.describe()
-        newer = self.state.fallback is not None
-        version = file_version(model, self._schema, self._rules, newer=newer)
+        if state.fallback is not None:
+            header["fallback"] = state.fallback.describe()
+        version = state.file_version(newer=state.fallback is not None)
         files.write(path, "policy", header, model.arrays(), version)
 
     @classmethod
@@ -540,20 +501,18 @@ class Policy(Known):
         """
         header, arrays = files.read(path, "policy")
         with files.making_sense_of(path):
-            model, labels, active, schema = restore_state(header, arrays)
+            known = State.restored(header, arrays)
             card = header.get("card")  # files of release 0.1 have none
+            fallback = None
+            if "fallback" in header:
+                dimension = known.schema.dimension
+                fallback = Fallback.restored(header["fallback"], known.arms, dimension)
             state = PolicyState(
-                model=model,
-                labels=labels,
-                active=active,
-                rules=restore_rules(header),
-                schema=schema,
+                **vars(known),
                 seed=read_seed(header["seed"]),
+                fallback=fallback,
                 card=None if card is None else Card.restored(card),
             )
-            if "fallback" in header:
-                fallback = Fallback.restored(header["fallback"], state.arms, schema.dimension)
-                state = replace(state, fallback=fallback)
             return cls(state)
 
     def answered(self, contexts: Any, arms: Any, bounds: bool) -> Answered:
@@ -564,7 +523,7 @@ class Policy(Known):
         if not bounds and self.state.fallback is None:
             return Answered(self.recommend(contexts, arms=arms), status, None)
         gap = np.empty(len(rows))
-        for where, found, evidence in self._answers(rows, eligible):
+        for where, found, evidence in self.answers(rows, eligible):
             column[where] = np.array(evidence.columns)[found.arm]
             gap[where], status[where] = found.gap, found.status
         certificate = self._certificate(gap) if bounds else None
@@ -572,7 +531,7 @@ class Policy(Known):
 
     def _certificate(self, gap: FloatArray) -> Certificate:
         covered = self.width.covers(len(gap))
-        return Certificate(frozen(_bounds(gap)), self.probability if covered else None)
+        return Certificate(frozen(regret_bounds(gap)), self.probability if covered else None)
 
     def _read_one(self, purpose: str, context: Any, arms: Any) -> tuple[FloatArray, Mask | None]:
         rows, single = self.state.read(context)
@@ -589,10 +548,10 @@ class Policy(Known):
         """Return the score card, given what is known of rows that the model does not keep."""
         about = self.state.fallback, self.probability, propensities, rows, known
         card = score(self.chooser, self.arms, *about)
-        return card.of_costs() if self._rules.costs else card
+        return card.of_costs() if self.state.rules.costs else card
 
-    def _answers(
-        self, rows: FloatArray, eligible: Mask | None
+    def answers(
+        self, rows: FloatArray, eligible: Mask | None = None
     ) -> Iterator[tuple[IntArray, Answer, ModelEvidence]]:
         """Yield places of rows, what is answered there, and what it rests on.
 
@@ -603,9 +562,3 @@ class Policy(Known):
             where = everywhere[places]
             for block, choice, evidence in chooser.decisions(rows[places]):
                 yield where[block], answer(self.state.fallback, choice, evidence), evidence
-
-
-def _bounds(gap: FloatArray) -> FloatArray:
-    bound = np.maximum(gap, 0.0)
-    bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
-    return bound

@@ -99,23 +99,12 @@ class _Evidence:
 
 
 class AllRows(NamedTuple):
-    """Averages over all rows of a log of which the model keeps a sample.
+    """Averages over all rows of a log of which the model keeps a sample."""
 
-    Parameters
-    ----------
-    rows
-        How many rows there are.
-    logged
-        The average reward.
-    direct, robust
-        What always choosing each arm in use would earn, by ordinary predictions: their averages,
-        and these corrected by importance-weighted errors, None where propensities are unknown.
-    """
-
-    rows: int
-    logged: float
-    direct: FloatArray
-    robust: FloatArray | None
+    rows: int  # how many rows there are
+    logged: float  # the average reward
+    direct: FloatArray  # what always choosing each arm in use would earn, by ordinary predictions
+    robust: FloatArray | None  # corrected by importance-weighted errors; None without propensities
 
 
 class _Control(NamedTuple):

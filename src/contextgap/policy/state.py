@@ -1,4 +1,4 @@
-"""What learner and policy files have in common, checked as strictly as user input."""
+"""The state of policies, what learners share of it, and both in files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray
+from contextgap.base.descriptors import completed
 from contextgap.base.labels import Label, Restored, decode_label, encode_label, read_labels
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
 class Rules:
     """The settings that learner and policy share; ``burn_in`` counts pulls per arm.
 
-    ``hindsight`` says whether kernel, ridge or prior mean were chosen after seeing rewards, so that
-    bounds are no longer guaranteed. ``costs`` says that users tell costs, to be kept low; inside,
-    a reward is minus a cost.
+    ``tuned_on_rewards`` says whether kernel, ridge or prior mean were chosen after seeing rewards,
+    so that bounds are no longer guaranteed. ``costs`` says that users tell costs, to be kept low;
+    inside, a reward is minus a cost.
     """
 
     method: Method
     width: Width
     burn_in: int
-    hindsight: bool = False
+    tuned_on_rewards: bool = False
     costs: bool = False
 
     @property
@@ -43,7 +44,7 @@ class Rules:
         None if they were not, and where picks depend on rewards although the width's guarantee
         needs that they do not.
         """
-        if self.hindsight or (self.method.adaptive and not self.width.adaptive):
+        if self.tuned_on_rewards or (self.method.adaptive and not self.width.adaptive):
             return None
         return self.width.probability
 
@@ -60,51 +61,122 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class PolicyState:
-    """All that makes up a policy; replace parts with ``dataclasses.replace``.
+class State:
+    """What learners and policies both know; replace parts with ``dataclasses.replace``."""
 
-    Parameters
-    ----------
-    model
-        The posterior of every arm that ever was in use.
-    labels
-        The label of each of the model's arms.
-    active
-        The model's indices of the arms in use.
-    rules
-        The exploration and deployment rules.
-    schema
-        How contexts are read.
-    seed
-        Of recommenders that draw at random.
-    fallback
-        The safe arm, and when it is answered; None if there is none.
-    card
-        The score card, once it was computed.
-    compression
-        What compression cost; None if the policy was not compressed.
-    """
-
-    model: Model
-    labels: tuple[Label, ...]
-    active: tuple[int, ...]
+    model: Model  # of every arm that ever was in use
+    labels: tuple[Label, ...]  # of each of the model's arms
+    active: tuple[int, ...]  # the model's indices of the arms in use
     rules: Rules
-    schema: ContextSchema
-    seed: int
-    fallback: Fallback | None = None
-    card: Card | None = None
-    compression: CompressionReport | None = None
+    schema: ContextSchema  # how contexts are read
 
     @property
     def arms(self) -> tuple[Label, ...]:
         """The labels of the arms in use."""
-        return tuple(self.labels[i] for i in self.active)
+        return tuple([self.labels[i] for i in self.active])
+
+    def describe(self) -> dict[str, Any]:
+        """Return everything learnt except the arrays, as plain values for a file's header."""
+        return {
+            **describe_rules(self.rules),
+            "model": describe_model(self.model),
+            "kernel": self.model.kernel.describe(),
+            "ridge": self.model.ridge,
+            "prior_mean": self.model.prior_mean,
+            "arms": [encode_label(label) for label in self.labels],
+            "active": list(self.active),
+            "dimension": self.schema.dimension,
+            "columns": _described_columns(self.schema),
+        }
+
+    def file_version(self, *, newer: bool) -> int:
+        """Return the format version of a file; ``newer`` if release 0.1 would ignore more of it."""
+        log = self.model.observed
+        newer = newer or log.has_eligible or log.has_propensities
+        newer = newer or self.schema.table is not None or self.rules.costs
+        return max(self.model.file_version, 2 if newer else 1)
+
+    @staticmethod
+    def restored(header: dict[str, Any], arrays: dict[str, Any]) -> State:
+        """Reverse ``describe``, arrays included."""
+        kernel = components.build(header["kernel"])
+        if not isinstance(kernel, Kernel):
+            raise ValueError("the kernel has the wrong type")
+        labels, active = _restore_arms(header["arms"], header["active"])
+        schema = _restore_schema(header["dimension"], header["columns"])
+        if schema.dimension is not None:
+            kernel.check_dimension(schema.dimension)
+        ridge = checks.positive("ridge", header["ridge"], "as a learner's")
+        prior_mean = read_prior_mean(header["prior_mean"])
+        named = header.get("model")  # files of release 0.1 name none
+        model = restored_model(named, arrays, kernel, ridge, len(labels), prior_mean)
+        if len(model) and model.observed.dimension != schema.dimension:
+            raise ValueError("contexts have another dimension than the header says")
+        return State(model, labels, active, restore_rules(header), schema)
+
+
+@dataclass(frozen=True)
+class PolicyState(State):
+    """All that makes up a policy."""
+
+    seed: int  # of recommenders that draw at random
+    fallback: Fallback | None = None
+    card: Card | None = None  # once it was computed
+    compression: CompressionReport | None = None
 
     def read(self, contexts: Any) -> tuple[FloatArray, bool]:
         """Return contexts as the rows that kernels take, and whether it was a single context."""
         intake = self.schema.read(contexts)
         self.model.kernel.check_dimension(intake.rows.shape[1])
         return intake.rows, intake.single
+
+
+class Stateful:
+    """What learners and policies both say about themselves."""
+
+    state: State
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self.arms)} arms, {self.method.name}, {self.kernel}, "
+            f"{len(self.state.model)} observations)"
+        )
+
+    @property
+    def arms(self) -> tuple[Label, ...]:
+        """The arms to choose from."""
+        return self.state.arms
+
+    @property
+    def method(self) -> Method:
+        """The exploration and deployment rules."""
+        return self.state.rules.method
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity of contexts."""
+        return self.state.model.kernel
+
+    @property
+    def width(self) -> Width:
+        """How standard deviations become intervals."""
+        return self.state.rules.width
+
+    @property
+    def ridge(self) -> float:
+        """The regularisation."""
+        return self.state.model.ridge
+
+    @property
+    def prior_mean(self) -> float:
+        """The mean reward believed where nothing was observed, as a number."""
+        return self.state.rules.sign * self.state.model.prior()
+
+    @completed
+    def counts(self) -> dict[Label, int]:
+        """How many rewards of each arm were told."""
+        log = self.state.model.observed
+        return {self.state.labels[i]: log.count(i) for i in self.state.active}
 
 
 def read_costs(reward: Any) -> bool:
@@ -129,24 +201,13 @@ def read_seed(value: Any) -> int:
     return seed
 
 
-def file_version(model: Model, schema: ContextSchema, rules: Rules, *, newer: bool) -> int:
-    """Return the format version that a file needs.
-
-    ``newer`` says whether it holds more that release 0.1 would pass over.
-    """
-    log = model.observed
-    newer = newer or log.has_eligible or log.has_propensities
-    newer = newer or schema.table is not None or rules.costs
-    return max(model.file_version, 2 if newer else 1)
-
-
 def describe_rules(rules: Rules) -> dict[str, Any]:
     """Return the rules as plain values for a file's header."""
     return {
         "method": rules.method.describe(),
         "width": rules.width.describe(),
         "burn_in": rules.burn_in,
-        "hindsight": rules.hindsight,
+        "hindsight": rules.tuned_on_rewards,
         **({"costs": True} if rules.costs else {}),
     }
 
@@ -157,44 +218,10 @@ def restore_rules(header: dict[str, Any]) -> Rules:
     if not (isinstance(method, Method) and isinstance(width, Width)):
         raise ValueError("method or width has the wrong type")
     burn_in = checks.whole("burn_in", header["burn_in"], least=0)
-    hindsight = read_truth("hindsight", header["hindsight"])
-    return Rules(method, width, burn_in, hindsight, read_truth("costs", header.get("costs", False)))
-
-
-def describe_state(
-    model: Model, labels: tuple[Label, ...], active: tuple[int, ...], schema: ContextSchema
-) -> dict[str, Any]:
-    """Return everything learnt except the arrays, as plain values for a file's header."""
-    return {
-        "model": describe_model(model),
-        "kernel": model.kernel.describe(),
-        "ridge": model.ridge,
-        "prior_mean": model.prior_mean,
-        "arms": [encode_label(label) for label in labels],
-        "active": list(active),
-        "dimension": schema.dimension,
-        "columns": _described_columns(schema),
-    }
-
-
-def restore_state(
-    header: dict[str, Any], arrays: dict[str, Any]
-) -> tuple[Model, tuple[Label, ...], tuple[int, ...], ContextSchema]:
-    """Reverse ``describe_state``, arrays included."""
-    kernel = components.build(header["kernel"])
-    if not isinstance(kernel, Kernel):
-        raise ValueError("the kernel has the wrong type")
-    labels, active = _restore_arms(header["arms"], header["active"])
-    schema = _restore_schema(header["dimension"], header["columns"])
-    if schema.dimension is not None:
-        kernel.check_dimension(schema.dimension)
-    ridge = checks.positive("ridge", header["ridge"], "as a learner's")
-    prior_mean = read_prior_mean(header["prior_mean"])
-    named = header.get("model")  # files of release 0.1 name none
-    model = restored_model(named, arrays, kernel, ridge, len(labels), prior_mean)
-    if len(model) and model.observed.dimension != schema.dimension:
-        raise ValueError("contexts have another dimension than the header says")
-    return model, labels, active, schema
+    tuned_on_rewards = read_truth("hindsight", header["hindsight"])
+    return Rules(
+        method, width, burn_in, tuned_on_rewards, read_truth("costs", header.get("costs", False))
+    )
 
 
 def read_prior_mean(value: Any) -> float | str:

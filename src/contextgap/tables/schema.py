@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.tables import cells
 from contextgap.tables.cells import Level, date_of
 from contextgap.tables.columns import (

@@ -10,8 +10,7 @@ from contextgap.base.arrays import FloatArray
 from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.kernels import Gaussian
 from contextgap.learner import Learner
-from contextgap.learner.pending import Pending
-from contextgap.learner.view import View
+from contextgap.learner.view import Pending, View
 from contextgap.methods.explorers import Explorer, Uniform
 from contextgap.methods.method import Method
 from contextgap.methods.recommenders import HighestMean, Recommender

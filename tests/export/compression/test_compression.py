@@ -9,11 +9,18 @@ import contextgap as cg
 from contextgap.export.c import write_c
 from contextgap.export.c.layout import Layout
 from contextgap.export.c.literals import Real
-from contextgap.export.compression import candidates, compress, rom_bytes
-from contextgap.export.compression.candidates import make_candidates
-from contextgap.export.compression.refit import refitted
-from contextgap.export.compression.sample import Decided, read_sample, targets, usual_margin
-from contextgap.export.compression.selection import Equations, Selection, normal_equations
+from contextgap.export.compression import compress, rom_bytes, selection
+from contextgap.export.compression.selection import (
+    Decided,
+    Equations,
+    Selection,
+    make_candidates,
+    normal_equations,
+    read_sample,
+    refitted,
+    targets,
+    usual_margin,
+)
 from contextgap.kernels.base import Constant
 from contextgap.methods.recommenders import (
     HighestMean,
@@ -121,7 +128,7 @@ def test_with_all_candidates_the_means_are_the_original_ones(rule):
     whole = candidate.policy(60)
     fresh = sample(1000, seed=5)
     if rule == "mean":  # the others' targets are moved where the deployed arm is not the highest
-        mean = whole._model.posterior(fresh, (0, 1, 2)).mean
+        mean = whole.state.model.posterior(fresh, (0, 1, 2)).mean
         expected = policy.state.model.posterior(fresh, (0, 1, 2)).mean
         np.testing.assert_allclose(mean, expected, atol=2e-4)
     assert same(policy, whole, fresh) > 0.985
@@ -203,7 +210,7 @@ def test_the_agreement_wanted_is_reached_with_few_points(rule):
 
 def test_an_agreement_out_of_reach_gives_the_policy_itself(monkeypatch):
     policy, contexts = frozen(), sample(400)
-    monkeypatch.setattr(candidates, "_MOST", 5)  # as if 6000 points were too few
+    monkeypatch.setattr(selection, "_MOST", 5)  # as if 6000 points were too few
     small, report = compress(policy, agreement=0.5, contexts=contexts)
     assert 0 < sum(small.counts.values()) <= 5
     assert report.agreement >= 0.5
@@ -291,7 +298,7 @@ def test_retired_arms_are_left_out():
     policy = learner.freeze()
     small, report = compress(policy, points=8, contexts=sample(400))
     assert small.arms == ("a", "c")
-    assert len(small._model) == sum(report.points) <= 16
+    assert len(small.state.model) == sum(report.points) <= 16
     assert same(policy, small, sample(800, seed=4)) > 0.95
 
 
@@ -302,7 +309,7 @@ def test_contexts_observed_many_times_do_no_harm(ridge):
     pulls = np.arange(90) % 2
     policy = learner.fit(contexts, pulls, reward(contexts, pulls)).freeze()
     small, report = compress(policy, points=14, contexts=sample(400))
-    assert np.isfinite(small._model.observed.rewards).all()
+    assert np.isfinite(small.state.model.observed.rewards).all()
     assert report.agreement == same(policy, small, sample(400)[3::4])
 
 
@@ -321,7 +328,7 @@ def test_refitted_means_are_prior_plus_weights_times_kernel(kernel, ridge, size,
     weights = rng.standard_normal(size)
     made = refitted(policy, HighestMean(), points, arm, weights)
     contexts = sample(20, seed)
-    mean = made._model.posterior(contexts, (0, 1, 2)).mean
+    mean = made.state.model.posterior(contexts, (0, 1, 2)).mean
     expected = np.full((20, 3), prior)
     for a in range(3):
         expected[:, a] += policy.kernel(contexts, points[arm == a]) @ weights[arm == a]
@@ -329,7 +336,9 @@ def test_refitted_means_are_prior_plus_weights_times_kernel(kernel, ridge, size,
     if ridge >= 1e-3:  # and its rewards make the textbook's posterior the same
         dense = DenseModel(policy.kernel, ridge, 3, prior)
         dense.observe_many(
-            made._model.observed.contexts, made._model.observed.arms, made._model.observed.rewards
+            made.state.model.observed.contexts,
+            made.state.model.observed.arms,
+            made.state.model.observed.rewards,
         )
         np.testing.assert_allclose(dense.posterior(contexts, range(3)).mean, expected, atol=1e-8)
 

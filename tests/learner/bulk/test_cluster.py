@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.learner.bulk import sample
+from contextgap.learner.bulk import passes
 from tests.cli.test_policies import call
 from tests.learner.bulk.test_learning import beliefs, learn, make, write
 
@@ -31,7 +31,7 @@ def client():
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(sample, "SAMPLE", 1500)
+    monkeypatch.setattr(passes, "SAMPLE", 1500)
 
 
 GIVEN = {"context": ["x"], "kernel": cg.Gaussian(0.5), "ridge": 0.1}  # nothing to tune

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import contextgap as cg
-from contextgap.learner.bulk import sample, source
+from contextgap.learner.bulk import partitions, passes
 from contextgap.tables import files
 
 ROWS, KEPT = 6000, 1500
@@ -36,9 +36,9 @@ def expected(table, arm):
 @pytest.fixture
 def few(monkeypatch):
     """Have samples and blocks be small, so that little is much."""
-    monkeypatch.setattr(sample, "SAMPLE", KEPT)
+    monkeypatch.setattr(passes, "SAMPLE", KEPT)
     monkeypatch.setattr(files.Part.blocks, "__defaults__", (700,))
-    monkeypatch.setattr(source, "BLOCK", 700)
+    monkeypatch.setattr(partitions, "BLOCK", 700)
 
 
 def write(table, folder, files=5, suffix="csv"):
@@ -172,7 +172,7 @@ def test_how_rows_are_divided_into_blocks_does_not_matter(few, tmp_path, monkeyp
     one = learn(pattern).policy
     monkeypatch.setattr(files.Part.blocks, "__defaults__", (331,))
     two, new = learn(pattern).policy, make(100, seed=1)
-    assert one._model.observed.contexts.tolist() == two._model.observed.contexts.tolist()
+    assert one.state.model.observed.contexts.tolist() == two.state.model.observed.contexts.tolist()
     np.testing.assert_allclose(beliefs(one, new), beliefs(two, new), rtol=1e-9, atol=1e-10)
 
 

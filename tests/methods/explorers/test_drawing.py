@@ -145,10 +145,10 @@ def test_propensities_stay_with_their_rewards_however_late_they_come(tmp_path):
     for found in (learner, cg.Learner.load(tmp_path / "l.cgap")):
         order = [3, 0, 5, 1, 4, 2]
         found.tell(contexts[order], [asked[i] for i in order], np.arange(6.0))
-        logged = found._model.observed.propensities
+        logged = found.state.model.observed.propensities
         np.testing.assert_array_equal(logged[-6:], [chances[i] for i in order])
         found.tune()
-        np.testing.assert_array_equal(found._model.observed.propensities, logged)
+        np.testing.assert_array_equal(found.state.model.observed.propensities, logged)
 
 
 def test_learnt_hyperparameters_and_all_rows_have_propensities():
@@ -165,7 +165,7 @@ def test_picks_made_elsewhere_may_have_propensities(tmp_path):
     learner.expect([[0.0], [1.0]], [0, 1], propensities=[0.5, 0.25])
     learner.expect([2.0], 1, propensities=0.75)
     learner.tell([[2.0], [0.0], [1.0]], [1, 0, 1], [1.0, 2.0, 3.0])
-    np.testing.assert_array_equal(learner._model.observed.propensities, [0.75, 0.5, 0.25])
+    np.testing.assert_array_equal(learner.state.model.observed.propensities, [0.75, 0.5, 0.25])
     for bad, message in ((0.0, "above 0"), (1.5, "at most 1"), ([0.5, 0.5], "one entry per")):
         with pytest.raises(ValueError, match=message):
             learner.expect([3.0], 0, propensities=bad)
@@ -174,7 +174,7 @@ def test_picks_made_elsewhere_may_have_propensities(tmp_path):
 
 def test_a_file_with_impossible_propensities_is_refused():
     learner, _ = explored(ProportionalResponse(), rows=20)
-    model = learner._model
+    model = learner.state.model
     arrays = model.arrays()
     for bad in (np.full(20, 2.0), np.zeros(20), np.full(21, 0.5), np.ones(20, dtype=int)):
         with pytest.raises(ValueError, match="propensit"):

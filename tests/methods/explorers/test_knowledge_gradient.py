@@ -156,7 +156,7 @@ def test_a_pool_compares_gains_per_reward(sharing, local, rng):
     pool = rng.uniform(size=(12, 1))
     context, arm = learner.ask(pool=pool)
     picked = (int(np.flatnonzero(pool[:, 0] == context[0])[0]), arm)
-    model = learner._model
+    model = learner.state.model
 
     def gains(times):
         """The reward of every arm at every context of the pool, tried on a copy of the model."""

@@ -50,9 +50,9 @@ def test_rewards_of_two_values_or_with_far_ones_are_met_with_a_tight_prior():
 def test_a_few_columns_that_matter_are_found_among_many():
     """Twenty numbers of which two matter, and noise: others' bandwidths become far longer."""
     rng = np.random.default_rng(2)
-    x = rng.normal(size=(300, 20))
-    y = np.sin(2 * x[:, 3]) + np.cos(2 * x[:, 11]) + 0.3 * rng.normal(size=300)
-    learner = cg.Learner(1, seed=0).fit(x, [0] * 300, y)
+    x = rng.normal(size=(200, 20))
+    y = np.sin(2 * x[:, 3]) + np.cos(2 * x[:, 11]) + 0.3 * rng.normal(size=200)
+    learner = cg.Learner(1, seed=0).fit(x, [0] * 200, y)
     bandwidths = np.array(Terms.of(learner.kernel).bandwidths)
     assert set(np.argsort(bandwidths)[:2]) == {3, 11}
     others = np.delete(bandwidths, [3, 11])

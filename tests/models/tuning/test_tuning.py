@@ -244,21 +244,21 @@ def test_a_given_kernel_is_retuned_only_if_told():
 def test_tuning_keeps_what_was_observed_and_asked():
     learner, _ = explored(kernel=cg.Gaussian(1.0))
     waiting = learner.ask([[0.1, 0.2], [0.3, 0.4]])
-    counts, before = learner.counts, learner._model
+    counts, before = learner.counts, learner.state.model
     assert learner.tune() is learner
     assert learner.counts == counts
     assert learner.pending == 2
-    np.testing.assert_array_equal(learner._model.observed.rewards, before.observed.rewards)
-    np.testing.assert_array_equal(learner._model.observed.arms, before.observed.arms)
+    np.testing.assert_array_equal(learner.state.model.observed.rewards, before.observed.rewards)
+    np.testing.assert_array_equal(learner.state.model.observed.arms, before.observed.arms)
     learner.tell([[0.1, 0.2], [0.3, 0.4]], waiting, [0.0, 0.0])
     assert learner.pending == 0
     fresh = cg.Learner(
         list("abc"), kernel=learner.kernel, ridge=learner.ridge, prior_mean=learner.prior_mean
     )
     fresh.fit(
-        learner._model.observed.contexts,
-        ["abc"[i] for i in learner._model.observed.arms],
-        learner._model.observed.rewards,
+        learner.state.model.observed.contexts,
+        ["abc"[i] for i in learner.state.model.observed.arms],
+        learner.state.model.observed.rewards,
     )
     np.testing.assert_allclose(fresh.decide([0.5, 0.5]).mean, learner.decide([0.5, 0.5]).mean)
 
@@ -553,7 +553,7 @@ def test_rewards_whose_squares_are_hardly_numbers_are_learnt_from(unit):
 @pytest.mark.parametrize("growth", [0.5, None, "x", 1e308, True])
 def test_a_file_with_an_impossible_growth_is_refused(growth, tmp_path):
     learner, path = cg.Learner(2, seed=0), tmp_path / "l.cgap"
-    learner._growth = growth
+    learner.state.growth = growth
     learner.save(path)
     with pytest.raises(cg.FileFormatError, match="growth"):
         cg.Learner.load(path)

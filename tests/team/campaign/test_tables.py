@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import contextgap as cg
-from contextgap.tables.table import read_json
+from contextgap.tables.table import Levels, read_json
 from contextgap.team.campaign import calls
 from contextgap.team.campaign.codec import as_json, decode_contexts, encode_contexts, json
 
@@ -52,10 +52,10 @@ def test_cells_come_back_as_they_were():
 def test_tables_come_back_as_they_were():
     table = pd.DataFrame({"b": [1.0, None], "a": ["x", "y"], "c": pd.Categorical([1, 2])})
     again = back(table)
-    assert list(again) == ["b", "a", "c"]
-    assert str(again["c"].dtype) == "category"
-    assert back(pl.DataFrame({"a": [1, 2]}))["a"].tolist() == [1, 2]
-    assert back(np.eye(2)) == [[1.0, 0.0], [0.0, 1.0]]
+    assert again.names == ["b", "a", "c"]
+    assert isinstance(again["c"], Levels)
+    assert back(pl.DataFrame({"a": [1, 2]}))["a"] == [1, 2]
+    assert list(back(np.eye(2))) == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def mixed(rng, rows):

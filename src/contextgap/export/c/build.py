@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, static_file
 from contextgap.export.c.text import LEVEL_UNKNOWN, STATUSES
-from contextgap.export.rule import DecisionRule
-from contextgap.export.typed_rows import has_unknown_level
 from contextgap.policy.fallback import Status
 from contextgap.tables.eligible import Mask
 
@@ -73,16 +71,31 @@ def compile_shared(
     target = Path(tempfile.mkdtemp(prefix="contextgap-") if into is None else into)
     batch, library = target / "batch.c", target / "contextgap_policy.so"
     batch.write_text(static_file("batch.c", called), encoding="utf-8")
-    options = ["-std=c99", "-shared", "-fPIC", *flags, "-I", str(export)]
+    options = ["-shared", "-fPIC", *flags, "-I", str(export)]
+    _compile(command, [*options, str(batch)], library, export / names.source)
+    return library
+
+
+def run_self_test(folder: Path, compiler: str | None, prefix: str) -> tuple[bool, str]:
+    """Build the exported self-test as its header says; return whether it passed, and its words."""
+    names = FileNames.of(prefix)
+    sources = [str(folder / name) for name in (names.source, names.self_test)]
+    with tempfile.TemporaryDirectory(prefix="contextgap-") as place:
+        program = Path(place) / "selftest"
+        _compile(find_compiler(compiler), ["-O2", *sources], program, folder / names.self_test)
+        done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    return done.returncode == 0, done.stdout.strip()
+
+
+def _compile(command: str, arguments: Sequence[str], target: Path, named: Path) -> None:
     done = subprocess.run(
-        [command, *options, str(batch), "-o", str(library), "-lm"],
+        [command, "-std=c99", *arguments, "-o", str(target), "-lm"],
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        raise CompilerError(f"{command} refused {export / names.source}:\n{done.stderr}")
-    return library
+        raise CompilerError(f"{command} refused {named}:\n{done.stderr}")
 
 
 class CompiledDecisions(NamedTuple):
@@ -138,8 +151,10 @@ class CompiledPolicy:
         """The names of the context's numbers as the export has them."""
         return self._texts("columns", self.dimension)
 
-    def recommend(self, contexts: Any) -> IntArray:
-        """Return the index of the recommended arm for every row."""
+    def recommend(self, contexts: Any, *, arms: Mask | None = None) -> IntArray:
+        """Return the index of the recommended arm, of those eligible, for every row."""
+        if arms is not None:
+            return self.decide(contexts, eligible=arms).arm
         rows = self._rows(contexts)
         arm, status = np.empty((2, len(rows)), dtype=np.intc)
         self._named("batch_recommend")(
@@ -156,7 +171,7 @@ class CompiledPolicy:
         rows = self._rows(contexts)
         mask = self._mask(eligible, len(rows))
         arm, status = np.empty((2, len(rows)), dtype=np.intc)
-        # Zeros, since an export of means alone leaves widths and gaps untouched.
+        # Zeros, since an export of means alone does not write widths and gaps.
         tables = [np.zeros((len(rows), self.n_arms), dtype=self.dtype) for _ in range(3)]
         certificate = np.zeros(len(rows), dtype=self.dtype)
         self._named("batch_decide")(
@@ -174,6 +189,15 @@ class CompiledPolicy:
             gap=gap if self.has_widths else None,
             certificate=certificate.astype(np.float64) if self.has_widths else None,
         )
+
+    def details(self, contexts: Any, arms: Mask | None) -> dict[str, Any]:
+        """Return certificates, statuses as ``Policy.status`` has them, and unknown levels."""
+        decided = self.decide(contexts, eligible=arms)
+        unknown = decided.status == LEVEL_UNKNOWN
+        status = np.where(unknown, Status.RECOMMENDED, -1)
+        for python, ours in STATUSES.items():
+            status[decided.status == ours] = python
+        return {"status": status, "certificate": decided.certificate, "unknown": unknown}
 
     @property
     def takes_arms(self) -> bool:
@@ -214,19 +238,3 @@ class CompiledPolicy:
 
 def _pointer(array: NDArray[Any]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
-
-
-def statuses_in_python(rule: DecisionRule, contexts: FloatArray, statuses: IntArray) -> IntArray:
-    """Return what the exported functions returned as ``Policy.status`` has it.
-
-    It is −1 where there is no answer, and −2 where a level is known and said to be unknown, or the
-    other way round.
-    """
-    found = np.full(len(statuses), -1)
-    for python, ours in STATUSES.items():
-        found[statuses == ours] = python
-    unknown = has_unknown_level(rule.table, contexts)
-    found[statuses == LEVEL_UNKNOWN] = Status.RECOMMENDED
-    wrong = np.where(unknown, statuses == Status.RECOMMENDED, statuses == LEVEL_UNKNOWN)
-    found[wrong] = -2
-    return found

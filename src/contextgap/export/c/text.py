@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contextgap.base.arrays import IntArray
-from contextgap.export.answers import Answers, is_near_tie
 from contextgap.export.c.kernels import kernel_text
 from contextgap.export.c.layout import Form, Layout, first_step
 from contextgap.export.c.literals import (
@@ -27,6 +26,7 @@ from contextgap.export.c.literals import (
     string,
 )
 from contextgap.export.c.names import category_names, declarations, definitions, static_file
+from contextgap.export.parity import Answers, is_near_tie
 from contextgap.export.rule import DecisionRule, SharedTable
 from contextgap.export.typed_rows import has_unknown_level, seen_ranges, spread_numbers
 from contextgap.methods.recommenders import (

@@ -16,7 +16,12 @@ from scipy.linalg.blas import dtpsv, stpsv
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.export.answers import (
+from contextgap.export.c.layout import Form, Layout
+from contextgap.export.c.literals import Real
+from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, check_prefix, static_file
+from contextgap.export.c.text import EXPORT_ID, header, tables
+from contextgap.export.c.text import self_test as self_test_text
+from contextgap.export.parity import (
     Answers,
     answers_of,
     comparison_contexts,
@@ -24,11 +29,6 @@ from contextgap.export.answers import (
     is_near_tie,
     warn_of_rounding,
 )
-from contextgap.export.c.layout import Form, Layout
-from contextgap.export.c.literals import Real
-from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, check_prefix, static_file
-from contextgap.export.c.text import EXPORT_ID, header, tables
-from contextgap.export.c.text import self_test as self_test_text
 from contextgap.export.rule import ArmTable, DecisionRule, ExportError, check_masks, decision_rule
 from contextgap.export.typed_rows import seen_by_kernels
 from contextgap.policy import Policy

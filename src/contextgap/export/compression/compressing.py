@@ -11,8 +11,15 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.c.layout import Layout
 from contextgap.export.c.literals import Real
-from contextgap.export.compression.candidates import WAYS, Candidate, make_candidates, search
-from contextgap.export.compression.sample import Decided, answered_arms, read_sample
+from contextgap.export.compression.selection import (
+    WAYS,
+    Candidate,
+    Decided,
+    answered_arms,
+    make_candidates,
+    read_sample,
+    search,
+)
 from contextgap.policy import Policy
 from contextgap.policy.state import read_seed, read_truth
 

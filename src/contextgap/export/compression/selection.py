@@ -1,8 +1,8 @@
-"""Which points to keep: forward selection, each time the point that lowers the error most.
+"""Which points to keep, and the ways to compress a policy: a rule to deploy by, and what to fit.
 
-The error says how far a policy is from another, as a quadratic form in the weights of its points.
-
-With e_a the error of arm a's function, what counts is
+Forward selection takes, each time, the point that lowers the error most. The error says how far a
+policy is from another, as a quadratic form in the weights of its points. With e_a the error of arm
+a's function, what counts is
 
     Σ_x Σ_b ω_b(x)·(e_d(x) − e_b(x))²  +  τ Σ_x Σ_a e_a(x)²        over reference contexts x
       + μ (Σ_a |e_a − ē|² + τ Σ_a |e_a|²)                            in the kernel's norm
@@ -14,14 +14,160 @@ norm keeps functions together away from the reference contexts.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.compression.sample import margins, usual_margin
+from contextgap.export.c.layout import Layout
 from contextgap.kernels import Kernel
+from contextgap.methods.method import Method
+from contextgap.methods.recommenders import (
+    HighestMean,
+    HighestUpper,
+    Recommender,
+    SmallestGap,
+    SmallestGapInHistory,
+)
+from contextgap.models import weighted_model
+from contextgap.policy import Policy
+from contextgap.policy.fallback import answer
+from contextgap.tables.contexts import Encoded
+
+_JITTER = 0.1
+_EVERY = 4  # every fourth context is held out
+_MOST_FITTED = 4500  # contexts to fit at; the normal equations take time in proportion
+_FEWEST = 8
+
+
+def read_sample(
+    policy: Policy, contexts: Any, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return the contexts at which decisions shall change least, and others to measure that at.
+
+    They come from a table of contexts, by default the observed ones and jittered copies of them.
+    """
+    if contexts is None:
+        layout = policy.state.schema.layout
+        observed = policy.state.model.deployed().observed.contexts
+        rows = _jittered(observed, rng, 0 if layout is None else layout.categories)
+    else:
+        rows, single = policy.state.read(contexts)
+        if single or len(rows) < _FEWEST:
+            got = "one context" if single else f"{len(rows)}"
+            raise ValueError(
+                f"contexts must be a table of at least {_FEWEST} contexts like those to be met, "
+                f"got {got}"
+            )
+    held_out = np.arange(len(rows)) % _EVERY == _EVERY - 1
+    fitted = rows[~held_out]
+    if len(fitted) > _MOST_FITTED:
+        fitted = fitted[np.sort(rng.choice(len(fitted), _MOST_FITTED, replace=False))]
+    return fitted, rows[held_out]
+
+
+def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 0) -> FloatArray:
+    """Return observed contexts and copies, each moved by a tenth of the way between two others.
+
+    So that constants stay constant, and what varies together is moved together. There are at
+    least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
+    last numbers of a context, stay as they are.
+    """
+    copies = -(-_FEWEST // len(observed)) if len(observed) < _FEWEST else 1
+    start = np.tile(observed, (copies, 1))
+    one, two = rng.integers(len(observed), size=(2, len(start)))
+    moved = start + _JITTER * (observed[one] - observed[two])
+    numbers = observed.shape[1] - categories
+    moved[:, numbers:] = start[:, numbers:]
+    return np.vstack([observed, moved])
+
+
+class Decided(NamedTuple):
+    """What a policy decides at m contexts, and what it believes there.
+
+    ``contexts`` has shape (m, d), ``arm`` holds the indices of the m arms recommended, ``answered``
+    those of the arms answered, which may be the safe one, and ``mean``, ``lower`` and ``upper``
+    have shape (m, arms).
+    """
+
+    contexts: FloatArray
+    arm: IntArray
+    answered: IntArray
+    mean: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    @classmethod
+    def of(cls, policy: Policy, contexts: FloatArray) -> Decided:
+        """Ask a policy."""
+        shape = (len(contexts), len(policy.arms))
+        mean, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
+        arm, answered = np.empty((2, len(contexts)), dtype=np.intp)
+        for rows, choice, evidence in policy.chooser.decisions(contexts):
+            arm[rows], belief = choice.arm, evidence.belief
+            answered[rows] = answer(policy.fallback, choice, evidence).arm
+            mean[rows], lower[rows], upper[rows] = belief.mean, belief.lower, belief.upper
+        return cls(contexts, arm, answered, mean, lower, upper)
+
+    def share_kept(self, policy: Policy) -> float:
+        """Return the share of contexts at which another policy answers the same."""
+        return float(np.mean(answered_arms(policy, self.contexts) == self.answered))
+
+
+def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
+    """Return the indices of the arms that a policy answers."""
+    index = {label: i for i, label in enumerate(policy.arms)}
+    labels = policy.recommend(Encoded(contexts, policy.state.schema))
+    return np.array([index[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def targets(decided: Decided, fitted: str) -> FloatArray:
+    """Return the functions of the context to fit, one per arm, whose highest is the decision.
+
+    These are the upper bounds, or the means. Where the arm with the highest mean is not the one
+    deployed, the means are moved as little as it takes: the deployed arm's is raised, and those
+    above it are lowered, to the same level, and half a usual margin apart.
+    """
+    if fitted == "upper":
+        return decided.upper
+    moved = decided.mean.copy()
+    apart = 0.25 * usual_margin(decided.mean)
+    for row in np.flatnonzero(decided.mean.argmax(axis=1) != decided.arm):
+        means, arm = moved[row], decided.arm[row]
+        level = _common_level(means[arm], np.sort(means[means > means[arm]])[::-1])
+        np.minimum(means, level - apart, out=means)
+        means[arm] = level + apart
+    return moved
+
+
+def margins(values: FloatArray, arm: IntArray) -> FloatArray:
+    """Return by how much every arm is below the deployed one, shape (m, arms)."""
+    return np.asarray(np.take_along_axis(values, arm[:, None], axis=1) - values)
+
+
+def usual_margin(values: FloatArray) -> float:
+    """Return the median difference between the best two arms; 1 if there is none to speak of."""
+    if values.shape[1] < 2 or not len(values):
+        return 1.0
+    best = np.sort(values, axis=1)[:, -2:]
+    difference = best[:, 1] - best[:, 0]
+    # Where most contexts are ties, the median says nothing about those that are not.
+    return float(np.median(difference)) or float(difference.max()) or 1.0
+
+
+def _common_level(own: float, above: FloatArray) -> float:
+    """The level at which raising one number and lowering those above it costs least in squares."""
+    total, count = own, 1
+    for value in above:
+        if value <= total / count:
+            break
+        total, count = total + value, count + 1
+    return float(total / count)
+
 
 _LEVELS = 0.003  # τ
 _NORM = 2e-3  # μ per reference context and unit of prior variance
@@ -158,3 +304,165 @@ class Selection:
             grown[:, :size] = self._columns
             self._columns = grown
         self._columns[:, size] = column
+
+
+def refitted(
+    policy: Policy,
+    recommender: Recommender,
+    contexts: FloatArray,
+    arm: IntArray,
+    weights: FloatArray,
+) -> Policy:
+    """Return a policy whose means are prior + weights·k(points, x).
+
+    The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They were
+    never observed, so nothing is promised any more (``Rules.tuned_on_rewards``).
+    ``arm`` holds the points' arms as indices into ``policy.arms``.
+    """
+    place = np.asarray(policy.state.active, dtype=np.intp)[arm]
+    final = weighted_model(policy.state.model, contexts, place, weights)
+    method = Method(explorer=policy.method.explorer, recommender=recommender)
+    rules = replace(policy.state.rules, method=method, tuned_on_rewards=True)
+    return Policy(
+        replace(policy.state, model=final, rules=rules, fallback=None, card=None, compression=None)
+    )
+
+
+# Of the observed contexts, so many at most may become points: their matrix has to fit in memory.
+_MOST = 6000
+
+_GAP = ((HighestMean(), "mean"), (SmallestGap(), "mean"))
+WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
+    HighestMean: ((HighestMean(), "mean"),),
+    SmallestGap: _GAP,
+    SmallestGapInHistory: _GAP,
+    HighestUpper: ((HighestMean(), "upper"), (HighestUpper(), "mean")),
+}
+
+
+class Candidate(NamedTuple):
+    """One way to compress a policy, at any size: how many points all arms have together.
+
+    ``fitted`` says what the means are fitted to, ``"mean"`` or ``"upper"``.
+    """
+
+    original: Policy
+    recommender: Recommender
+    fitted: str
+    selection: Selection
+    layout: Layout
+
+    def policy(self, size: int) -> Policy:
+        """Return the policy of the first ``size`` points."""
+        smaller = refitted(self.original, self.recommender, *self.selection.points(size))
+        return Policy(replace(smaller.state, fallback=self.original.fallback))
+
+    def bytes(self, size: int) -> int:
+        """Return the bytes of the first ``size`` points."""
+        arm = self.selection.points(size)[1]
+        counts = np.bincount(arm, minlength=len(self.original.arms))
+        return self.layout.holding(self.recommender, counts.tolist()).rom_bytes
+
+
+def make_candidates(
+    policy: Policy,
+    fitting: Decided,
+    layout: Layout,
+    most_per_arm: int | None,
+    rng: np.random.Generator,
+) -> Iterator[Candidate]:
+    """Return the ways in which a policy can be compressed, fitted where ``fitting`` was asked."""
+    contexts, arm = _observed(policy, rng)
+    there = Decided.of(policy, contexts)
+    selections: dict[str, Selection] = {}
+    for recommender, fitted in WAYS[type(policy.method.recommender)]:
+        if fitted not in selections:
+            equations = normal_equations(
+                policy.kernel,
+                fitting.contexts,
+                targets(fitting, fitted) - policy.prior_mean,
+                fitting.arm,
+                contexts,
+                arm,
+                # The functions themselves: jumps to where decisions differ have a large norm.
+                (there.upper if fitted == "upper" else there.mean) - policy.prior_mean,
+            )
+            selections[fitted] = Selection(equations, most_per_arm)
+        yield Candidate(policy, recommender, fitted, selections[fitted], layout)
+
+
+def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    """The contexts observed of arms in use, arm after arm, and whose they are."""
+    model = policy.state.model.deployed()
+    index = np.full(model.n_arms, -1, dtype=np.intp)
+    index[list(policy.state.active)] = np.arange(len(policy.state.active))
+    arm = index[model.observed.arms]
+    places = np.flatnonzero(arm >= 0)
+    if len(places) > _MOST:
+        places = rng.choice(places, _MOST, replace=False)
+    places = places[np.lexsort((places, arm[places]))]
+    return model.observed.contexts[places], arm[places]
+
+
+def _keeps(wanted: float, samples: Iterable[Decided], policy: Policy) -> bool:
+    """Whether a policy decides as before at this share of every sample."""
+    return all(sample.share_kept(policy) >= wanted for sample in samples)
+
+
+def search(
+    candidates: Iterable[Candidate],
+    goal: tuple[str, float],
+    fitting: Decided,
+    held_out: Decided,
+) -> tuple[Candidate, int] | None:
+    """Return the best way and its number of points; None if only all points satisfy the goal."""
+    kind, wanted = goal
+    best: tuple[float, Candidate, int] | None = None
+    least_bytes: list[int] = []
+    for candidate in candidates:
+        if kind == "agreement":
+            size = _smallest(candidate, partial(_keeps, wanted, (held_out, fitting)))
+            score = 0.0 if size is None else -float(candidate.bytes(size))
+        else:
+            size = _largest(candidate, int(wanted) if kind == "bytes" else None)
+            least_bytes.append(candidate.bytes(0))
+            score = 0.0 if size is None else fitting.share_kept(candidate.policy(size))
+        if size is not None and (best is None or score > best[0]):
+            best = score, candidate, size
+    if best is None and kind == "bytes":
+        raise ValueError(
+            f"bytes must be at least {min(least_bytes)}, which this policy takes without a single "
+            f"point, got {int(wanted)}"
+        )
+    return None if best is None else best[1:]
+
+
+def _largest(candidate: Candidate, most_bytes: int | None) -> int | None:
+    """The largest number of points that fits; any fits if there is no limit."""
+    if most_bytes is None:
+        return candidate.selection.reach(np.iinfo(np.int64).max)
+    if candidate.bytes(0) > most_bytes:
+        return None
+    low, high = 0, 1
+    while candidate.selection.reach(high) == high and candidate.bytes(high) <= most_bytes:
+        low, high = high, 2 * high
+    high = min(high, candidate.selection.reach(high) + 1)
+    return _bisect(low, high, lambda size: candidate.bytes(size) > most_bytes) - 1
+
+
+def _smallest(candidate: Candidate, enough: Callable[[Policy], bool]) -> int | None:
+    """The smallest number of points that is enough, found by doubling and bisection."""
+    low, high = -1, 1
+    while not enough(candidate.policy(size := candidate.selection.reach(high))):
+        if size < high:
+            return None
+        low, high = high, 2 * high
+    return _bisect(low, size, lambda size: enough(candidate.policy(size)))
+
+
+def _bisect(low: int, high: int, true: Callable[[int], bool]) -> int:
+    """The first whole number above ``low`` for which something is true, ``high`` being one."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if true(middle) else (middle, high)
+    return high

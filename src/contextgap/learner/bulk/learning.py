@@ -1,36 +1,34 @@
-"""Learns from a log of any length: scales from a sample, everything else from sums over rows."""
+"""Learns from a log of any length: hyperparameters from a sample, the rest from sums over rows."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from contextgap.base.arrays import IntArray
 from contextgap.base.labels import Label, Written
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
-from contextgap.learner.bulk import sample
-from contextgap.learner.bulk.source import Partition, partitions_of
-from contextgap.learner.bulk.summary import Summarise, Summary
-from contextgap.learner.bulk.summing import Progress, map_and_sum
-from contextgap.learner.bulk.totals import Add, Totals
-from contextgap.learner.settings import read_points
-from contextgap.learner.summed import (
-    schema_of_all,
-    set_columns,
-    sign_of,
-    summed_policy,
-    support_of,
-)
+from contextgap.learner.arguments import read_points
+from contextgap.learner.bulk import passes
+from contextgap.learner.bulk.partitions import Partition, Progress, map_and_sum, partitions_of
+from contextgap.learner.bulk.passes import Add, Summarise, Summary, Totals
+from contextgap.learner.state import LearnerState
 from contextgap.methods.method import Method, read_method
-from contextgap.models import POINTS
+from contextgap.models import POINTS, Dictionary, Observations, dictionary_of, summed_model
 from contextgap.models.tuning import Tuning
 from contextgap.policy import Policy
-from contextgap.tables.columns import Columns, read_kind
+from contextgap.policy.fallback import Fallback
+from contextgap.policy.scoring import AllRows
+from contextgap.tables.columns import Columns, Number, read_kind
+from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.files import Sheet, check_missing, read_names
+from contextgap.tables.schema import Coding, TableSchema
 from contextgap.tables.trials import Trials, eligible_arms, labels_of
 
 Watch: TypeAlias = Callable[[str], Progress]
@@ -45,7 +43,7 @@ class Learnt(NamedTuple):
     policy
         The rule to deploy, with its score card.
     tuning
-        How scales were learnt; None if they were given.
+        How hyperparameters were learnt; None if they were given.
     rows
         How many trials the log has.
     """
@@ -84,8 +82,8 @@ def learn_from(
     """Return a policy learnt from a log in files, or in a Dask DataFrame, however long.
 
     Rows are read twice and never kept: first for what columns hold and a sample of some hundred
-    thousand rows, from which scales and support points are learnt; then for sums over all rows. A
-    log that is no longer than the sample is learnt from as ``Learner.fit`` does.
+    thousand rows, from which hyperparameters and inducing points are learnt; then for sums over all
+    rows. A log that is no longer than the sample is learnt from as ``Learner.fit`` does.
 
     Parameters
     ----------
@@ -130,7 +128,7 @@ def learn_from(
     Returns
     -------
     learnt
-        The policy, how scales were learnt, and the number of rows.
+        The policy, how hyperparameters were learnt, and the number of rows.
     """
     trials = Trials(
         arm=arm,
@@ -200,7 +198,7 @@ def learn_trials(
     watch: Watch = progress or (lambda _: lambda _done, _total: None)
     most = read_points(points, read_method(method).recommender)
     of_an_arm = None if most is None else 2 * most
-    work = Summarise(trials, sample.SAMPLE, of_an_arm)
+    work = Summarise(trials, passes.SAMPLE, of_an_arm)
     summary = map_and_sum(work, partitions, executor, watch("reading"))
     place = f"{summary.first_missing}, column {trials.reward!r}"
     check_missing(place, summary.missing, summary.rows + summary.missing, skip_missing)
@@ -216,8 +214,8 @@ def learn_trials(
     try:
         learner = Learner(log.labels, method=method, **settings(log.table), **known)
         if not log.whole:
-            set_columns(learner, summary.codings(_kinds(log.table, trials)))
-        learning = watch("learning scales")
+            learner = _reading(learner, summary.codings(_kinds(log.table, trials)))
+        learning = watch("learning hyperparameters")
         learning(0, len(log.sheet))
         learner.fit(log.table, log.arms, log.rewards, eligible=log.eligible)
         learning(len(log.sheet), len(log.sheet))
@@ -228,7 +226,7 @@ def learn_trials(
             return Learnt(policy, learner.tuning, summary.rows)
     except (TypeError, ValueError) as error:
         raise ValueError(log.sheet.located(error)) from None
-    policy = _summed(learner, log, partitions, {**safe, "card_rows": card_rows}, executor, watch)
+    policy = _summed(learner, log, partitions, safe, card_rows, executor, watch)
     return Learnt(policy, learner.tuning, summary.rows)
 
 
@@ -299,35 +297,85 @@ def _summed(
     learner: Learner,
     log: _Log,
     partitions: Sequence[Partition],
-    how: Mapping[str, Any],
+    safe: Mapping[str, Any],
+    card_rows: int | None,
     executor: Any,
     watch: Watch,
 ) -> Policy:
-    """Return the policy of all rows, with the scales that the learner has from the sample."""
-    summary, dictionary = log.summary, support_of(learner)
+    """Return the policy of all rows, with the learner's hyperparameters from the sample."""
+    summary, state = log.summary, learner.state
+    if (table := state.schema.table) is not None:
+        state = replace(state, schema=ContextSchema.of(table.all_told()))
+    if state.points is None:
+        raise ValueError("exact beliefs rest on every row; sums need inducing points")
+    dictionary = dictionary_of(state.model, state.points)
     add = Add(
         trials=log.trials,
         columns=summary.columns,
         holds=summary.holds,
         truths=summary.truths,
-        schema=schema_of_all(learner),
+        schema=state.schema,
         places={text: log.labels.index(label) for text, label in log.by_text.items()},
-        sign=sign_of(learner),
+        sign=state.rules.sign,
         kernel=learner.kernel,
         ridge=learner.ridge,
         dictionary=dictionary,
     )
     totals: Totals = map_and_sum(add, partitions, executor, watch("adding up"))
-    kept = summary.sample.uniform()
-    seen = learner._model.observed.contexts[kept]
-    outermost = totals.outermost.beyond(seen)
-    return summed_policy(
-        learner,
-        kept,
-        dictionary,
-        totals.sums,
-        totals.reward_sum,
-        (outermost.contexts, outermost.arms, outermost.rewards),
-        None if log.chances is None else np.asarray(log.chances)[kept],
-        **how,
-    )
+    return _policy_of(state, log, dictionary, totals, safe, card_rows)
+
+
+def _policy_of(
+    state: LearnerState,
+    log: _Log,
+    dictionary: Dictionary,
+    totals: Totals,
+    safe: Mapping[str, Any],
+    card_rows: int | None,
+) -> Policy:
+    """Return the policy of sums over all rows.
+
+    The score card leaves out rows that are a uniform sample of all; its averages of arms and of
+    what was logged rest on all rows.
+    """
+    kept, sums = log.summary.sample.uniform(), totals.sums
+    outermost = totals.outermost.beyond(state.model.observed.contexts[kept])
+    part = _part(state.model.observed, kept)
+    counts = [sums[arm].count if arm in sums else 0 for arm in range(part.n_arms)]
+    part.stands_for(counts)
+    points = cast(int, state.points)
+    model = summed_model(state.model, part, dictionary, sums, totals.reward_sum, points)
+    policy = Policy(replace(state, model=model).policy())
+    if "fallback" in safe:
+        layout = policy.state.schema.layout
+        seen = np.concatenate([part.contexts, outermost.contexts])
+        codes = 0 if layout is None else layout.categories
+        fallback = Fallback.of(safe["fallback"], safe["tolerance"], policy.arms, seen, codes)
+        policy = Policy(replace(policy.state, fallback=fallback))
+    chances = None if log.chances is None else np.asarray(log.chances)[kept]
+    direct, robust = model.averages(policy.state.active, sums)
+    average = totals.reward_sum / sum(counts)
+    known = AllRows(sum(counts), average, direct, None if chances is None else robust)
+    card = policy.scored(chances, card_rows, known)
+    part.extend(outermost.contexts, outermost.arms, outermost.rewards)
+    part.stands_for(counts)
+    return Policy(replace(policy.state, card=card))
+
+
+def _reading(learner: Learner, codings: Sequence[Coding]) -> Learner:
+    """Return a new learner that reads contexts in this way; plain numbers need nothing."""
+    plain = all(each.kind == Number() for each in codings)
+    if plain and learner.state.schema.table is None:
+        return learner
+    schema = ContextSchema.of(TableSchema(tuple(codings)))
+    return Learner.from_state(replace(learner.state, schema=schema))
+
+
+def _part(log: Observations, places: IntArray) -> Observations:
+    """Return some of a log's observations."""
+    part = Observations(log.n_arms)
+    part.extend(log.contexts[places], log.arms[places], log.rewards[places])
+    if log.has_eligible:
+        eligible = log.eligible(places)
+        part.note_eligible(0, [tuple(np.flatnonzero(row).tolist()) for row in eligible])
+    return part

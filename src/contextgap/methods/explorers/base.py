@@ -11,7 +11,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.components import Component
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.beliefs.belief import Belief
 from contextgap.models import LookAhead
 from contextgap.tables.cells import plain

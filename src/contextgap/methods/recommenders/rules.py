@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.components import Component
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.beliefs.belief import Belief, gaps, highest_other
 from contextgap.beliefs.widths import Width
 from contextgap.methods.recommenders.history import Choice, smallest_gap_in_history

@@ -23,7 +23,7 @@ from contextgap.models.tuning.criteria import (
 )
 from contextgap.models.tuning.report import Candidate, Tuning
 from contextgap.models.tuning.search import Hyperparameters, Search, Terms
-from contextgap.models.tuning.sharing import MOST_SHARED, shared
+from contextgap.models.tuning.sharing import MOST_SHARED, Shared, shared
 from contextgap.tables.schema import Layout
 
 # Starting points are tried on as many observations as cost this much; the best continues on all.
@@ -92,30 +92,17 @@ def learn(
     chosen, reason = _chosen(candidates, enough)
     if not alone and len(tried) > 1 and count <= MOST_SHARED:
         own = None if features is None else features.of(tried)
+        margin = _SHARED_MARGIN if features is None else 0.0
         for base in _bases(candidates):
             search, theta, _ = found[base]
             joint = shared(search.terms, theta, everything, criterion, own, limits)
-            if joint is None:
+            if joint is None or not _better_shared(candidates, base, joint):
                 continue
-            candidate = Candidate(
-                "shared",
-                candidates[base].advantage + joint.gain,
-                explained(joint.found.errors, joint.rewards),
-            )
-            if "shared" in candidates and candidate.advantage < candidates["shared"].advantage:
-                continue
-            candidates["shared"] = candidate
             fitted["shared"] = _of_all_arms(joint.found, features)
-            margin = _SHARED_MARGIN if features is None else 0.0
             if _clearly_shared(candidates, margin):
                 chosen, reason = "shared", _why_shared(base, fitted["shared"], joint.gain)
-        if chosen != "shared" and "shared" in candidates:
-            ahead = candidates["shared"].advantage - candidates[chosen].advantage
-            if ahead > 0 and chosen != "constant":
-                reason += (
-                    f"; sharing is {ahead:.1f} nats more probable, and is chosen if it is so by "
-                    f"{margin:g} nats over all others and predicts better than averages do"
-                )
+        if chosen not in ("shared", "constant") and "shared" in candidates:
+            reason += _why_not_shared(candidates, chosen, margin)
     if limits is not None:
         reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
     best = replace(fitted[chosen], kernel=spread.of_codes(fitted[chosen].kernel))
@@ -246,6 +233,26 @@ def _clearly_shared(candidates: dict[str, Candidate], margin: float) -> bool:
     rival = max(each.advantage for each in others)
     predicts = together.explained > max(0.0, candidates["constant"].explained)
     return predicts and together.advantage >= rival + margin
+
+
+def _better_shared(candidates: dict[str, Candidate], base: str, joint: Shared) -> bool:
+    """Add a fit of arms that share to the candidates, unless one there is more probable."""
+    advantage = candidates[base].advantage + joint.gain
+    if "shared" in candidates and advantage < candidates["shared"].advantage:
+        return False
+    share = explained(joint.found.errors, joint.rewards)
+    candidates["shared"] = Candidate("shared", advantage, share)
+    return True
+
+
+def _why_not_shared(candidates: dict[str, Candidate], chosen: str, margin: float) -> str:
+    ahead = candidates["shared"].advantage - candidates[chosen].advantage
+    if ahead <= 0:
+        return ""
+    return (
+        f"; sharing is {ahead:.1f} nats more probable, and is chosen if it is so by "
+        f"{margin:g} nats over all others and predicts better than averages do"
+    )
 
 
 def _why_shared(base: str, found: Hyperparameters, gain: float) -> str:

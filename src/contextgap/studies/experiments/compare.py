@@ -331,7 +331,7 @@ def scaled_entries(
     """Return every method at every scale, with its tuned settings."""
     return [
         Entry(label, method, scale, tunings[label].kernel, tunings[label].ridge)
-        for scale in (checks.positive("scales", scale, "such as 1") for scale in scales)
+        for scale in scales
         for label, method in methods.items()
     ]
 

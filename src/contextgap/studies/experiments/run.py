@@ -10,7 +10,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.base.seeds import random_sources, seed_after
 from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import PosteriorWidth, Width

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -183,38 +182,19 @@ def tune_all(
     **how: Any,
 ) -> dict[str, GridSearch]:
     """Tune several methods at once; ``how`` is for ``execute``."""
-    labels = list(methods)
-    results = execute(grid_tasks(hold_out, methods, grid, width, seed), **how)
-    return {
-        label: _best(grid, np.array([row["regret"] for row in results[i :: len(labels)]]))
-        for i, label in enumerate(labels)
-    }
-
-
-def grid_tasks(
-    hold_out: tuple[Problem, Problem],
-    methods: Mapping[str, Method],
-    grid: Grid,
-    width: Width,
-    seed: int,
-) -> list[Task]:
-    """Return one task per kernel and method, kernels outermost: a worker computes each once."""
-    return [
-        Task(
-            try_ridges,
-            {
-                "explore": hold_out[0],
-                "exploit": hold_out[1],
-                "method": method,
-                "kernel": kernel,
-                "ridges": list(grid.ridges),
-                "width": width,
-                "seed": seed,
-            },
-        )
+    common = {"explore": hold_out[0], "exploit": hold_out[1], "ridges": list(grid.ridges)}
+    common |= {"width": width, "seed": seed}
+    # Kernels outermost: a worker computes the values of each once.
+    tasks = [
+        Task(try_ridges, {**common, "method": method, "kernel": kernel})
         for kernel in grid.kernels
         for method in methods.values()
     ]
+    results = execute(tasks, **how)
+    return {
+        label: _best(grid, np.array([row["regret"] for row in results[i :: len(methods)]]))
+        for i, label in enumerate(methods)
+    }
 
 
 def try_ridges(
@@ -227,7 +207,7 @@ def try_ridges(
     seed: int,
 ) -> Result:
     """Return the final average regret for every ridge with one kernel."""
-    gram = _shared_gram(kernel, _Held(explore), _Held(exploit))
+    gram = _shared_gram(kernel, explore, exploit)
     regret = []
     for ridge in ridges:
         trace = run(
@@ -245,23 +225,17 @@ def try_ridges(
     return {"regret": regret}
 
 
-class _Held:
-    """A problem compared by its contexts, as copies sent to a worker are equal but not the same."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self._bytes = problem.contexts.tobytes()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and self._bytes == other._bytes
-
-    def __hash__(self) -> int:
-        return hash(self._bytes)
+_LATEST: list[Any] = []  # the kernel values computed last, and what for
 
 
-@lru_cache(maxsize=1)
-def _shared_gram(kernel: Kernel, explore: _Held, exploit: _Held) -> Gram:
-    return Gram.of(kernel, explore.problem, exploit.problem)
+def _shared_gram(kernel: Kernel, explore: Problem, exploit: Problem) -> Gram:
+    """Return kernel values, computed once for consecutive tasks with the same contexts."""
+    # By their bytes, as copies sent to a worker are equal but not the same.
+    asked = (kernel, explore.contexts.tobytes(), exploit.contexts.tobytes())
+    if not _LATEST or _LATEST[0] != asked:
+        _LATEST[:] = asked, Gram.of(kernel, explore, exploit)
+    gram: Gram = _LATEST[1]
+    return gram
 
 
 def _best(grid: Grid, regret: FloatArray) -> GridSearch:

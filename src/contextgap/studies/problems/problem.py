@@ -15,8 +15,8 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
+from contextgap.base.descriptors import lazy
 from contextgap.base.labels import Label, read_labels
-from contextgap.base.lazy import lazy
 from contextgap.base.names import study_import
 from contextgap.tables.contexts import ContextSchema, Encoded
 

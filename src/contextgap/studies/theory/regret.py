@@ -16,7 +16,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.studies.theory.constants import information_gain_bound, scale_offset, scale_slope
 from contextgap.studies.theory.spectrum import (
     RIDGE_HINT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from datetime import timedelta
 from functools import partial
 from threading import RLock
@@ -12,9 +13,10 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import Connection
 
 from contextgap.base import checks
+from contextgap.base.descriptors import synchronized
 from contextgap.base.labels import Label, check_new_label, encode_label
-from contextgap.base.turns import in_turn
 from contextgap.learner import Learner, StoppingRule
+from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign import policies, trials
 from contextgap.team.campaign.codec import encode_given, read_trial
@@ -112,7 +114,7 @@ class Campaign:
             checks.instance("goal", goal, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         trials.check_arms(arms)
         who = trials.read_caller(by)
-        request = trials.read_create(Learner(arms, **settings), encode_goal(goal), lease)
+        request = trials.read_create(ReplayedLearner(arms, **settings), encode_goal(goal), lease)
         where = opened(database)
         prepare(where)
         if key is not None and created_before(where, name, key, request):
@@ -166,7 +168,7 @@ class Campaign:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @in_turn
+    @synchronized
     def close(self) -> None:
         """Close all connections to the database; what takes long to replay is saved before."""
         self._session.close()
@@ -182,13 +184,13 @@ class Campaign:
         return self._goal
 
     @property
-    @in_turn
+    @synchronized
     def arms(self) -> tuple[Label, ...]:
         """The arms to choose from."""
         with self._session.reading():
             return self._session.replay.learner.arms
 
-    @in_turn
+    @synchronized
     def ask(
         self,
         contexts: Any = None,
@@ -233,7 +235,7 @@ class Campaign:
         found = self._session.run(work)
         return found if "table" in request.get("contexts", {}) else found[0]
 
-    @in_turn
+    @synchronized
     def tell(
         self,
         trial: Any = None,
@@ -294,7 +296,7 @@ class Campaign:
         found = self._session.run(told)
         return found[0] if single else found
 
-    @in_turn
+    @synchronized
     def cancel(self, trial: Any, *, key: str | None = None) -> Trial:
         """Take back an open trial: it will not be tried, and stops counting as pending.
 
@@ -314,7 +316,7 @@ class Campaign:
 
         return self._session.run(work)
 
-    @in_turn
+    @synchronized
     def retract(self, trial: Any, why: str, *, key: str | None = None) -> Recall:
         """Take a reward back: it was never told, as far as the learner is concerned.
 
@@ -334,7 +336,7 @@ class Campaign:
         """
         return self._change(trial, None, why, key)
 
-    @in_turn
+    @synchronized
     def correct(self, trial: Any, reward: float, why: str, *, key: str | None = None) -> Recall:
         """Replace a reward by another, as if that had been told in the first place.
 
@@ -358,7 +360,7 @@ class Campaign:
         """
         return self._change(trial, checks.reward("reward", reward), why, key)
 
-    @in_turn
+    @synchronized
     def trials(self, state: str | Sequence[str] | None = None) -> Any:
         """Return the trials as a DataFrame, one row each, with the columns of their contexts.
 
@@ -369,7 +371,7 @@ class Campaign:
         """
         return trials_frame(self.find_trials(state))
 
-    @in_turn
+    @synchronized
     def find_trials(
         self,
         state: str | Sequence[str] | None = None,
@@ -397,7 +399,7 @@ class Campaign:
             rows = self._session.store.trials(connection, states, after=start, most=most)
         return [read_trial(row) for row in rows]
 
-    @in_turn
+    @synchronized
     def trial(self, number: int) -> Trial:
         """Return one trial.
 
@@ -410,7 +412,7 @@ class Campaign:
         with self._session.reading() as connection:
             return read_trial(self._session.store.trial(connection, wanted))
 
-    @in_turn
+    @synchronized
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return the arm to deploy, given what is known now, as ``Learner.recommend`` does.
 
@@ -424,13 +426,13 @@ class Campaign:
         with self._session.reading():
             return self._session.replay.learner.recommend(contexts, arms=arms)
 
-    @in_turn
+    @synchronized
     def learner(self) -> Learner:
         """Return a copy of the learner, to look at whatever ``Learner`` tells, or to go on with."""
         with self._session.reading():
-            return self._session.replay.learner.__copy__()
+            return Learner.from_state(deepcopy(self._session.replay.learner.state))
 
-    @in_turn
+    @synchronized
     def freeze(
         self,
         name: str,
@@ -458,13 +460,13 @@ class Campaign:
             tolerance = checks.real("tolerance", tolerance)
         return policies.keep(self._session, name, fallback, tolerance, key)
 
-    @in_turn
+    @synchronized
     def policies(self) -> tuple[FrozenPolicy, ...]:
         """Return what is known of all frozen policies, and which trials they rest on in error."""
         with self._session.store.reading() as connection:
             return policies.all_frozen(self._session, connection)
 
-    @in_turn
+    @synchronized
     def policy(self, name: str) -> Policy:
         """Return a frozen policy.
 
@@ -477,7 +479,7 @@ class Campaign:
             event = policies.find(self._session, connection, name)
             return policies.load(self._session, connection, event)
 
-    @in_turn
+    @synchronized
     def rebuild(self, name: str) -> Policy:
         """Return a frozen policy, made again from the log alone; its file has the same bytes.
 
@@ -490,7 +492,7 @@ class Campaign:
             event = policies.find(self._session, connection, name)
             return policies.rebuild(self._session, connection, event)
 
-    @in_turn
+    @synchronized
     def tune(self, criterion: str = "evidence", *, key: str | None = None) -> None:
         """Learn the hyperparameters again from all rewards, as ``Learner.tune`` does.
 
@@ -503,7 +505,7 @@ class Campaign:
         """
         self._simple("tune", {"criterion": criterion}, key)
 
-    @in_turn
+    @synchronized
     def add_arm(self, label: Label, features: Any = None, *, key: str | None = None) -> None:
         """Add an arm, as ``Learner.add_arm`` does.
 
@@ -521,7 +523,7 @@ class Campaign:
         check_new_label(label, self.arms)
         self._simple("add_arm", {"arm": trials.encode_new_label(label), "features": known}, key)
 
-    @in_turn
+    @synchronized
     def remove_arm(self, label: Label, *, key: str | None = None) -> None:
         """Never choose an arm again, as ``Learner.remove_arm`` says.
 
@@ -534,7 +536,7 @@ class Campaign:
         """
         self._simple("remove_arm", {"arm": encode_label(label)}, key)
 
-    @in_turn
+    @synchronized
     def status(self, *, fresh: bool = True) -> CampaignStatus:
         """Return how the campaign stands.
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from contextgap.base.descriptors import lazy
 from contextgap.base.labels import Label, decode_label, encode_label
-from contextgap.base.lazy import lazy
 from contextgap.models.tuning import Tuning
 from contextgap.policy.card import Card
 from contextgap.tables.table import Table

@@ -10,16 +10,13 @@ from dataclasses import replace
 import numpy as np
 from sqlalchemy import Connection
 
-from contextgap.base.arrays import evenly
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.learner import StoppingRule
-from contextgap.learner.recorded import observations
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.codec import Event, to_bytes
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.progress import SAMPLE
+from contextgap.team.campaign.progress import seen_contexts
 from contextgap.team.campaign.replay import Replay, changes_in
 from contextgap.team.campaign.session import Draft, Session
 from contextgap.team.campaign.store import find_store
@@ -82,10 +79,10 @@ def freeze(
     """Return the policy of a learner, with a card that carries the hash of the log."""
     if card is not None:
         return replay.learner.freeze(card, fallback=fallback, tolerance=tolerance)
-    if observations(replay.learner) < _LEAST:
+    if len(replay.learner.state.model) < _LEAST:
         raise ValueError(
             f"freeze needs at least {_LEAST} rewards, for the policy's score card; "
-            f"there are {observations(replay.learner)}"
+            f"there are {len(replay.learner.state.model)}"
         )
     card = replay.learner.score(fallback=fallback, tolerance=tolerance)
     card = replace(card, log=replay.hash)
@@ -180,13 +177,8 @@ def recall(
         learner = session.rebuilt(connection, upto, since, before).learner
         without = learner.freeze(fallback=fallback, tolerance=tolerance)
         then = load(session, connection, event)
-        contexts = goal.given if goal is not None else _seen(then)
+        contexts = goal.given if goal is not None else seen_contexts(then.state)
         changed = then.recommend(contexts) != without.recommend(contexts)
         name = event.request["name"]
         found.append(Recalled(name, len(changed), int(np.count_nonzero(changed))))
     return Recall(trial, tuple(found))
-
-
-def _seen(policy: Policy) -> Encoded:
-    contexts = policy.state.model.observed.contexts
-    return Encoded(contexts[evenly(np.arange(len(contexts)), SAMPLE)], policy.state.schema)

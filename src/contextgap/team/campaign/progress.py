@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contextgap.base.arrays import evenly
 from contextgap.learner import Learner, StoppingRule
-from contextgap.learner.recorded import certificates, observations, seen_contexts
+from contextgap.learner.state import LearnerState
 from contextgap.policy.card import Card
+from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
+from contextgap.policy.state import PolicyState
+from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.codec import decode_contexts, encode_contexts
 from contextgap.team.campaign.values import STATES, CampaignStatus
 
@@ -26,12 +30,10 @@ if TYPE_CHECKING:  # clients have no database
     from contextgap.team.campaign.session import Session
     from contextgap.team.campaign.store import Store
 
-SAMPLE = 200
-"""Contexts that stand for all, where none were given."""
-
 START: dict[str, Any] = {"rewards": 0, "settled": None}
 """Progress before the first reward."""
 
+_SAMPLE = 200  # contexts that stand for all, where none were given
 _GROWTH = 1.05  # by which the number of rewards grows between two records of progress
 _FEW = 20  # rewards, up to which every one is a step
 _FIRST = math.floor(math.log(_FEW) / math.log(_GROWTH))
@@ -59,11 +61,17 @@ def decode_goal(encoded: Mapping[str, Any] | None) -> StoppingRule | None:
     return StoppingRule(encoded["tolerance"], share=encoded["share"], reference=reference)
 
 
+def seen_contexts(state: LearnerState | PolicyState) -> Encoded:
+    """Return contexts whose rewards a learner or a policy rests on, some if there are many."""
+    contexts = state.model.observed.contexts
+    return Encoded(contexts[evenly(np.arange(len(contexts)), _SAMPLE)], state.schema)
+
+
 def _goal_for(learner: Learner, goal: StoppingRule | None) -> StoppingRule | None:
     """Return the goal, by default a regret bound of 0 at contexts seen; None before any reward."""
-    if goal is not None or not observations(learner):
+    if goal is not None or not len(learner.state.model):
         return goal
-    return StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner, SAMPLE))
+    return StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner.state))
 
 
 def _steps(rewards: int) -> int:
@@ -81,9 +89,11 @@ def is_due(before: int, rewards: int) -> bool:
 def progress(learner: Learner, goal: StoppingRule | None) -> dict[str, Any]:
     """Return how far the exploration is, as plain values."""
     rule = _goal_for(learner, goal)
-    found: dict[str, Any] = {"rewards": observations(learner), "settled": None}
+    found: dict[str, Any] = {"rewards": len(learner.state.model), "settled": None}
     if rule is not None:
-        bounds = certificates(learner, rule)
+        schema = learner.state.schema
+        reference = Encoded(rule.contexts_for(schema), schema)
+        bounds = Policy(learner.state.policy()).certificate(reference).bound
         quantiles = np.quantile(bounds, _QUANTILES).tolist()
         found["settled"] = rule.settled(bounds)
         found["bounds"] = [bound if math.isfinite(bound) else None for bound in quantiles]
@@ -161,7 +171,7 @@ class ProgressCache:
         last, learner = self._last, replay.learner
         if last is not None and (last.log == replay.hash or not (fresh or last.is_old(learner))):
             return last
-        score = learner.score(rows=QUICK) if observations(learner) > 1 else None
+        score = learner.score(rows=QUICK) if len(learner.state.model) > 1 else None
         found = progress(learner, self._goal)
         self._last = _Computed(replay.hash, replay.number, found, score)
         return self._last
@@ -178,5 +188,5 @@ class _Computed:
 
     def is_old(self, learner: Learner) -> bool:
         """Whether there are many more rewards now, or fewer."""
-        then, now = self.progress["rewards"], observations(learner)
+        then, now = self.progress["rewards"], len(learner.state.model)
         return now < then or is_due(then, now)

@@ -15,21 +15,10 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 from contextgap.base.labels import decode_label
-from contextgap.learner import Learner
-from contextgap.learner.recorded import (
-    add_recorded_arm,
-    checkpoint,
-    forget_pick,
-    learn_columns,
-    noting_learnt,
-    observations,
-    restore,
-    set_random_state,
-    with_learnt,
-)
+from contextgap.learner.replayed import ReplayedLearner
 from contextgap.team.campaign.calls import check_time
 from contextgap.team.campaign.codec import (
     NOTHING,
@@ -51,6 +40,13 @@ _ANEW = "anew"  # instead of hyperparameters: the learner learns them when its o
 _LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
 _REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
 _LEAST_TUNED = 2  # rewards
+
+
+def loaded(file: IO[bytes]) -> ReplayedLearner:
+    """Return the learner of a ``.cgap`` file."""
+    learner = ReplayedLearner.load(file)
+    learner.check = check_time
+    return learner
 
 
 def changes_in(events: list[Event]) -> dict[int, float | None]:
@@ -86,7 +82,7 @@ class Replay:
     def __init__(
         self,
         find: Callable[[int], Pick],
-        learner: Learner | None = None,
+        learner: ReplayedLearner | None = None,
         number: int = 0,
         hash: str = NOTHING,  # noqa: A002  # the word for it
         at: str = "",
@@ -103,7 +99,7 @@ class Replay:
         self._find = find
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> ReplayedLearner:
         """The learner after the last event given."""
         if self._learner is None:
             raise RuntimeError("the log has not begun")
@@ -177,12 +173,12 @@ class Replay:
 
     def mark(self) -> tuple[Any, ...]:
         """Return what ``rewind`` needs to return to this event."""
-        return checkpoint(self.learner), dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
+        return self.learner.state, dict(self._picks), {n: vars(self)[n] for n in _REWOUND}
 
     def rewind(self, mark: tuple[Any, ...]) -> None:
         """Forget all events since ``mark``; none of them may have added or removed an arm."""
         state, self._picks, rest = mark
-        restore(self.learner, state)
+        self.learner.restore(state)
         vars(self).update(rest)
 
     def _step(
@@ -200,15 +196,14 @@ class Replay:
             return None
         if learnt != _ANEW:
             if not (kind == "tune" and learnt is None):
-                with with_learnt(self.learner, learnt):
+                with self.learner.using(learnt):
                     step(self, request, result, changes)
             return learnt
-        with noting_learnt(self.learner, check_time) as found:
-            step(self, request, result, changes)
-        if not found:
-            return None
-        self.learnt[str(self.number + 1)] = found[-1]
-        return found[-1]
+        self.learner.learnt = None
+        step(self, request, result, changes)
+        if (found := self.learner.learnt) is not None:
+            self.learnt[str(self.number + 1)] = found
+        return found
 
     def _went_on(self, event: Event, start: float) -> None:
         if event.kind == "ask":
@@ -224,11 +219,11 @@ class Replay:
         self.since_snapshot += 1
 
     def _create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
-        self._learner = Learner.load(io.BytesIO(base64.b64decode(request["learner"])))
+        self._learner = loaded(io.BytesIO(base64.b64decode(request["learner"])))
 
     def _ask(self, request: Mapping[str, Any], result: Mapping[str, Any], _: Changes) -> None:
         if "pool" in result:
-            learn_columns(self.learner, decode_contexts(result["pool"]))
+            self.learner.learn_columns(decode_contexts(result["pool"]))
         contexts = result.get("context") or request["contexts"]
         arms: Any = [decode_label(label) for label in result["arms"]]
         self.learner.expect(
@@ -238,7 +233,7 @@ class Replay:
             propensities=result.get("propensities"),
         )
         if "random" in result:
-            set_random_state(self.learner, result["random"])
+            self.learner.set_random(result["random"])
 
     def _tell(
         self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
@@ -248,7 +243,7 @@ class Replay:
         context = decode_contexts(pick.context)
         if reward is None:
             if not result["late"]:
-                forget_pick(self.learner, context, pick.arm)
+                self.learner.forget_pick(context, pick.arm)
             return
         if result["late"]:  # so that it does not answer for another pick of the same kind
             self.learner.expect(context, pick.arm, eligible=pick.eligible)
@@ -262,7 +257,7 @@ class Replay:
         rewards = [changes.get(trial, reward) for trial, reward in told]
         left = [place for place, reward in enumerate(rewards) if reward is not None]
         if len(left) < len(rewards):
-            learn_columns(self.learner, decode_contexts(contexts))
+            self.learner.learn_columns(decode_contexts(contexts))
         if not left:
             return
         arms: Any = [decode_label(request["arms"][place]) for place in left]
@@ -280,17 +275,17 @@ class Replay:
 
     def _cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         pick = self.pick(request["trial"])
-        forget_pick(self.learner, decode_contexts(pick.context), pick.arm)
+        self.learner.forget_pick(decode_contexts(pick.context), pick.arm)
 
     def _tune(self, request: Mapping[str, Any], _: Mapping[str, Any], changes: Changes) -> None:
-        if changes and observations(self.learner) < _LEAST_TUNED:
+        if changes and len(self.learner.state.model) < _LEAST_TUNED:
             return  # there were more, before some were retracted
         self.learner.tune(request["criterion"])
 
     def _add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         features = request["features"]
         known = None if features is None else decode_contexts(features)
-        add_recorded_arm(self.learner, decode_label(request["arm"]), known)
+        self.learner.add_recorded_arm(decode_label(request["arm"]), known)
 
     def _remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         self.learner.remove_arm(decode_label(request["arm"]))

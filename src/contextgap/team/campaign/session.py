@@ -17,11 +17,10 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from contextgap.learner import Learner
 from contextgap.team.campaign import calls
 from contextgap.team.campaign.calls import caller, check_time
 from contextgap.team.campaign.codec import Event, Pick, to_bytes
-from contextgap.team.campaign.replay import Changes, Replay, changes_in
+from contextgap.team.campaign.replay import Changes, Replay, changes_in, loaded
 from contextgap.team.campaign.store import Store
 from contextgap.team.campaign.values import AlteredError, ConflictError
 
@@ -468,7 +467,7 @@ class Session:
         """Return the learner of the newest snapshot up to an event; None if there is none."""
         for number in reversed([n for n in self._snapshots(connection) if n <= last]):
             try:
-                learner = Learner.load(self.store.read_file(connection, "snapshot", number))
+                learner = loaded(self.store.read_file(connection, "snapshot", number))
             except AlteredError as error:
                 if number not in self.store.files(connection, "snapshot"):
                     continue  # another process removed it meanwhile

@@ -19,19 +19,11 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.labels import Label, decode_label, encode_label
-from contextgap.learner import Learner, StoppingRule
-from contextgap.learner.recorded import (
-    checking,
-    forget_followed,
-    knows_columns,
-    last_propensities,
-    learn_columns,
-    observations,
-    random_state,
-)
+from contextgap.learner import StoppingRule
+from contextgap.learner.replayed import ReplayedLearner
 from contextgap.tables.eligible import read_eligible
 from contextgap.team.campaign import calls
-from contextgap.team.campaign.calls import check_time, this_user
+from contextgap.team.campaign.calls import this_user
 from contextgap.team.campaign.codec import (
     Event,
     as_json,
@@ -126,12 +118,12 @@ def until(lease: float | str | None, now: str) -> str | None:
 
 
 def read_create(
-    learner: Learner, goal: dict[str, Any] | None, lease: float | timedelta
+    learner: ReplayedLearner, goal: dict[str, Any] | None, lease: float | timedelta
 ) -> dict[str, Any]:
     """Return the request of a campaign's first event; the goal says what the columns are."""
     if goal is not None:
         check_cells(goal["reference"], "reference")
-        learn_columns(learner, decode_contexts(goal["reference"]))
+        learner.learn_columns(decode_contexts(goal["reference"]))
     return {
         "arms": [encode_new_label(label) for label in learner.arms],
         "learner": base64.b64encode(to_bytes(learner)).decode(),
@@ -205,14 +197,16 @@ def read_record(contexts: Any, arms: Any, rewards: Any) -> tuple[dict[str, Any],
     return {"contexts": encoded, "arms": named, "rewards": values}, False
 
 
-def encode_told_eligible(eligible: Any, learner: Learner, request: Mapping[str, Any]) -> Any:
+def encode_told_eligible(
+    eligible: Any, learner: ReplayedLearner, request: Mapping[str, Any]
+) -> Any:
     """Return the eligible arms of outside data; arms that were removed may be named too."""
-    known = [*learner.arms, *(label for label in learner._labels if label not in learner.arms)]
+    known = [*learner.arms, *(label for label in learner.state.labels if label not in learner.arms)]
     return encode_eligible(eligible, known, request)
 
 
 def encode_asked_eligible(
-    arms: Any, learner: Learner, request: Mapping[str, Any], key: str | None
+    arms: Any, learner: ReplayedLearner, request: Mapping[str, Any], key: str | None
 ) -> Any:
     """Return the eligible arms of a pick; those of a repeated request may have been removed."""
     try:
@@ -220,7 +214,7 @@ def encode_asked_eligible(
     except ValueError:
         if key is None:
             raise
-        return encode_eligible(arms, learner._labels, request)
+        return encode_eligible(arms, learner.state.labels, request)
 
 
 def ask(
@@ -242,24 +236,23 @@ def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, An
     Until the event is in the log, the learner is ahead of it.
     """
     start, learner = time.thread_time(), replay.learner
-    before, arms = random_state(learner), decode_eligible(request["arms"])
-    forget_followed(learner)
+    before, arms = learner.state.random, decode_eligible(request["arms"])
+    learner.forget_followed()
     found: dict[str, Any] = {}
-    with checking(learner, check_time):
-        if pool is None:
-            asked = learner.ask(decode_contexts(request["contexts"]), arms=arms)
-            labels = asked.tolist() if is_table(request["contexts"]) else [asked]
-        else:
-            whole = encode_contexts(pool, called="pool")
-            if not knows_columns(learner, decode_contexts(whole)):
-                found["pool"] = whole
-            once = request.get("once", False)
-            row, label = learner.ask(pool=decode_contexts(whole), arms=arms, once=once)
-            found["context"], labels = encode_contexts(row), [label]
+    if pool is None:
+        asked = learner.ask(decode_contexts(request["contexts"]), arms=arms)
+        labels = asked.tolist() if is_table(request["contexts"]) else [asked]
+    else:
+        whole = encode_contexts(pool, called="pool")
+        if not learner.knows_columns(decode_contexts(whole)):
+            found["pool"] = whole
+        once = request.get("once", False)
+        row, label = learner.ask(pool=decode_contexts(whole), arms=arms, once=once)
+        found["context"], labels = encode_contexts(row), [label]
     found["arms"] = [encode_label(label) for label in labels]
-    if (chances := last_propensities(learner, labels)) is not None:
+    if (chances := learner.last_propensities(labels)) is not None:
         found["propensities"] = chances
-    if (after := random_state(learner)) != before:
+    if (after := learner.state.random) != before:
         found["random"] = after
     # A tell uses what was computed for its arm; a replay of that tell has to compute it.
     replay.seconds += (time.thread_time() - start) / len(learner.arms)
@@ -319,9 +312,9 @@ def _tell_one(draft: Draft, request: dict[str, Any], key: str | None) -> Trial:
 def noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
     """Record how far the exploration is after the block, if the rewards it told make that due."""
     learner = draft.session.replay.learner
-    before = observations(learner)
+    before = len(learner.state.model)
     yield
-    if is_due(before, observations(learner)):
+    if is_due(before, len(learner.state.model)):
         past = [event.result for event in draft.events_of("progress")]
         now = progress(learner, goal)
         draft.append("progress", {}, now)

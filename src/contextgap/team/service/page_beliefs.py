@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from contextgap.base.labels import encode_label
-from contextgap.insight.along import along
-from contextgap.insight.contexts import read_context, values_of
+from contextgap.insight.courses import along, read_context, values_of
 from contextgap.models.tuning import Tuning
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
@@ -87,11 +86,9 @@ def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
 def score(belief: Belief) -> dict[str, Any]:
     """Return the score card in words, and the last tuning."""
     start = time.monotonic()
-    card = (
-        belief.policy.score(rows=QUICK)
-        if belief.policy is not None and belief.rewards > 1
-        else None
-    )
+    card = None
+    if belief.policy is not None and belief.rewards > 1:
+        card = belief.policy.score(rows=QUICK)
     belief.seconds += time.monotonic() - start
     tuning = belief.tuning
     return {
@@ -121,11 +118,8 @@ def columns(belief: Belief) -> dict[str, Any]:
 
 def _column(policy: Policy, name: str) -> dict[str, Any]:
     kind = Number() if policy.kinds is None else policy.kinds[name]
-    found: dict[str, Any] = {
-        "name": name,
-        "kind": type(kind).__name__.lower(),
-        "gaps": kind.missing,
-    }
+    found: dict[str, Any] = {"name": name, "kind": type(kind).__name__.lower()}
+    found["gaps"] = kind.missing
     table = policy.state.schema.table
     if isinstance(kind, Category) and table is not None:
         levels = table.codings[table.columns.index(name)].levels

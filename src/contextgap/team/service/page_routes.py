@@ -74,6 +74,10 @@ class Why(bodies.Body):
     against: bodies.Label = Field(None, description="The other arm; by default the next best.")
 
 
+def _describe(summary: str, example: Any, *errors: int) -> dict[str, Any]:
+    return describe("read", summary, example, 404, *errors)
+
+
 @cache
 def assets() -> dict[str, tuple[bytes, str]]:
     """Return all files of the page by name, each with its type."""
@@ -125,11 +129,9 @@ async def _from_log(
 
 @router.get(
     "/page/campaigns/{campaign}/status",
-    **describe(
-        "read",
+    **_describe(
         "Counts and progress as last recorded, for the page",
         {"event": 26, "trials": {"open": 1, "told": 12}},
-        404,
     ),
 )
 async def status(request: StrictRequest, campaign: CampaignName) -> Response:
@@ -139,11 +141,9 @@ async def status(request: StrictRequest, campaign: CampaignName) -> Response:
 
 @router.get(
     "/page/campaigns/{campaign}/series",
-    **describe(
-        "read",
+    **_describe(
         "Picks, rewards and progress over time, for the page",
         {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]},
-        404,
     ),
 )
 async def series(request: StrictRequest, campaign: CampaignName) -> Response:
@@ -153,9 +153,7 @@ async def series(request: StrictRequest, campaign: CampaignName) -> Response:
 
 @router.get(
     "/page/campaigns/{campaign}/trials",
-    **describe(
-        "read", "Trials, the newest first, for the page", {"trials": [], "next": None}, 404, 422
-    ),
+    **_describe("Trials, the newest first, for the page", {"trials": [], "next": None}, 422),
 )
 async def trials(
     request: StrictRequest,
@@ -177,11 +175,9 @@ async def trials(
 
 @router.get(
     "/page/campaigns/{campaign}/score",
-    **describe(
-        "read",
+    **_describe(
         "The score card in words, for the page",
         {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]},
-        404,
     ),
 )
 async def score(request: StrictRequest, campaign: CampaignName) -> Response:
@@ -192,11 +188,9 @@ async def score(request: StrictRequest, campaign: CampaignName) -> Response:
 
 @router.get(
     "/page/campaigns/{campaign}/columns",
-    **describe(
-        "read",
+    **_describe(
         "What contexts look like, for the page",
         {"event": 26, "named": True, "columns": [], "typical": None},
-        404,
     ),
 )
 async def columns(request: StrictRequest, campaign: CampaignName) -> Response:
@@ -207,11 +201,11 @@ async def columns(request: StrictRequest, campaign: CampaignName) -> Response:
 
 @router.post(
     "/page/campaigns/{campaign}/along",
-    **describe(
-        "read",
+    **_describe(
         "What is believed along a column, for the page",
         {"event": 26, "column": "temperature", "values": [0.0, 1.0]},
-        *(400, 404, 422),
+        400,
+        422,
     ),
 )
 async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> Response:
@@ -224,11 +218,11 @@ async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> 
 
 @router.post(
     "/page/campaigns/{campaign}/why",
-    **describe(
-        "read",
+    **_describe(
         "Why an arm is answered, for the page",
         {"event": 26, "ranking": [], "explanation": None},
-        *(400, 404, 422),
+        400,
+        422,
     ),
 )
 async def why(request: StrictRequest, campaign: CampaignName, body: Why) -> Response:
@@ -253,11 +247,9 @@ async def why(request: StrictRequest, campaign: CampaignName, body: Why) -> Resp
 
 @router.get(
     "/page/campaigns/{campaign}/events",
-    **describe(
-        "read",
+    **_describe(
         "Server-sent events: the number of the last event, whenever it changes",
         'event: log\ndata: {"event": 26}',
-        404,
     ),
 )
 async def events(request: StrictRequest, campaign: CampaignName) -> Response:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 from contextgap.base.names import study_import
 from contextgap.tables.cells import to_number
 

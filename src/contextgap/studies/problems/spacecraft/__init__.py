@@ -4,7 +4,6 @@ The orbit is SGP4's, the Earth's field IGRF's; attitude, power, temperatures and
 that the spacecraft's own currents cause are simulated. ``constants`` lists every number.
 """
 
-from contextgap.studies.problems.spacecraft.bench import MagnetometerBench
-from contextgap.studies.problems.spacecraft.flight import Flight, Spacecraft
+from contextgap.studies.problems.spacecraft.flight import Flight, MagnetometerBench, Spacecraft
 
 __all__ = ["Flight", "MagnetometerBench", "Spacecraft"]

@@ -1,4 +1,4 @@
-"""One map and one sum over partitions: here, in processes, or on a Dask cluster.
+"""Partitions of a log, and one map and one sum over them: here, in processes, or on a Dask cluster.
 
 Sums are made in the order of the partitions, eight at a time and those again eight at a time, so
 that the result does not depend on who finishes first, nor on where the work is done.
@@ -6,22 +6,68 @@ that the result does not depend on who finishes first, nor on where the work is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from contextgap.base.names import study_import
-from contextgap.learner.bulk.source import Partition
-from contextgap.tables.files import Sheet
+from contextgap.tables.files import BLOCK, Part, Sheet, count_rows, files_named, parts_of, sheet_of
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[Any], T | None]  # None where there is nothing to add
 Progress: TypeAlias = Callable[[int, int], None]
 
 _AT_ONCE = 8  # summands of a sum
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Rows that are read in one place."""
+
+    rows: Any  # part of a file, or partition of a Dask DataFrame, perhaps still to be computed
+    number: int  # the number of its file, or of the partition, among all
+    first: int = 0  # how many rows of the file come before
+    size: int = 1  # about how many rows there are; unknown for a Dask DataFrame
+
+    def blocks(self) -> Iterator[Sheet]:
+        """Yield the rows as tables."""
+        if isinstance(self.rows, Part):
+            yield from self.rows.blocks()
+            return
+        name = Path(f"partition {self.number}")
+        for first in range(0, len(self.rows), BLOCK):
+            yield sheet_of(self.rows.iloc[first : first + BLOCK], name, first)
+
+
+def partitions_of(source: Any, separator: str | None = None) -> list[Partition]:
+    """Return the partitions of files, given by names or patterns, or of a Dask DataFrame."""
+    if hasattr(source, "to_delayed"):
+        return [Partition(rows, number) for number, rows in enumerate(source.to_delayed())]
+    if isinstance(source, str | os.PathLike):
+        source = [source]
+    if hasattr(source, "columns"):
+        raise TypeError(
+            "source must be files or a Dask DataFrame, got a table in memory; Learner(arms).fit "
+            "learns from one"
+        )
+    if not isinstance(source, Iterable):
+        raise TypeError(f"source must be files or a Dask DataFrame, got {source!r}")
+    found = []
+    for number, path in enumerate(files_named(source)):
+        parts = parts_of(path, separator)
+        ends = [*(part.first for part in parts[1:]), count_rows(path)]
+        found += [
+            Partition(part, number, part.first, end - part.first)
+            for part, end in zip(parts, ends, strict=True)
+        ]
+    if not found:
+        raise ValueError("source must name at least one file, got none")
+    return found
 
 
 def map_and_sum(
@@ -94,7 +140,7 @@ def _in_order(
 
 
 def _summed(results: Iterable[T | None]) -> T | None:
-    """Return the sum of results as they come, of which one for each level of sums is kept."""
+    """Return the sum of results in order, keeping one for each level of sums."""
     levels: list[T | None] = []
     for number, result in enumerate(results, start=1):
         level, total = 0, result

@@ -1,7 +1,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from contextgap.base.lazy import lazy
+from contextgap.base.descriptors import lazy
 
 
 class Thing:

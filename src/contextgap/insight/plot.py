@@ -1,0 +1,388 @@
+"""Pictures of what was learnt and of single decisions; needs the extra ``plot``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.beliefs.belief import Decision
+from contextgap.insight import courses
+from contextgap.insight.courses import Area, trials
+from contextgap.insight.importance import importance as find_importance
+from contextgap.insight.progress import progress as find_progress
+from contextgap.policy.explanation import Argument, Explanation, differing, in_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["along", "decision", "explanation", "importance", "map", "progress"]
+
+# Okabe and Ito's palette, which colour-blind readers can distinguish too.
+GREY, BLUE, ORANGE, YELLOW = "#7f7f7f", "#0072B2", "#D55E00", "#F0E442"
+_ARMS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#5D3A9B")
+_MOST_DOTS = 400  # trials drawn
+_PALE = 0.8  # how much white is mixed in where the bound is largest
+_LONGEST, _LONGEST_TITLE = 44, 80  # letters of a label, and of a title
+
+
+def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw means and intervals of all arms along one column.
+
+    Parameters
+    ----------
+    source
+        A learner or a policy.
+    column
+        A column's name, or its number.
+    at
+        The context that all other columns are taken from; by default the most typical one seen.
+    ax
+        Where to draw; by default a new pyplot figure, which notebooks show.
+
+    Returns
+    -------
+    ax
+        The axes drawn on.
+    """
+    found = courses.along(source, column, at)
+    ax = ax or _new_axes(6.4, 3.8)
+    where, count = _places(found.values, found.ordered), len(found.arms)
+    for number, (arm, colour) in enumerate(zip(found.arms, _colours(count), strict=True)):
+        mean, low, high = (each[:, number] for each in (found.mean, found.lower, found.upper))
+        if found.ordered:
+            ax.fill_between(where, low, high, color=colour, alpha=0.18, lw=0)
+            ax.plot(where, mean, color=colour, lw=1.8, label=str(arm))
+        else:
+            beside = np.asarray(where) + 0.6 * ((number + 0.5) / count - 0.5)
+            ax.errorbar(
+                beside, mean, [mean - low, high - mean], fmt="o", color=colour, capsize=3, label=arm
+            )
+    if not found.ordered:
+        _write_levels(ax, "x", found.values)
+    ax.set_xlabel(found.column)
+    ax.set_ylabel("reward: mean and interval")
+    ax.set_title(_elsewhere(found.context, found.column), fontsize=9)
+    ax.legend(frameon=False, fontsize=8, ncols=min(4, count))
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def map(  # noqa: A001  # the word users know it by
+    source: Any, x: Any, y: Any, at: Any = None, *, ax: Axes | None = None
+) -> Axes:
+    """Draw which arm is answered where: pale where regret bounds are large, trials as dots.
+
+    Parameters
+    ----------
+    source
+        A learner or a policy.
+    x, y
+        Two columns, by name or number.
+    at
+        The context that all other columns are taken from; by default the most typical one seen.
+    ax
+        Where to draw; by default a new pyplot figure, which notebooks show.
+
+    Returns
+    -------
+    ax
+        The axes drawn on.
+    """
+    found = courses.area(source, x, y, at)
+    ax = ax or _new_axes(6.0, 4.8)
+    across, up = _places(found.xs, found.ordered[0]), _places(found.ys, found.ordered[1])
+    hues = dict(zip(found.arms, _colours(len(found.arms)), strict=True))
+    ax.pcolormesh(across, up, _shaded(found, list(hues.values())), shading="nearest")
+    for context, arm in trials(source, _MOST_DOTS):
+        where = [
+            _place_of(context[name], values, ordered)
+            for name, values, ordered in zip(
+                (found.x, found.y), (found.xs, found.ys), found.ordered, strict=True
+            )
+        ]
+        if arm in hues and None not in where:
+            ax.plot(*where, "o", ms=3.5, color=hues[arm], mec="white", mew=0.7)
+    for arm, colour in hues.items():
+        ax.plot([], [], "s", color=colour, label=str(arm))
+    for axis, values, ordered in zip("xy", (found.xs, found.ys), found.ordered, strict=True):
+        if not ordered:
+            _write_levels(ax, axis, values)
+    ax.set_xlabel(found.x)
+    ax.set_ylabel(found.y)
+    most = found.bound[np.isfinite(found.bound)].max(initial=0.0)
+    doubt = f"palest: regret up to {most:.3g}" if most else "certain everywhere"
+    ax.set_title(f"{doubt} {_elsewhere(found.context, found.x, found.y)}", fontsize=9)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=6, frameon=False, fontsize=8)
+    return ax
+
+
+def _shaded(area: Area, hues: list[str]) -> Any:
+    """Return a colour for every place: the arm's, and the paler the larger its regret bound."""
+    from matplotlib.colors import to_rgb
+
+    own = np.array([to_rgb(colour) for colour in hues])[area.best]
+    most = area.bound[np.isfinite(area.bound)].max(initial=0.0)
+    doubt = np.minimum(area.bound / most, 1.0) if most > 0 else np.isinf(area.bound) * 1.0
+    return own + (1.0 - own) * _PALE * doubt[..., None]
+
+
+def importance(source: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw how many decisions change if a column is shuffled, by column.
+
+    Parameters
+    ----------
+    source
+        A learner or a policy.
+    ax
+        Where to draw; by default a new pyplot figure, which notebooks show.
+
+    Returns
+    -------
+    ax
+        The axes drawn on.
+    """
+    found = find_importance(source)
+    order = sorted(found.changed, key=lambda name: found.changed[name])
+    shares = [100 * found.changed[name] for name in order]
+    ax = ax or _new_axes(6.0, 1.2 + 0.3 * len(order))
+    ax.barh(order, shares, color=BLUE, height=0.7)
+    for place, name in enumerate(order):
+        text = "" if found.spread is None else f" {found.spread[name]:.2g}"
+        ax.text(shares[place], place, text, va="center", fontsize=8, color=GREY)
+    ax.set_xlim(0, 1.2 * max(5.0, *shares))
+    said = "decisions that change if the column is shuffled, %"
+    if found.spread is not None:
+        said += "\ngrey: how many bandwidths the column spreads over"
+    ax.set_xlabel(said, fontsize=9)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple[Axes, Axes, Axes]:
+    """Draw picks, the share of contexts that are settled, and the estimated value over time.
+
+    Parameters
+    ----------
+    source
+        A learner or a policy.
+    tolerance
+        The largest regret bound at which a context counts as settled.
+    contexts
+        Contexts that are to be settled; by default some that were seen.
+
+    Returns
+    -------
+    axes
+        The three axes drawn on, from above, of a new pyplot figure.
+    """
+    found = find_progress(source, tolerance, contexts=contexts)
+    picks, settled, value = _new_figure(6.4, 6.0).subplots(3, 1, sharex=True)
+    hues, shares = _colours(len(found.arms)), found.picks / found.rewards[:, None]
+    picks.stackplot(found.rewards, 100 * shares.T, labels=found.arms, colors=hues, alpha=0.85)
+    picks.set_ylabel("picks, %")
+    picks.set_ylim(0, 100)
+    picks.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6, frameon=False, fontsize=8)
+    settled.plot(found.rewards, 100 * found.settled, "o-", ms=3, color=BLUE)
+    settled.set_ylim(0, 103)
+    settled.set_ylabel("settled contexts, %")
+    value.fill_between(
+        found.rewards, found.value - found.error, found.value + found.error, alpha=0.2, color=ORANGE
+    )
+    value.plot(found.rewards, found.value, "o-", ms=3, color=ORANGE)
+    value.set_ylabel("value if deployed")
+    value.set_xlabel("rewards told")
+    for axes in (picks, settled, value):
+        axes.spines[["top", "right"]].set_visible(False)
+    return picks, settled, value
+
+
+def decision(decision: Decision, ax: Axes | None = None) -> Axes:
+    """Draw every arm's interval, with leader, challenger and pick marked.
+
+    Parameters
+    ----------
+    decision
+        What ``Learner.decide`` or ``Policy.decide`` returned.
+    ax
+        Where to draw; by default a new pyplot figure, which notebooks show.
+
+    Returns
+    -------
+    ax
+        The axes drawn on.
+    """
+    checks.instance("decision", decision, Decision, "learner.decide(context)")
+    if ax is None:
+        ax = _new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
+    for place, arm in enumerate(decision.arms):
+        role, colour = _role(decision, place)
+        half = (decision.upper[place] - decision.lower[place]) / 2
+        ax.errorbar(
+            place,
+            decision.mean[place],
+            yerr=half,
+            fmt="o",
+            color=colour,
+            capsize=6,
+            elinewidth=2.5,
+            capthick=2,
+            label=role,
+        )
+        if arm == decision.arm:
+            ax.axvspan(place - 0.4, place + 0.4, color=YELLOW, alpha=0.45, lw=0, label="pick")
+    names = [str(arm) for arm in decision.arms]
+    tilted = max(len(name) for name in names) * len(names) > 50
+    ax.set_xticks(range(len(names)), names, rotation=45 if tilted else 0)
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.set_xlabel("arm")
+    ax.set_ylabel("reward: mean and interval")
+    ax.set_title(f"pick: {decision.arm} ({decision.reason})", fontsize=10)
+    ax.spines[["top", "right"]].set_visible(False)
+    _legend(ax)
+    return ax
+
+
+def _role(decision: Decision, place: int) -> tuple[str, str]:
+    if decision.arms[place] == decision.leader:
+        return "leader (smallest gap)", BLUE
+    if decision.arms[place] == decision.challenger:
+        return "challenger", ORANGE
+    return "other arms", GREY
+
+
+def _legend(ax: Axes) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    unique = dict(zip(labels, handles, strict=True))
+    order = sorted(unique, key=lambda label: ("lco p".find(label[0]), label))
+    ax.legend(
+        [unique[label] for label in order],
+        order,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.2),
+        ncols=2,
+        frameon=False,
+        fontsize=8,
+    )
+
+
+def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
+    """Draw what trials and columns add to the difference of two arms, the largest on top.
+
+    Of contexts that trials were made at, the columns that are different from the context in
+    question are written.
+
+    Parameters
+    ----------
+    explanation
+        What ``Policy.explain`` returned.
+    ax
+        Where to draw; by default a new pyplot figure, which notebooks show.
+
+    Returns
+    -------
+    ax
+        The axes drawn on.
+    """
+    checks.instance("explanation", explanation, Explanation, "policy.explain(context)")
+    trials = [
+        (f"{each.place}: {each.arm} at {_where(explanation, each)}", each.part)
+        for each in explanation.trials
+    ]
+    if explanation.others:
+        trials.append((f"{explanation.others} other trials", explanation.rest))
+    columns = sorted(explanation.columns.items(), key=lambda each: -abs(each[1]))
+    rows = [*trials, *columns]
+    if ax is None:
+        ax = _new_axes(6.8, 1.4 + 0.3 * len(rows))
+    # The trials' bars sum up to the difference; the columns' do not, and stand apart.
+    places = [*range(len(trials)), *(len(trials) + 0.6 + i for i in range(len(columns)))]
+    parts = [part for _, part in rows]
+    colours = [BLUE if part > 0 else ORANGE for part in parts]
+    ax.barh(places, parts, color=colours, height=0.7)
+    ax.set_yticks(places, [_shortened(name) for name, _ in rows], fontsize=8)
+    ax.set_ylim(max(places, default=0) + 0.7, -0.7)
+    ax.axvline(0.0, color=GREY, lw=0.8)
+    if trials and columns:
+        ax.axhline(len(trials) - 0.2, color=GREY, lw=0.8, ls=":")
+    ax.set_xlabel("added by trials (above), by columns (below)", fontsize=9)
+    ax.set_title(
+        f"{explanation.arm} over {explanation.against}: "
+        f"{explanation.difference:+.3g} ± {explanation.std:.2g}\n"
+        f"at {_shortened(in_words(explanation.context), _LONGEST_TITLE)}",
+        fontsize=10,
+    )
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def _where(explanation: Explanation, trial: Argument) -> str:
+    """Return what is different about the context of a trial, in words."""
+    return in_words(differing(trial.context, explanation.context))
+
+
+def _shortened(text: str, longest: int = _LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _places(values: Sequence[Any], ordered: bool) -> list[Any]:
+    """Return where values are drawn: numbers, times, or for levels 0, 1, 2 and so on."""
+    if not ordered:
+        return list(range(len(values)))
+    return [_on_a_line(value) for value in values]
+
+
+def _place_of(value: Any, values: Sequence[Any], ordered: bool) -> Any:
+    """Return where one more value is drawn; None if it has no place."""
+    if ordered:
+        return None if value is None else _on_a_line(value)
+    return values.index(value) if value in values else None
+
+
+def _on_a_line(value: Any) -> Any:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _write_levels(ax: Axes, axis: str, values: Sequence[Any]) -> None:
+    """Write levels at their places on an axis."""
+    names = ["missing" if value is None else str(value) for value in values]
+    getattr(ax, f"set_{axis}ticks")(range(len(names)), names)
+    if axis == "x" and sum(len(name) for name in names) > 50:
+        ax.tick_params(axis="x", rotation=45)
+
+
+def _elsewhere(context: Any, *shown: str) -> str:
+    """Return in words what all columns are, but for those shown."""
+    if not isinstance(context, Mapping):
+        context = {f"column {place}": value for place, value in enumerate(context)}
+    others = {name: value for name, value in context.items() if name not in shown}
+    said = f"at {in_words(others)}" if others else ""
+    return _shortened(said, _LONGEST_TITLE)
+
+
+def _colours(count: int) -> list[str]:
+    """Return a colour per arm; from the ninth arm on they come again."""
+    return [_ARMS[place % len(_ARMS)] for place in range(count)]
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    """Return a new pyplot figure, which notebooks show."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        name = (error.name or "").partition(".")[0]
+        said = f"pictures need {name}; pip install 'contextgap[plot]' brings it"
+        raise ImportError(said) from None
+    return pyplot.figure(figsize=(width, height), layout="constrained")
+
+
+def _new_axes(width: float, height: float) -> Axes:
+    """Return the axes of a new pyplot figure."""
+    axes: Axes = _new_figure(width, height).add_subplot()
+    return axes

@@ -1,0 +1,126 @@
+"""A learner for a log of events: whoever replays the log has the same learner, bit by bit.
+
+A pick is made once and then a fact. Replaying it means ``expect`` and putting the random source
+where the pick left it, so that nothing of what led to the pick is computed again. So are
+hyperparameters: those that a learner learns are noted, and another one can use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+from contextgap.base import checks
+from contextgap.base.components import build
+from contextgap.base.labels import Label
+from contextgap.kernels import Kernel
+from contextgap.learner.learner import Learner
+from contextgap.methods.explorers import Moment, Pick
+from contextgap.models import Alike
+from contextgap.models.tuning import Hyperparameters, Tuning
+
+
+class ReplayedLearner(Learner):
+    """A learner to which the events of a log are given, one after the other."""
+
+    check: Callable[[], None] = staticmethod(lambda: None)
+    """Called before every pick, and before hyperparameters are learnt; it may raise."""
+
+    learnt: dict[str, Any] | None = None
+    """The hyperparameters learnt last, as plain values."""
+
+    _recorded: Mapping[str, Any] | None = None
+    _replaying = False
+
+    @contextmanager
+    def using(self, learnt: Mapping[str, Any] | None) -> Iterator[None]:
+        """Use noted hyperparameters in the block instead of learning any; None for none."""
+        self._recorded, self._replaying = learnt, True
+        try:
+            yield
+        finally:
+            self._recorded, self._replaying = None, False
+
+    def _learn(self, *args: Any, **settings: Any) -> tuple[Hyperparameters, Tuning]:
+        if self._replaying:
+            if self._recorded is None:
+                raise RuntimeError("no hyperparameters were learnt here when the log was written")
+            return self._restored(self._recorded)
+        self.check()
+        found = super()._learn(*args, **settings)
+        self.learnt = _described(*found)
+        return found
+
+    def _is_time_to_tune(self, new: int) -> bool:
+        return self._recorded is not None if self._replaying else super()._is_time_to_tune(new)
+
+    def _pick(self, moment: Moment) -> Pick:
+        self.check()
+        return super()._pick(moment)
+
+    def _restored(self, learnt: Mapping[str, Any]) -> tuple[Hyperparameters, Tuning]:
+        """Reverse ``_described``."""
+        kernel, alike = build(learnt["kernel"]), learnt["alike"]
+        if not isinstance(kernel, Kernel):
+            raise ValueError("the kernel has the wrong type")
+        if alike is not None:
+            own = self.state.features
+            features = None if own is None else tuple(map(tuple, own.numbers.rows.tolist()))
+            alike = Alike(**{**alike, "features": features})
+        ridge = checks.positive("ridge", learnt["ridge"], "as a learner's")
+        mean = checks.real("prior_mean", learnt["prior_mean"])
+        return Hyperparameters(kernel, ridge, mean, 0.0, (), alike), Tuning.restored(
+            learnt["tuning"]
+        )
+
+    def set_random(self, state: Mapping[str, Any]) -> None:
+        """Put the random source where a pick left it."""
+        self._rng.bit_generator.state = state
+        self.state = replace(self.state, random=state)
+
+    def forget_followed(self) -> None:
+        """Forget the reference points that look-aheads follow.
+
+        They are updated with every reward, and then differ in the last digits from those of a
+        learner that begins to follow them now.
+        """
+        self._followed = None
+
+    def last_propensities(self, arms: Sequence[Label]) -> list[float | None] | None:
+        """Return the propensities of the latest picks, which were of these arms; None if unknown.
+
+        They are the last ones of each arm that are pending.
+        """
+        waiting = {arm: list(own) for arm, own in self.state.pending.propensities.items()}
+        chances = [waiting[self._place(label)].pop() for label in reversed(arms)]
+        return chances[::-1] if any(each is not None for each in chances) else None
+
+    def knows_columns(self, contexts: Any) -> bool:
+        """Return whether contexts have nothing new to say about columns and their levels."""
+        return self._read(contexts).schema is self.state.schema
+
+    def learn_columns(self, contexts: Any) -> None:
+        """Take in what contexts say about columns and their levels, and nothing else."""
+        self.state = self.state.adopting(self._read(contexts).schema)
+
+    def add_recorded_arm(self, label: Label, features: Any) -> None:
+        """Add an arm that a log has; earlier versions took labels that are refused now."""
+        self._add_arm(label, features)
+
+    def forget_pick(self, context: Any, arm: Label) -> None:
+        """Forget the oldest pending pick of an arm at a context, if there is one."""
+        self._forget(self._read(context).rows[0], self._place(arm))
+
+
+def _described(found: Hyperparameters, tuning: Tuning) -> dict[str, Any]:
+    """Return hyperparameters as plain values; the features of arms are the learner's."""
+    alike = None if found.alike is None else {**asdict(found.alike), "features": None}
+    return {
+        "kernel": found.kernel.describe(),
+        "ridge": found.ridge,
+        "prior_mean": found.prior_mean,
+        "alike": alike,
+        "tuning": tuning.describe(),
+    }

@@ -1,0 +1,137 @@
+"""What a policy answers: certificates, rankings, and the expected regret of its picks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contextgap.base import html
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.labels import Label
+from contextgap.beliefs.belief import Belief
+
+_REACH = np.arange(-8.0, 9.0)  # standard deviations; what is beyond does not count in a float
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound on the simple regret of each recommendation.
+
+    Parameters
+    ----------
+    bound
+        One per context, never negative.
+    probability
+        The probability with which all bounds hold at once; None where the width guarantees nothing
+        and the bounds are heuristic.
+    """
+
+    bound: FloatArray
+    probability: float | None
+
+    def _repr_html_(self) -> str:
+        kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
+        shares = (0.1, 0.5, 0.9, 1.0) if len(self.bound) else ()
+        # Bounds may be infinite, between which there is nothing to interpolate.
+        bounds = np.quantile(self.bound, shares, method="higher") if shares else ()
+        rows = [[f"{100 * p:g} %", float(x)] for p, x in zip(shares, bounds, strict=True)]
+        title = f"bounds on regret at {len(self.bound)} contexts ({kind})"
+        return html.table(title, ["of contexts", "at most"], rows)
+
+
+class Answered(NamedTuple):
+    """All that is answered at some contexts: labels, statuses and, if asked for, certificates."""
+
+    arms: Any
+    status: IntArray
+    certificate: Certificate | None
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One arm of a ranking, and what is believed about it.
+
+    Parameters
+    ----------
+    arm
+        Its label.
+    mean, std, lower, upper
+        What is believed about its reward, or its cost where costs are told.
+    bound
+        A bound on the simple regret of deploying it: max(0, its gap among the eligible arms).
+    """
+
+    arm: Label
+    mean: float
+    std: float
+    lower: float
+    upper: float
+    bound: float
+
+
+def ranked(
+    arms: Sequence[Label],
+    belief: Belief,
+    bounds: FloatArray,
+    places: Sequence[int],
+    sign: float,
+) -> tuple[Ranked, ...]:
+    """Return arms in order; ``places`` says where each is in the belief and the bounds."""
+    columns = (*belief.told(sign), bounds)
+    return tuple(
+        Ranked(arm, *(float(column[place]) for column in columns))
+        for arm, place in zip(arms, places, strict=True)
+    )
+
+
+def regret_bounds(gap: FloatArray) -> FloatArray:
+    """Return bounds on the simple regret of arms, given their gaps."""
+    bound = np.maximum(gap, 0.0)
+    bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
+    return bound
+
+
+def expected_regret(mean: FloatArray, std: FloatArray, picks: IntArray) -> FloatArray:
+    """Return E[highest reward of any arm] − E[reward of the pick], for each row of beliefs."""
+    regrets = np.full(len(picks), np.inf)  # what cannot be computed is not certified
+    for row, pick in enumerate(picks):
+        relative = mean[row] - mean[row, pick]
+        if np.isfinite(relative).all() and np.isfinite(std[row]).all():
+            regrets[row] = max(_expected_highest(relative, std[row]), relative.max(), 0.0)
+    return regrets
+
+
+def own_std(belief: Belief) -> FloatArray:
+    """Return the standard deviations of what arms do not share.
+
+    The common variance is the average covariance of two arms: then the average variance of a
+    difference is right.
+    """
+    arms = belief.mean.shape[-1]
+    if belief.covariance is None or arms == 1:
+        return belief.std
+    variance = np.square(belief.std)
+    pairs = belief.covariance.sum(axis=(-2, -1)) - variance.sum(axis=-1)
+    common = np.minimum(pairs / (arms * (arms - 1)), variance.min(axis=-1))
+    return np.asarray(np.sqrt(np.maximum(variance - common[:, None], 0.0)))
+
+
+def _expected_highest(mean: FloatArray, std: FloatArray) -> float:
+    """Return E[highest] = end − ∫ P(all are below z) dz, up to an end that none exceeds.
+
+    The integral is a sum over short intervals: within reach of an arm, none is longer than the
+    arm's standard deviation.
+    """
+    from scipy.special import ndtr  # slow to load, and most policies do without
+
+    edges = np.unique(mean + std * _REACH[:, None])
+    edges = edges[edges >= (mean + std * _REACH[0]).max()]  # below, P is zero
+    half = np.diff(edges) / 2
+    z = (edges[:-1] + half)[:, None] + half[:, None] * _NODES
+    with np.errstate(over="ignore"):  # arms that are known exactly
+        all_below = ndtr((z[..., None] - mean) / np.maximum(std, np.finfo(float).tiny)).prod(-1)
+    return float(edges[-1] - half @ (all_below @ _WEIGHTS))
