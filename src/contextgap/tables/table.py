@@ -125,8 +125,9 @@ class Table:
         """Reverse ``to_json``; what it wrote is not checked again."""
         if "row" in encoded:
             row = encoded["row"]
-            cells = [_decode_cell(cell) for cell in (row.values() if _is_mapping(row) else row)]
-            return cls(list(row) if _is_mapping(row) else None, cells, single=True)
+            named = isinstance(row, dict)
+            cells = [_decode_cell(cell) for cell in (row.values() if named else row)]
+            return cls(list(row) if named else None, cells, single=True)
         table = encoded["table"]
         names, levels = table.get("columns"), table.get("levels", ())
         rows = zip(*table["rows"], strict=True)
@@ -146,10 +147,10 @@ def read_json(value: Any, called: str = "contexts") -> Any:
     """
     if value is None:
         return None
-    if _is_mapping(value) and _is_mapping(value.get("table")):
+    if isinstance(value, dict) and isinstance(value.get("table"), dict):
         _check_table(value, called)
         return Table.from_json(value)
-    if _is_mapping(value):
+    if isinstance(value, dict):
         return _read_row(value, called)
     if not isinstance(value, list):
         raise TypeError(f"{called} must be an object, a list of cells or a list of these")
@@ -161,7 +162,7 @@ def read_json(value: Any, called: str = "contexts") -> Any:
             f'{{"table": {{"columns": [{json.dumps(column)}], "rows": [["2024-05-01"]]}}}}'
         )
     if not any(
-        isinstance(row, list) or (_is_mapping(row) and not _is_moment(row)) for row in value
+        isinstance(row, list) or (isinstance(row, dict) and not _is_moment(row)) for row in value
     ):
         return _read_row(value, called)
     rows = [_read_row(row, f"{called}[{place}]") for place, row in enumerate(value)]
@@ -251,24 +252,20 @@ def _encode_cell(cell: Any) -> Any:
 def _decode_cell(cell: Any) -> Any:
     if cell is None:
         return math.nan
-    if isinstance(cell, Mapping):
+    if isinstance(cell, dict):
         ((kind, text),) = cell.items()
         return (datetime if kind == "time" else date).fromisoformat(text)
     return cell
 
 
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
 def _is_moment(value: Any) -> bool:
-    if not (isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"time", "date"}):
+    if not (isinstance(value, dict) and len(value) == 1 and set(value) <= {"time", "date"}):
         return False
     return all(isinstance(text, str) for text in value.values())  # time may be a column of numbers
 
 
 def _read_row(row: Any, called: str) -> Any:
-    if isinstance(row, Mapping):
+    if isinstance(row, dict):
         return {name: _read_cell(cell, f"{called}.{name}") for name, cell in row.items()}
     if isinstance(row, list):
         return [_read_cell(cell, f"{called}[{place}]") for place, cell in enumerate(row)]
@@ -282,7 +279,7 @@ def _read_cell(cell: Any, called: str) -> Any:
             return _decode_cell(cell)
         except (TypeError, ValueError):
             raise ValueError(f"{called} must be a {kind} in ISO format, got {text!r}") from None
-    if isinstance(cell, Mapping | list):
+    if isinstance(cell, dict | list):
         raise TypeError(f"{called} must be a number, text, true, false, null or a date")
     return cell
 

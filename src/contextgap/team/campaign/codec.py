@@ -267,8 +267,12 @@ def read_time(text: str | None) -> datetime | None:
 
 
 def contexts_json(contexts: Any, called: str = "contexts") -> Any:
-    """Return one context or several as JSON values."""
-    encoded = encode_contexts(contexts, called)
+    """Return one context or several as a request has them."""
+    return request_contexts(encode_contexts(contexts, called))
+
+
+def request_contexts(encoded: Mapping[str, Any]) -> Any:
+    """Return contexts as a request has them, from how the log has them."""
     if not is_table(encoded):
         return encoded["row"]
     return encoded if "columns" in encoded["table"] else encoded["table"]["rows"]

@@ -47,6 +47,7 @@ from contextgap.team.campaign.schema import (
     version_of,
 )
 from contextgap.team.campaign.store import Store, campaign_names, prepare
+from contextgap.team.campaign.store import upgrade as upgrade
 from contextgap.team.campaign.values import AlteredError, UnavailableError
 
 _AT_ONCE = 200  # rows

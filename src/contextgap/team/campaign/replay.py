@@ -168,6 +168,8 @@ class Replay:
         following = (self.number + 1, self.hash, kind, key, text, as_json(result))
         event = Event.following(*following, at=at, by=by)
         vars(event)["request"] = read
+        if kind == "ask":
+            vars(event)["result"] = result  # plain values, which read back as the same
         self._went_on(event, start)
         return event
 

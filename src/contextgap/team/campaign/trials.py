@@ -179,6 +179,12 @@ def read_told(trial: Any, reward: Any) -> tuple[list[int], list[float], bool]:
     return numbers, rewards, False
 
 
+def check_told(trial: Any, *outside: Any) -> None:
+    """Raise if there is a trial and what is for outside data."""
+    if trial is not None and any(each is not None for each in outside):
+        raise TypeError("contexts, arms and eligible are for outside data, without a trial")
+
+
 def read_record(contexts: Any, arms: Any, rewards: Any) -> tuple[dict[str, Any], bool]:
     """Return the request of outside data, but for the eligible arms, and whether it is one row."""
     if contexts is None or arms is None or rewards is None:
@@ -224,13 +230,13 @@ def ask(
     known = draft.known(key, "ask", request)
     if known is not None:
         return [read_trial(row) for row in draft.trials(known.result["trials"])]
-    result = _pick(draft.session.replay, request, pool)
+    result = pick(draft.session.replay, request, pool)
     result["trials"] = draft.new_numbers(len(result["arms"]))
     result["until"] = until(request["lease"] or lease, draft.now())
     return _add(draft, draft.append("ask", request, result, key))
 
 
-def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
+def pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
     """Ask the learner; return what came of it, as the log keeps it.
 
     Until the event is in the log, the learner is ahead of it.
