@@ -509,7 +509,7 @@ def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
 
 
 def read_cell(word: str, kind: Kind | None = None) -> Any:
-    """Return a number, a gap or text; what is a category or a date is no number."""
+    """Return a number, a missing value or text; what is a category or a date is no number."""
     number = None if isinstance(kind, Category | Date) else to_number(word)
     return word.strip() or None if number is None else number
 

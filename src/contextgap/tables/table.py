@@ -92,7 +92,7 @@ class Table:
     @property
     def given(self) -> Any:
         """One context as users write it, a mapping or a list; a table as it is."""
-        return self[0] if self.single else self
+        return self._row(self.cells) if self.single else self
 
     def picked(self, wanted: Sequence[str]) -> Sequence[Any]:
         """Return the cells of these columns, in this order; without names, of all of them."""
@@ -126,12 +126,12 @@ class Table:
         if "row" in encoded:
             row = encoded["row"]
             named = isinstance(row, dict)
-            cells = [_decode_cell(cell) for cell in (row.values() if named else row)]
+            cells = _decode_cells(row.values() if named else row)
             return cls(list(row) if named else None, cells, single=True)
         table = encoded["table"]
         names, levels = table.get("columns"), table.get("levels", ())
         rows = zip(*table["rows"], strict=True)
-        columns = [[_decode_cell(cell) for cell in column] for column in rows]
+        columns = [_decode_cells(column) for column in rows]
         if names is not None:
             columns = columns or [[] for _ in names]
             pairs = zip(names, columns, strict=True)
@@ -247,6 +247,10 @@ def _encode_cell(cell: Any) -> Any:
     if isinstance(cell, str):
         return str(cell)
     raise TypeError(f"must be numbers, text, truth values or dates, got {cell!r}")
+
+
+def _decode_cells(cells: Iterable[Any]) -> list[Any]:
+    return [_decode_cell(cell) if cell is None or type(cell) is dict else cell for cell in cells]
 
 
 def _decode_cell(cell: Any) -> Any:

@@ -10,7 +10,7 @@ import contextgap as cg
 from contextgap.team.campaign import ConflictError, NotFoundError, calls
 from contextgap.team.campaign.codec import Event
 
-from .conftest import ARMS, reward, set_clock, tell_some
+from .conftest import ARMS, Place, reward, set_clock, tell_some
 from .oracle import check, to_bytes
 
 
@@ -167,13 +167,20 @@ def test_what_contradicts_the_state_is_refused(place, contexts):
         (lambda c: c.tune(), "at least 2 rewards"),
     ],
 )
-def test_bad_input_changes_nothing(local, wrong, message):
-    campaign = local.create()
-    campaign.ask([0.0, 0.0])
-    before = campaign.status().log, to_bytes(campaign.learner())
+def test_bad_input_changes_nothing(asked, wrong, message):
+    before = asked.status().log, to_bytes(asked.learner())
     with pytest.raises((ValueError, TypeError), match=message):
-        wrong(campaign)
-    assert (campaign.status().log, to_bytes(campaign.learner())) == before
+        wrong(asked)
+    assert (asked.status().log, to_bytes(asked.learner())) == before
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """A campaign with an open trial, which goes on after all that was refused."""
+    database = tmp_path_factory.mktemp("asked") / "bench.db"
+    campaign = Place(f"sqlite:///{database}?synchronous=normal", "sensors").create()
+    campaign.ask([0.0, 0.0])
+    yield campaign
     campaign.tell(1, 0.5)
     check(campaign)
 

@@ -81,7 +81,7 @@ def take(campaign, step):
 )
 @given(steps=steps)
 @settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from numbers import Real
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ MOST_COLUMNS = 4096
 """The most columns of a context in a campaign."""
 
 _TIMES = ("asked", "until", "told")
+_PICKED = ("campaign", "id", "state", "arm", "context", "eligible")
+_hashed = itemgetter(*_PICKED, *_TIMES, "told_by", "why", "by")
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
@@ -236,6 +239,20 @@ def decode_eligible(encoded: Any) -> Any:
         [decode_label(each) for each in entry] if isinstance(entry, list) else decode_label(entry)
         for entry in encoded
     ]
+
+
+def row_hash(row: Mapping[str, Any]) -> str:
+    """Return the hash of a row of the table of trials."""
+    reward = None if row["reward"] is None else row["reward"] + 0.0  # SQLite knows no -0.0
+    values = as_json([*_hashed(row), reward])
+    return hashlib.sha256(values.encode()).hexdigest()
+
+
+def file_hash(log: str, content: bytes) -> str:
+    """Return the hash of a file that was made when the log had a hash."""
+    found = hashlib.sha256(log.encode())
+    found.update(content)
+    return found.hexdigest()
 
 
 def to_bytes(thing: Any) -> bytes:

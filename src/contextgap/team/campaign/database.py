@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sqlite3
 import time
 import weakref
@@ -33,6 +34,11 @@ NAME = "contextgap"
 
 _KEPT = 5  # connections that stay open when nobody uses them
 _CLOCK = 60.0  # seconds after which the server is asked for its time again
+_NETWORK = re.compile(
+    r"nfs4?|cifs|smb3|smbfs|afs|ceph|glusterfs|lustre|beegfs|gpfs"
+    r"|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|gcsfuse)"
+)
+_MOUNTS = Path("/proc/self/mountinfo")
 _UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
     "55P03": f"another process held a lock for {LOCKED:g} s",
     "57014": f"the server took longer than {RUNNING:g} s",
@@ -46,15 +52,7 @@ _UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
 
 
 class Database:
-    """A database that several processes may use at once.
-
-    Parameters
-    ----------
-    database
-        A file or a URL, as for ``Campaign.create``.
-    connections
-        How many threads may use it at once; more have to wait.
-    """
+    """A database that several processes may use at once."""
 
     def __init__(self, database: str | os.PathLike[str], connections: int = 15) -> None:
         self.url = _read_url(database)
@@ -251,7 +249,7 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
 
 
 def _identity(path: str | None) -> tuple[int, int] | None:
-    """Return what tells a file from others, whatever they are called; None if there is none."""
+    """Return what identifies a file, whatever it is called; None if there is none."""
     try:
         found = os.stat(str(path))
     except FileNotFoundError:
@@ -275,7 +273,7 @@ def _journal_mode(connection: Any, path: str | None) -> str:
 def _begin_writing(connection: Any) -> None:
     """Begin a transaction as soon as no other process writes.
 
-    SQLite itself would sleep up to a tenth of a second between looks, while nobody writes.
+    SQLite itself would sleep up to a tenth of a second between attempts, while nobody writes.
     """
     patience = seconds_left(WAIT)
     deadline = time.monotonic() + patience
@@ -297,34 +295,10 @@ def _begin_writing(connection: Any) -> None:
         connection.execute(f"PRAGMA busy_timeout={int(1000 * WAIT)}")
 
 
-_NETWORK = frozenset(
-    [
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "afs",
-        "ceph",
-        "glusterfs",
-        "lustre",
-        "beegfs",
-        "gpfs",
-        "fuse.sshfs",
-        "fuse.glusterfs",
-        "fuse.ceph",
-        "fuse.s3fs",
-        "fuse.rclone",
-        "fuse.gcsfuse",
-    ]
-)
-_MOUNTS = Path("/proc/self/mountinfo")
-
-
 def check_local(path: Path) -> None:
-    """Raise if a file would be on a network disk, as far as that can be told."""
+    """Raise if a file would be on a network disk, as far as that is known."""
     kind = "a Windows share" if str(path).startswith("\\\\") else filesystem(path)
-    if kind == "a Windows share" or kind in _NETWORK:
+    if kind == "a Windows share" or _NETWORK.fullmatch(kind or ""):
         raise ValueError(
             f"database must be on a local disk, and {path} is on a network disk ({kind}), where "
             "SQLite loses data when several processes write; use a local file, or PostgreSQL for "
@@ -333,7 +307,7 @@ def check_local(path: Path) -> None:
 
 
 def filesystem(path: Path) -> str | None:
-    """Return the kind of file system that a file is or would be on; None if it cannot be told."""
+    """Return the kind of file system that a file is or would be on; None if unknown."""
     try:
         mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -350,17 +324,7 @@ def filesystem(path: Path) -> str | None:
 
 
 class Prepared:
-    """One statement, for connections whose transaction has begun.
-
-    Parameters
-    ----------
-    statement
-        A statement all of whose values that change are named.
-    dialect
-        That of the database.
-    columns
-        For statements that insert or update: the columns that they are given.
-    """
+    """One statement, for connections whose transaction has begun."""
 
     def __init__(
         self, statement: ClauseElement, dialect: Dialect, columns: Iterable[str] | None = None

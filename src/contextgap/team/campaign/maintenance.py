@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from contextgap.team.campaign.codec import NOTHING, Event
+from contextgap.team.campaign.codec import NOTHING, Event, row_hash
 from contextgap.team.campaign.database import NAME, Database
 from contextgap.team.campaign.replay import changes_in
 from contextgap.team.campaign.schema import (
@@ -43,7 +43,6 @@ from contextgap.team.campaign.schema import (
     VERSION,
     check_database,
     make_tables,
-    row_hash,
     version_of,
 )
 from contextgap.team.campaign.store import Store, campaign_names, prepare
@@ -54,13 +53,7 @@ _AT_ONCE = 200  # rows
 
 
 def database_status(database: Database) -> dict[str, Any]:
-    """Return what a database holds, and whether it can be used; nothing is upgraded.
-
-    Parameters
-    ----------
-    database
-        Any.
-    """
+    """Return what a database holds, and whether it can be used; nothing is upgraded."""
     found: dict[str, Any] = {"database": repr(database.url), "release reads": VERSION}
     if not database.exists:
         return {**found, "version": 0, "ready": "there is no file yet"}
@@ -80,15 +73,7 @@ def database_status(database: Database) -> dict[str, Any]:
 
 
 def backup(database: Database, path: Path) -> None:
-    """Write everything in a database to a new file, as of now; others may go on meanwhile.
-
-    Parameters
-    ----------
-    database
-        Any, also of an earlier release.
-    path
-        A SQLite file that does not exist yet.
-    """
+    """Write everything in a database to a new file, as of now; others may go on meanwhile."""
     if path.exists():
         raise FileExistsError(f"cannot write {path}: there is such a file already")
     if not database.exists:
@@ -106,15 +91,7 @@ def backup(database: Database, path: Path) -> None:
 
 
 def restore(database: Database, path: Path) -> None:
-    """Replace everything in a database by a backup; raise if others are connected.
-
-    Parameters
-    ----------
-    database
-        Either kind, whatever the backup is of.
-    path
-        A file that ``backup`` wrote, with this or an earlier release.
-    """
+    """Replace everything in a database by a backup; raise if others are connected."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     with tempfile.TemporaryDirectory() as folder:
@@ -216,11 +193,6 @@ def verify(database: Database) -> Iterator[str]:
 
     The chain of hashes of every log, the table of trials against the log, and every snapshot and
     frozen policy are checked.
-
-    Parameters
-    ----------
-    database
-        Any; one of an earlier release is upgraded first.
     """
     prepare(database)
     for name, (number, _) in campaign_names(database).items():

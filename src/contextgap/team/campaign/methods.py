@@ -81,7 +81,7 @@ class CampaignMethods:
             trial is returned and nothing happens.
         lease
             How long the pick counts as pending if its reward does not come; by default as long as
-            ``create`` was told.
+            ``create`` was given.
 
         Returns
         -------
@@ -251,7 +251,7 @@ class CampaignMethods:
         return self._call("recommend", contexts=contexts, arms=arms)
 
     def learner(self) -> Learner:
-        """Return a copy of the learner, to look at whatever ``Learner`` tells, or to go on with."""
+        """Return a copy of the learner, to read all that ``Learner`` offers, or to go on with."""
         found: Learner = self._call("learner")
         return found
 
@@ -352,8 +352,8 @@ class CampaignMethods:
         Parameters
         ----------
         fresh
-            Whether to compute the settled share and the score now. Otherwise they are those of the
-            last look, computed anew whenever there are 5 % more rewards; the status says of when.
+            Whether to compute the settled share and the score now. Otherwise they are cached, and
+            computed anew whenever there are 5 % more rewards; the status says of when.
         """
         found: CampaignStatus = self._call("status", fresh=fresh)
         return found

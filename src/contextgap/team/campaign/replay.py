@@ -69,15 +69,7 @@ def _learnt_at(event: Event, edits: Sequence[Event]) -> Any:
 
 
 class Replay:
-    """The learner of a log up to an event.
-
-    Parameters
-    ----------
-    find
-        Returns the pick of a trial that was asked for before the replay began.
-    learner, number, hash, at
-        The learner after event ``number``, and that event's hash and time; None before the first.
-    """
+    """The learner of a log up to an event."""
 
     def __init__(
         self,
@@ -130,7 +122,7 @@ class Replay:
                 f"event {event.number} of the campaign was altered, or one before it: its hash is "
                 "not that of the log"
             )
-        if event.kind not in _STEPS:
+        if not hasattr(self, f"_on_{event.kind}"):
             raise ValueError(
                 f"event {event.number} is a {event.kind!r}, unknown to this release: use the "
                 "contextgap release that wrote it"
@@ -192,17 +184,17 @@ class Replay:
         learnt: Any,
     ) -> Any:
         """Give what happened to the learner; return the hyperparameters learnt."""
-        step = _STEPS[kind]
+        step = getattr(self, f"_on_{kind}")
         if kind not in _LEARNING:
-            step(self, request, result, changes)
+            step(request, result, changes)
             return None
         if learnt != _ANEW:
             if not (kind == "tune" and learnt is None):
                 with self.learner.using(learnt):
-                    step(self, request, result, changes)
+                    step(request, result, changes)
             return learnt
         self.learner.learnt = None
-        step(self, request, result, changes)
+        step(request, result, changes)
         if (found := self.learner.learnt) is not None:
             self.learnt[str(self.number + 1)] = found
         return found
@@ -220,10 +212,10 @@ class Replay:
         self.seconds += time.thread_time() - start
         self.since_snapshot += 1
 
-    def _create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         self._learner = loaded(io.BytesIO(base64.b64decode(request["learner"])))
 
-    def _ask(self, request: Mapping[str, Any], result: Mapping[str, Any], _: Changes) -> None:
+    def _on_ask(self, request: Mapping[str, Any], result: Mapping[str, Any], _: Changes) -> None:
         if "pool" in result:
             self.learner.learn_columns(decode_contexts(result["pool"]))
         contexts = result.get("context") or request["contexts"]
@@ -237,7 +229,7 @@ class Replay:
         if "random" in result:
             self.learner.set_random(result["random"])
 
-    def _tell(
+    def _on_tell(
         self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
     ) -> None:
         trial = request["trial"]
@@ -251,7 +243,7 @@ class Replay:
             self.learner.expect(context, pick.arm, eligible=pick.eligible)
         self.learner.tell(context, pick.arm, reward, eligible=pick.eligible)
 
-    def _record(
+    def _on_record(
         self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
     ) -> None:
         contexts = request["contexts"]
@@ -275,39 +267,25 @@ class Replay:
         self.learner.expect(rows, arms, eligible=eligible)
         self.learner.tell(rows, arms, values, eligible=eligible)
 
-    def _cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         pick = self.pick(request["trial"])
         self.learner.forget_pick(decode_contexts(pick.context), pick.arm)
 
-    def _tune(self, request: Mapping[str, Any], _: Mapping[str, Any], changes: Changes) -> None:
+    def _on_tune(self, request: Mapping[str, Any], _: Mapping[str, Any], changes: Changes) -> None:
         if changes and len(self.learner.state.model) < _LEAST_TUNED:
             return  # there were more, before some were retracted
         self.learner.tune(request["criterion"])
 
-    def _add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         features = request["features"]
         known = None if features is None else decode_contexts(features)
         self.learner.add_recorded_arm(decode_label(request["arm"]), known)
 
-    def _remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         self.learner.remove_arm(decode_label(request["arm"]))
 
-    def _nothing(self, _: Mapping[str, Any], __: Mapping[str, Any], ___: Changes) -> None:
+    def _on_freeze(self, _: Mapping[str, Any], __: Mapping[str, Any], ___: Changes) -> None:
         """Change how earlier events are read, or nothing at all."""
 
-
-_STEPS: dict[str, Callable[[Replay, Mapping[str, Any], Mapping[str, Any], Changes], None]] = {
-    "create": Replay._create,
-    "ask": Replay._ask,
-    "tell": Replay._tell,
-    "record": Replay._record,
-    "cancel": Replay._cancel,
-    "expire": Replay._cancel,
-    "tune": Replay._tune,
-    "add_arm": Replay._add_arm,
-    "remove_arm": Replay._remove_arm,
-    "retract": Replay._nothing,
-    "correct": Replay._nothing,
-    "freeze": Replay._nothing,
-    "progress": Replay._nothing,
-}
+    _on_expire = _on_cancel
+    _on_retract = _on_correct = _on_progress = _on_freeze

@@ -7,17 +7,22 @@ Version 1, of release 0.2, had no table that says so, no callers, and no hashes 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Column, Connection, Table, insert, select, text, update
 
 from contextgap.team.campaign import calls
-from contextgap.team.campaign.codec import NOTHING, as_json
+from contextgap.team.campaign.codec import NOTHING, file_hash, row_hash
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.values import UnavailableError
+
+VERSION = 2
+"""The version that this release writes."""
+
+_MAKING_TABLES = 0x63676170  # any number, the same in all processes
+_PAGE = 1000  # rows copied at once
 
 METADATA = sa.MetaData()
 NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # whose integers have 64 bits
@@ -106,29 +111,6 @@ FILES = Table(
     Column("sha256", sa.String(64)),  # of the first part: of the event's hash and the whole file
 )
 
-_OF_ROW = [column.name for column in TRIALS.columns if column.name not in ("reward", "sha256")]
-
-
-def row_hash(row: Mapping[str, Any]) -> str:
-    """Return the hash of a row of the table of trials."""
-    reward = None if row["reward"] is None else row["reward"] + 0.0  # SQLite knows no -0.0
-    values = as_json([*(row[name] for name in _OF_ROW), reward])
-    return hashlib.sha256(values.encode()).hexdigest()
-
-
-def file_hash(log: str, *parts: bytes) -> str:
-    """Return the hash of a file in parts that was made when the log had a hash."""
-    found = hashlib.sha256(log.encode())
-    for part in parts:
-        found.update(part)
-    return found.hexdigest()
-
-
-VERSION = 2
-"""The version that this release writes."""
-
-_MAKING_TABLES = 0x63676170  # any number, the same in all processes
-_PAGE = 1000  # rows copied at once
 _OLD = (CAMPAIGNS, EVENTS, TRIALS, FILES)
 
 

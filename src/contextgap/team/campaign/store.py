@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import accumulate
-from typing import IO, Any, cast
+from contextlib import AbstractContextManager, contextmanager
+from typing import IO, Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql import ClauseElement
 
 from contextgap.base import files
-from contextgap.team.campaign.codec import NOTHING, Event, as_json
+from contextgap.team.campaign.codec import NOTHING, Event, as_json, file_hash, row_hash
 from contextgap.team.campaign.database import IDLE, Database, Prepared
 from contextgap.team.campaign.progress import decode_goal, recorded, summary
 from contextgap.team.campaign.schema import (
     CAMPAIGNS,
     EVENTS,
     FILES,
+    LARGEST,
     TRIALS,
     VERSION,
     check_version,
-    file_hash,
     make_tables,
-    row_hash,
 )
-from contextgap.team.campaign.schema import LARGEST as LARGEST  # others look for numbers, too
 from contextgap.team.campaign.values import STATES, AlteredError, ConflictError, NotFoundError
 
+FORMAT = 2
+"""The format of the log that this release writes."""
+
+_DRAWN = ("random_state", "policy_seed")  # unless a seed was given
 _PART = 2**20  # bytes; from larger parts, reading is slower
 _NOT_TOLD = [state for state in STATES if state != "told"]
 _EVENT_COLUMNS = [EVENTS.c[f.removesuffix("_text")] for f in Event.__dataclass_fields__]
@@ -84,11 +85,9 @@ class Store:
     def _prepared(self, statement: ClauseElement, columns: Iterable[str] | None = None) -> Prepared:
         return Prepared(statement, self.database.dialect, columns)
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Yield a connection to read with."""
-        with self.database.reading() as connection:
-            yield connection
+        return self.database.reading()
 
     @contextmanager
     def locked(self) -> Iterator[Connection]:
@@ -260,12 +259,17 @@ class Store:
             .where(FILES.c.kind == kind, FILES.c.number == number)
             .order_by(FILES.c.part)
         )
-        found = connection.execute(statement).all()
-        parts = [bytes(part) for part, _ in found]
-        log = self.event(connection, number).hash
-        if not found or found[0][1] != file_hash(log, *parts):
+        file, hashed = io.BytesIO(), hashlib.sha256(self.event(connection, number).hash.encode())
+        written: list[str | None] = []
+        # Some at once: the whole file should be in memory once.
+        for part, own in connection.execute(statement, execution_options={"yield_per": 4}):
+            file.write(part)
+            hashed.update(part)
+            written.append(own)
+        if written[:1] != [hashed.hexdigest()]:
             raise AlteredError(f"the {kind} of event {number} was altered: its hash is not right")
-        return joined(parts)
+        file.seek(0)
+        return file
 
     def write_file(
         self, connection: Connection, kind: str, event: tuple[int, str], content: bytes
@@ -306,11 +310,6 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
             "contextgap database verify says what differs from the log"
         )
     return row
-
-
-_DRAWN = ("random_state", "policy_seed")  # unless a seed was given
-FORMAT = 2
-"""The format of the log that this release writes."""
 
 
 def prepare(database: Database) -> None:
@@ -420,43 +419,3 @@ def campaign_names(database: Database) -> dict[str, tuple[int, int]]:
         if not connection.dialect.has_table(connection, CAMPAIGNS.name):
             return {}
         return {name: (number, form) for name, number, form in connection.execute(statement)}
-
-
-class _Parts(io.RawIOBase):
-    def __init__(self, parts: Sequence[bytes]) -> None:
-        self._parts = parts
-        self._starts = [0, *accumulate(map(len, parts))]  # and the end
-        self._place = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._starts[-1]}[whence]
-        if base + offset < 0:
-            raise ValueError(f"cannot go to place {base + offset} of a file")
-        self._place = base + offset
-        return self._place
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        end = self._starts[-1]
-        if size is not None and size >= 0:
-            end = min(end, self._place + size)
-        pieces = []
-        while self._place < end:
-            part = bisect_right(self._starts, self._place) - 1
-            start = self._starts[part]
-            pieces.append(self._parts[part][self._place - start : end - start])
-            self._place += len(pieces[-1])
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def joined(parts: Sequence[bytes]) -> IO[bytes]:
-    """Return the file that consists of these parts."""
-    return cast(IO[bytes], _Parts(parts))

@@ -116,7 +116,7 @@ class Recalled:
     policy
         The policy's name.
     contexts
-        How many contexts were looked at.
+        How many contexts were compared.
     changed
         At how many of them the policy would decide otherwise.
     """
@@ -196,6 +196,7 @@ class CampaignStatus:
             tuned = f"{self.tuning.chosen}, after {self.tuning.rewards} rewards"
         value = "unknown" if self.score is None else f"{self.score.value}"
         gain = "unknown" if self.score is None else f"{self.score.gain}"
+        age = ("settled and value as of", f"event {self.looked_after}")
         return [
             ("trials", ", ".join(f"{count} {state}" for state, count in self.trials.items())),
             ("rewards", ", ".join(f"{arm}: {count}" for arm, count in self.rewards.items())),
@@ -205,29 +206,18 @@ class CampaignStatus:
             ("value if deployed now", value),
             ("gain over the best arm", gain),
             ("events", str(self.events)),
-            *self._age(),
+            *([] if self.looked_after == self.events else [age]),
             ("log", self.log),
         ]
-
-    def _age(self) -> list[tuple[str, str]]:
-        if self.looked_after == self.events:
-            return []
-        return [("settled and value as of", f"event {self.looked_after}")]
 
     def describe(self) -> dict[str, Any]:
         """Return the status as plain values, for machines."""
         return {
-            "name": self.name,
+            **vars(self),
             "trials": dict(self.trials),
             "rewards": {str(arm): count for arm, count in self.rewards.items()},
-            "settled": self.settled,
-            "wanted": self.wanted,
-            "asks_left": self.asks_left,
             "tuning": None if self.tuning is None else self.tuning.describe(),
             "score": None if self.score is None else self.score.describe(),
-            "events": self.events,
-            "log": self.log,
-            "looked_after": self.looked_after,
         }
 
     def __str__(self) -> str:

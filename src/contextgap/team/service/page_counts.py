@@ -25,8 +25,8 @@ from contextgap.team.campaign import NotFoundError
 from contextgap.team.campaign.codec import read_trial, trial_json
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.progress import decode_goal, recorded, summary
-from contextgap.team.campaign.schema import EVENTS, TRIALS
-from contextgap.team.campaign.store import LARGEST, Store, campaign_names, find_store, summaries
+from contextgap.team.campaign.schema import EVENTS, LARGEST, TRIALS
+from contextgap.team.campaign.store import Store, campaign_names, find_store, summaries
 from contextgap.team.campaign.values import STATES
 
 BINS, POINTS, SHOWN = 120, 500, 8
