@@ -112,8 +112,12 @@ class _ShortPaths(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module itself, so that both paths name one object."""
-        module = import_module(spec.loader_state)
+        real = spec.loader_state
+        module = import_module(real)
         self._spec = module.__spec__
+        # Else importing contextgap.experiments.run would replace the function of that name.
+        for name in [name for name in sys.modules if name.startswith(f"{real}.")]:
+            sys.modules[f"{spec.name}{name.removeprefix(real)}"] = sys.modules[name]
         return module
 
     def exec_module(self, module: ModuleType) -> None:

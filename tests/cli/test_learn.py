@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import contextgap as cg
-from contextgap.cli import duration
 from contextgap.learner.bulk import passes
 from tests.cli.test_policies import call
 from tests.learner.bulk.test_learning import expected, make, regret, write
@@ -100,15 +99,6 @@ def test_mistakes_name_file_and_line(few, tmp_path):
     failed = learn(tmp_path, tmp_path / "*.tsv", code=2)
     assert "no file is called like that" in failed.stderr
     assert not (tmp_path / "policy.cgap").exists()
-
-
-def test_long_work_is_announced(few, tmp_path, monkeypatch):
-    table = make()[["x", "arm", "reward"]]
-    pattern, given = write(table, tmp_path), ["--bandwidth", "0.5", "--points", "64"]
-    monkeypatch.setattr(duration, "SAMPLE", 1500)
-    assert "6,000 rows: about 2" in learn(tmp_path, pattern, *given).stderr
-    monkeypatch.setattr(duration, "SAMPLE", 10_000)
-    assert "about" not in learn(tmp_path, pattern, *given).stderr
 
 
 def test_scales_are_those_of_all_contexts_and_not_of_the_first(few, tmp_path):

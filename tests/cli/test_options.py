@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import contextgap as cg
 import contextgap.cli
 from contextgap.cli.app import app
 from contextgap.cli.options import names_in
@@ -101,3 +102,11 @@ def test_columns_named_twice_are_both_left_out(tmp_path):
     twice = ["--exclude", "id", "--exclude", "code"]
     shown = call("learn", tmp_path / "log.csv", *how, *twice, "-o", tmp_path / "p.cgap").stdout
     assert '"columns": [\n  "x"\n ]' in shown
+
+
+def test_options_may_be_given_by_their_old_names(tmp_path):
+    (tmp_path / "log.csv").write_text("arm,x,reward\n" + "a,1,1\nb,2,0\n" * 3)
+    how = ["--arm", "arm", "--reward", "reward", "-o", tmp_path / "p.cgap"]
+    said = call("learn", tmp_path / "log.csv", *how, "--gaps", "x").stderr
+    assert "--gaps is deprecated and now called --missing" in said
+    assert cg.Policy.load(tmp_path / "p.cgap").kinds["x"].missing

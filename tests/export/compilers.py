@@ -1,12 +1,30 @@
 """Compiling exports in tests: strictly, and with sanitizers."""
 
+import re
 import shutil
 import subprocess
+
+from contextgap.export.c.build import CompiledPolicy
 
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Wfloat-equal", "-Werror")
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)] or (
     ["cc"] if shutil.which("cc") else []
 )
+
+
+_LOADED = {}
+
+
+def compiled(export, flags=("-O1", *STRICT)):
+    """Compile and load an export, once for all that differ in their self-tests at most."""
+    texts = (path.read_text(encoding="utf-8") for path in (export.header, export.source))
+    key = (
+        flags,
+        re.sub(r"0x[0-9a-f]{8}UL| \* Computing in .*?\*/", "", "".join(texts), flags=re.S),
+    )
+    if key not in _LOADED:
+        _LOADED[key] = CompiledPolicy(export.source.parent, COMPILERS[0], flags=flags)
+    return _LOADED[key]
 
 
 def run(*command):

@@ -26,7 +26,7 @@ from contextgap.methods.recommenders import (
 )
 from tests.export.compilers import (
     COMPILERS,
-    STRICT,
+    compiled,
     constant_bytes,
     self_test,
     stack_bytes,
@@ -67,19 +67,15 @@ def explored(rule="gap", kernel="nested", *, arms=3, steps=70, dimension=2, **se
         arms, **{"kernel": kernel, "ridge": 0.05, "prior_mean": 0.3, **settings}, method=method
     )
     rng = np.random.default_rng(4)
-    for x in rng.uniform(-1, 1, (steps, dimension)):
-        arm = int(rng.integers(arms))  # so that arms have different numbers of observations
-        learner.tell(x, learner.arms[arm], math.sin(3 * x[0] + arm) + 0.1 * rng.standard_normal())
-    return learner
+    contexts, chosen, rewards = rng.uniform(-1, 1, (steps, dimension)), [], []
+    for x in contexts:
+        chosen.append(int(rng.integers(arms)))  # different numbers of observations
+        rewards.append(math.sin(3 * x[0] + chosen[-1]) + 0.1 * rng.standard_normal())
+    return learner.fit(contexts, [learner.arms[arm] for arm in chosen], rewards)
 
 
 def exported(policy, folder, rule="gap", **settings):
     return write_c(policy, folder, certificates=RULES[rule][1], **settings)
-
-
-def compiled(export, **settings):
-    flags = ("-O1", *STRICT)
-    return CompiledPolicy(export.source.parent, COMPILERS[0], flags=flags, **settings)
 
 
 def assert_same_decisions(policy, export, contexts, relative=1e-9):

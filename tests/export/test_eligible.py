@@ -1,7 +1,5 @@
 """Exports that are told which arms are eligible choose among them as Python does."""
 
-import shutil
-
 import numpy as np
 import onnx
 import pytest
@@ -10,10 +8,9 @@ from contextgap.export import ExportError
 from contextgap.export.c import write_c
 from contextgap.export.onnx import GraphPolicy, write_onnx
 from contextgap.export.typed_rows import has_unknown_level, read_rows
-from tests.export.compilers import COMPILERS, self_test
+from tests.export.compilers import COMPILERS, compiled, self_test
 from tests.export.tables import learnt, table
-from tests.export.test_c import RULES, around, compiled, explored, exported
-from tests.export.test_misra import broken_rules, listed
+from tests.export.test_c import RULES, around, explored, exported
 from tests.export.test_shared import shared
 
 AT_LAST = sorted(set(RULES) - {"look-back", "short look-back"})
@@ -162,13 +159,3 @@ def test_c_that_takes_no_masks(tmp_path):
     library = compiled(write_c(explored().freeze(), tmp_path / "among", eligible=True))
     with pytest.raises(ValueError, match=r"eligible must have shape \(2, 3\), got \(3, 2\)"):
         library.decide(around(2), eligible=masks(3, 2))
-
-
-@needs_c
-@pytest.mark.skipif(not shutil.which("cppcheck"), reason="cppcheck is not installed")
-@rules
-def test_the_source_keeps_to_misra_but_for_what_is_listed(rule, tmp_path):
-    policy = learnt(rule, steps=12).freeze()
-    together = learnt(rule, steps=12, sharing=0.5).freeze()
-    for each in (policy.with_fallback(1), together, together.with_fallback(1, tolerance=1)):
-        assert broken_rules(each, tmp_path, eligible=True) <= listed()

@@ -16,14 +16,14 @@ from contextgap.export.parity import answers_of
 from contextgap.export.typed_rows import has_unknown_level, read_rows
 from tests.export.compilers import (
     COMPILERS,
+    compiled,
     constant_bytes,
     macros,
     run,
     self_test,
 )
 from tests.export.tables import learnt, table
-from tests.export.test_c import RULES, around, compiled, explored, exported
-from tests.export.test_misra import broken_rules, listed
+from tests.export.test_c import RULES, around, explored, exported
 from tests.export.test_shared import SHARED, shared
 
 needs_c = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
@@ -267,16 +267,6 @@ def test_answers_are_the_policys():
     np.testing.assert_array_equal(answers.arm, arms_of(policy, rows))
     np.testing.assert_array_equal(answers.status, policy.status(rows))
     np.testing.assert_allclose(answers.certificate, policy.certificate(rows).bound)
-
-
-@needs_c
-@pytest.mark.skipif(not shutil.which("cppcheck"), reason="cppcheck is not installed")
-@pytest.mark.parametrize("share", [0.5, None])
-def test_the_source_keeps_to_misra_but_for_what_is_listed(share, tmp_path):
-    rows = table(100)
-    for rule in ("mean", "look-back"):
-        policy = safe(learnt(rule, steps=12).freeze(), rows, share)
-        assert broken_rules(policy, tmp_path) <= listed()
 
 
 @needs_c

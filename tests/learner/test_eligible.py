@@ -101,7 +101,7 @@ def test_a_pool_with_some_arms(method, sharing):
         context, arm = learner.ask(pool=QUERIES, arms=("d", "a"))
         wanted, which = other.ask(pool=QUERIES)
         assert (context.tolist(), arm) == (wanted.tolist(), which)
-    assert learner.state.pending.eligible[ARMS.index(arm)][-1] == (0, 3)
+    assert learner.state.pending.asked[ARMS.index(arm)][-1].eligible == (0, 3)
     with pytest.raises(ValueError, match=r"arms must be among .*, got \['a'\]"):
         learner.ask(pool=QUERIES, arms=[["a"]] * 25)
 

@@ -5,6 +5,7 @@ does not keep its history: what other rooms assume about models shows here.
 """
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy.linalg.blas import dtpsv
 import contextgap as cg
 from contextgap.export import ExportError
 from contextgap.export.c.build import CompiledPolicy
-from contextgap.learner import learner as learner_room
+from contextgap.learner import state as learner_state
 from contextgap.models import (
     Alike,
     BoundedModel,
@@ -379,8 +380,8 @@ def use(monkeypatch, kind):
         model.observe_many(log.contexts, log.arms, log.rewards)
         return model
 
-    monkeypatch.setattr(learner_room, "new_model", lambda *settings: kind(*settings[:4]))
-    monkeypatch.setattr(learner_room, "refitted_model", refitted)
+    monkeypatch.setattr(learner_state, "new_model", lambda *settings: kind(*settings[:4]))
+    monkeypatch.setattr(learner_state, "refitted_model", refitted)
 
 
 def explored(method="contextual-gap", steps=25, **settings):
@@ -394,9 +395,9 @@ def explored(method="contextual-gap", steps=25, **settings):
 
 
 @pytest.mark.usefixtures("kind")
-class TestRooms:
+class TestPackages:
     def test_learners_use_it(self, kind):
-        assert type(explored()._model) is kind
+        assert type(explored().state.model) is kind
 
     @pytest.mark.parametrize("method", sorted(set(cg.METHODS) - {"contextual-gap-history"}))
     def test_every_method_explores_and_deploys(self, method):
@@ -489,10 +490,9 @@ class TestRooms:
 
     def test_exports_of_look_backs(self, kind, tmp_path):
         if not issubclass(kind, KeepsHistory) or kind.shares:
-            policy = explored().freeze()
-            rules = policy.state.rules
-            method = cg.METHODS["contextual-gap-history"]
-            vars(policy)["_rules"] = type(rules)(method, rules.width, rules.burn_in)
+            state = explored().freeze().state
+            rules = replace(state.rules, method=cg.METHODS["contextual-gap-history"])
+            policy = cg.Policy(replace(state, rules=rules))
             with pytest.raises(ExportError, match="cannot be exported"):
                 policy.to_onnx(tmp_path / "p.onnx")
             return

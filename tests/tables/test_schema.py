@@ -446,8 +446,9 @@ def test_times_may_be_levels_from_tables_and_from_rows():
 
 
 def test_old_names_of_missing_values_are_understood():
+    old_name = {"gaps": True}
     with pytest.warns(DeprecationWarning, match="gaps= is now called missing="):
-        old = cg.Cyclic(24, gaps=True)
+        old = cg.Cyclic(24, **old_name)
     assert old == cg.Cyclic(24, missing=True)
     with pytest.warns(DeprecationWarning, match="gaps is now called missing"):
         assert old.gaps

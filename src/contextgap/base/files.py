@@ -221,10 +221,7 @@ def whole_file(path: str | os.PathLike[str], *, text: bool = False) -> Iterator[
 def check_output(
     path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
 ) -> None:
-    """Raise, before any work, if nothing can be written at ``path`` or if it is one of the inputs.
-
-    ``inputs`` are files that are read and would be lost.
-    """
+    """Raise, before any work, if ``path`` cannot be written or is one of the inputs."""
     target = Path(os.path.realpath(path))
     _mode(path, target)
     if any(Path(os.path.realpath(each)) == target for each in inputs):

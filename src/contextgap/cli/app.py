@@ -19,7 +19,6 @@ from contextgap.cli import (
     serve,
     studies,
     theory,
-    verify,
 )
 from contextgap.cli.options import new_name
 
@@ -41,7 +40,7 @@ app.command("learn")(learn.learn_command)
 app.command("recommend")(recommend.recommend_command)
 app.command("show")(policies.show_command)
 app.command("export")(export.export_command)
-app.command("verify")(verify.verify_command)
+app.command("verify")(export.verify_command)
 campaign.app.command("sheet")(campaign_sheet.sheet_command)
 app.add_typer(campaign.app, name="campaign")
 app.add_typer(campaign.database_app, name="database")

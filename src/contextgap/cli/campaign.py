@@ -21,7 +21,7 @@ from contextgap.cli.options import (
     list_option,
 )
 from contextgap.cli.policies import print_policy
-from contextgap.cli.tables import context_columns, described_table, new_levels
+from contextgap.cli.tables import context_columns, described_table
 from contextgap.cli.terminal import (
     complaints,
     noting_warnings,
@@ -503,7 +503,7 @@ def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
         return
     cells = [[trial.context[name] for trial in trials] for name in table.columns]
     by_name = dict(zip(table.columns, cells, strict=True))
-    found = new_levels(table, table.encode(cells, learning=False)[0], by_name.__getitem__)
+    found = table.new_levels(table.encode(cells, learning=False)[0], by_name.__getitem__)
     for level in dict.fromkeys(found.values()):
         say_warning(f"new level {level}; nothing is known of it yet")
 

@@ -24,7 +24,7 @@ from contextgap.base.labels import Label, check_written, label_array
 from contextgap.base.names import study_import
 from contextgap.cli.options import CORES, Json, Separator
 from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
-from contextgap.cli.tables import encoded_in, new_levels
+from contextgap.cli.tables import encoded_in
 from contextgap.cli.terminal import (
     Forecast,
     complaints,
@@ -132,10 +132,7 @@ def _alike(sheets: Iterator[Sheet]) -> Iterator[Sheet]:
 def _in_threads(
     answer: Callable[[Sheet], Answers], sheets: Iterable[Sheet]
 ) -> Iterator[tuple[Sheet, Answers]]:
-    """Yield tables and their answers in order, while the next ones are read and answered.
-
-    Every thread computes alone: BLAS would leave cores idle while tables are read and written.
-    """
+    """Yield tables and their answers in order, while the next ones are read and answered."""
     waiting: deque[tuple[Sheet, Future[Answers]]] = deque()
     with one_thread(), ThreadPoolExecutor(CORES) as pool:
         for sheet in sheets:
@@ -163,7 +160,8 @@ def _answered(
     arms = [arm if isinstance(arm, int | float) else str(arm) for arm in answered.arms.tolist()]
     columns: Answers = {"arm": arms}
     columns["status"] = [Status(each).name.lower() for each in answered.status.tolist()]
-    found = new_levels(rule.state.schema.table, rows.rows, sheet.cells_of)
+    table = rule.state.schema.table
+    found = {} if table is None else table.new_levels(rows.rows, sheet.cells_of)
     new.update(found.values())
     if rule.fallback is None:  # it would have been answered
         for place in found:
@@ -211,10 +209,7 @@ def _check_answers(path: Path, *, json: bool) -> None:
 
 
 def _names(columns: Sequence[str], answers: Answers) -> list[str]:
-    """Return names for the answers that no column has: a log has the arm that was tried.
-
-    If there is only a ``status``, which many tables have, the other names stay as they are.
-    """
+    """Return names that no column has; other names stay if only ``status`` is taken."""
     own, taken = list(answers), set(columns)
     renamed = {"status"} if taken & set(own) == {"status"} else set(own)
     added = own
@@ -225,10 +220,7 @@ def _names(columns: Sequence[str], answers: Answers) -> list[str]:
 
 
 def _text(file: IO[str], separator: str | None = None) -> Write:
-    """Return what writes the original table with the answers as further columns.
-
-    Its own separator is kept unless one is given: with another, 1,5 would be no number any more.
-    """
+    """Return what writes the table, in its own format unless a separator is given, with answers."""
     writer, header = None, list[str]()
 
     def write(sheet: Sheet, answers: Answers) -> None:
@@ -286,10 +278,7 @@ def _arm_type(arrow: Any, arms: Sequence[Label]) -> Any:
 
 
 def _kept_types(files: Sequence[Path], numbers: Sequence[str]) -> dict[str, Any]:
-    """Return the types of the columns of Parquet files; of ``numbers`` if some files are text.
-
-    Other columns of text files are text, as they stand there: 007 is not 7.
-    """
+    """Return the types of columns of Parquet files, or of ``numbers``; 007 in text is not 7."""
     arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
     if any(path.suffix.lower() in SEPARATORS for path in files):
         return dict.fromkeys(numbers, arrow.float64())

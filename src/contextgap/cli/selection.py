@@ -185,7 +185,7 @@ def _show_study(rows: DataFrame, unit: str) -> None:
         f"{first['scenario']}: budget {first['budget']:g}, {first['folds']} folds, "
         f"{first['seeds']} seeds"
     )
-    print_table(title, headers, _flush_right(headers, lines))
+    print_table(title, headers, lines, right=headers[1:])
 
 
 def _change(row: dict[Any, Any]) -> str:
@@ -206,19 +206,6 @@ def _with_error(value: float, error: float, form: str, error_form: str) -> str:
 def _short(value: float) -> str:
     """Return three significant digits, without an exponent where people write none."""
     return f"{value:.0f}" if 100 <= abs(value) < 1e6 else f"{value:.3g}"
-
-
-def _flush_right(headers: Sequence[str], lines: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return lines in which all columns but the first are padded to their header's width."""
-    wanted = [max(map(len, header.split("\n"))) for header in headers]
-    widths = [
-        max(width, *map(len, column))
-        for width, column in zip(wanted, zip(*lines, strict=True), strict=True)
-    ]
-    return [
-        [line[0], *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
-        for line in lines
-    ]
 
 
 _USUAL = {"method": SELECTION_METHODS[0], "budget": 1.0, "choose": False}

@@ -73,7 +73,7 @@ def serve_command(
     ] = 100,
     log: Annotated[str, typer.Option(help="A line per request as json or text.")] = "json",
 ) -> None:
-    """Serve campaigns over HTTP until told to stop (Ctrl-C, SIGTERM)."""
+    """Serve campaigns over HTTP until stopped (Ctrl-C, SIGTERM)."""
     if context.invoked_subcommand is not None:
         return
     with service_complaints():

@@ -6,15 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from contextgap.base.arrays import FloatArray
 from contextgap.cli.terminal import noting_warnings
 from contextgap.policy import Policy
 from contextgap.tables.columns import Columns, Kind
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.files import Sheet, read_sheet
-from contextgap.tables.schema import TableSchema
 from contextgap.tables.trials import check_columns
 
 
@@ -72,18 +68,6 @@ def context_columns(
     if not names:
         raise ValueError(f"{sheet.path}: no column is left as context")
     return names
-
-
-def new_levels(table: TableSchema | None, rows: FloatArray, cells_of: Any) -> dict[int, str]:
-    """Return the rows with a level of a category that was never met, and which that is, in words.
-
-    ``cells_of`` returns a column's cells by its name.
-    """
-    found: dict[int, str] = {}
-    for name, new in ({} if table is None else table.new_levels(rows)).items():
-        for row in np.flatnonzero(new).tolist():
-            found.setdefault(row, f"{cells_of(name)[row]!r} of {name}")
-    return found
 
 
 def _table(sheet: Sheet, policy: Policy) -> Any:

@@ -56,12 +56,13 @@ def print_table(
     headers: Sequence[str],
     rows: Sequence[Sequence[Any]],
     unbroken: Sequence[str] = (),
+    right: Sequence[str] = (),
 ) -> None:
-    """Print a table; numbers to three digits, text folded last in the columns ``unbroken``."""
+    """Print a table; numbers to three digits and right, text folded last if ``unbroken``."""
     table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
-        numeric = any(isinstance(row[place], int | float) for row in rows)
-        # Not cut off: the end of a long name may be all that tells it from others.
+        numeric = header in right or any(isinstance(row[place], int | float) for row in rows)
+        # Not cut off: the end of a long name may be all that distinguishes it.
         table.add_column(
             header,
             justify="right" if numeric else "left",

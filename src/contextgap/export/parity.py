@@ -34,6 +34,13 @@ _BLOCK = 1024  # contexts at once, since kernel values of many may be large
 NEAR = 1e-9
 # What a certificate may be wrong by, of beliefs around 1: widths are roots of what cancels out.
 CLOSE = 1e-6
+_NOT_ELIGIBLE = {
+    "mean": -np.inf,
+    "half_width": 0.0,
+    "gap": np.inf,
+    "scores": np.inf,
+    "bounds": np.inf,
+}
 
 
 @dataclass(frozen=True)
@@ -86,15 +93,6 @@ def answers_of(
             for field in fields(Answers)
         }
     )
-
-
-_NOT_ELIGIBLE = {
-    "mean": -np.inf,
-    "half_width": 0.0,
-    "gap": np.inf,
-    "scores": np.inf,
-    "bounds": np.inf,
-}
 
 
 def _of_all_arms(answers: Answers, eligible: Sequence[int], arms: int) -> Answers:
@@ -311,7 +309,7 @@ def parity(
     status
         How the export says that it came to its answers, in the numbers of ``Policy.status``.
     certificate
-        What the export says that its answers may miss, at most.
+        The regret bounds that the export gives.
     """
     rule = decision_rule(policy)
     if eligible is not None:

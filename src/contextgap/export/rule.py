@@ -5,7 +5,7 @@ At a context x, with k the kernel values between x and an arm's support,
     mean = prior + weights·k        v = L⁻¹k        std² = k(x, x) − v·v + u·u
     upper = mean + reach·std        lower = mean − reach·std
 
-where u = M⁻¹k for models of support points, which have a second factor, and is nothing for others.
+where u = M⁻¹k for models of inducing points, which have a second factor, and is nothing for others.
 All widths of this library are proportional to std, so one number per arm stands for them.
 """
 
@@ -19,7 +19,18 @@ from scipy.linalg.blas import dtpmv, dtpsv
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label, check_written
 from contextgap.beliefs.widths import Width
-from contextgap.kernels import Kernel
+from contextgap.kernels import (
+    Constant,
+    Gaussian,
+    Kernel,
+    Linear,
+    Matern,
+    Periodic,
+    Polynomial,
+    Product,
+    Scaled,
+    Sum,
+)
 from contextgap.methods.recommenders import (
     HighestMean,
     HighestUpper,
@@ -32,6 +43,7 @@ from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
 from contextgap.tables.schema import TableSchema
 
+_KERNELS = (Gaussian, Matern, Periodic, Linear, Polynomial, Constant, Sum, Product, Scaled)
 _EXPORTABLE = (HighestMean, HighestUpper, SmallestGap, SmallestGapInHistory)
 
 
@@ -41,126 +53,57 @@ class ExportError(ValueError):
 
 @dataclass(frozen=True)
 class ArmTable:
-    """What one arm's decisions rest on.
+    """What the decisions about one arm rest on, with n observed contexts.
 
-    Parameters
-    ----------
-    support
-        Its observed contexts, shape (n, d).
-    weights
-        The mean is prior + weights·k.
-    factor
-        The rows of the Cholesky factor L one after the other, n(n + 1)/2 numbers.
-    innovations
-        Lᵀ·weights, so that the mean is also prior + v·innovations. Of models that keep their
-        history, prefixes of both give the mean after fewer observations.
-    reach
-        Half width over std after 0, 1, ..., n observations; the last is today's, and all are for
-        models that do not keep their history.
-    added
-        The rows of the second factor M; empty if there is none.
+    Of models that keep their history, prefixes of v and of the innovations give the mean after
+    fewer observations.
     """
 
-    support: FloatArray
-    weights: FloatArray
-    factor: FloatArray
-    innovations: FloatArray
-    reach: FloatArray
-    added: FloatArray = field(default_factory=lambda: np.empty(0))
+    support: FloatArray  # its observed contexts, shape (n, d)
+    weights: FloatArray  # the mean is prior + weights·k
+    factor: FloatArray  # the rows of the Cholesky factor L one after the other
+    innovations: FloatArray  # Lᵀ·weights, so that the mean is also prior + v·innovations
+    reach: FloatArray  # half width over std after 0, 1, ..., n observations
+    added: FloatArray = field(default_factory=lambda: np.empty(0))  # the rows of M, if there is one
 
 
 @dataclass(frozen=True)
 class SharedTable:
-    """What the decisions of arms that share rest on.
+    """What the decisions about arms that share rest on.
 
     At a context, v_a = L⁻¹(s_a∘k) with s_a = alike[a, whose], mean_a = prior + innovations·v_a, and
     the variance of the difference of two arms is (2 − 2·among)·k(x, x) − |v_a − v_b|².
-
-    Parameters
-    ----------
-    support
-        All observed contexts, shape (n, d).
-    whose
-        The column of ``alike`` that belongs to each.
-    alike
-        Correlations of the arms with those observed.
-    among
-        Correlations of the arms.
-    weights
-        mean_a = prior + weights[a]·k, shape (arms, n).
-    factor
-        The rows of the Cholesky factor L one after the other.
-    innovations
-        L⁻¹(rewards − prior).
-    reach
-        Half width over standard deviation, of arms and of differences.
     """
 
-    support: FloatArray
-    whose: IntArray
-    alike: FloatArray
-    among: FloatArray
-    weights: FloatArray
-    factor: FloatArray
-    innovations: FloatArray
-    reach: float
+    support: FloatArray  # all observed contexts, shape (n, d)
+    whose: IntArray  # the column of ``alike`` that belongs to each
+    alike: FloatArray  # correlations of the arms with those observed
+    among: FloatArray  # correlations of the arms
+    weights: FloatArray  # mean_a = prior + weights[a]·k, shape (arms, n)
+    factor: FloatArray  # the rows of the Cholesky factor L one after the other
+    innovations: FloatArray  # L⁻¹(rewards − prior)
+    reach: float  # half width over standard deviation, of arms and of differences
 
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """A policy as plain arrays.
-
-    Parameters
-    ----------
-    kernel
-        Similarity of contexts.
-    dimension
-        Numbers per context, as kernels see it.
-    columns
-        The names of what an export takes, if they have any.
-    table
-        How the columns become the numbers that kernels see; None if they are these.
-    prior
-        The mean believed where nothing was observed.
-    labels
-        The arms' labels, in the order of indices.
-    arms
-        Their tables; none for arms that share.
-    shared
-        The one table of arms that share; None if they have nothing in common.
-    common
-        Whether the tables of all arms have the same support and the same ``factor``, and differ in
-        ``added``.
-    recommender
-        The rule that picks among them.
-    probability
-        With which probability all certificates hold at once; None if they are heuristic.
-    pulls
-        For the look-back: the index of the arm observed at each step, in order; steps of arms no
-        longer in use are −1.
-    first_step
-        The look-back compares the states after ``first_step`` steps, one more, ..., all.
-    fallback
-        The safe arm, and when it is answered; None if there is none.
-    costs
-        Whether costs were told: all numbers here are about rewards, which are minus the costs.
-    """
+    """A policy as plain arrays; all numbers are about rewards, which are minus the costs."""
 
     kernel: Kernel
-    dimension: int
-    columns: tuple[str, ...] | None
-    table: TableSchema | None
-    prior: float
+    dimension: int  # numbers per context, as kernels see it
+    columns: tuple[str, ...] | None  # the names of what an export takes, if they have any
+    table: TableSchema | None  # how columns become what kernels see; None if they are that
+    prior: float  # the mean believed where nothing was observed
     labels: tuple[Label, ...]
-    arms: tuple[ArmTable, ...]
-    shared: SharedTable | None
-    common: bool
+    arms: tuple[ArmTable, ...]  # in the order of labels; none for arms that share
+    shared: SharedTable | None  # of arms that share
+    common: bool  # whether arms have the same support and ``factor``, and differ in ``added``
     recommender: Recommender
-    probability: float | None
-    pulls: IntArray
-    first_step: int
-    fallback: Fallback | None
-    costs: bool = False
+    probability: float | None  # with which all certificates hold at once; None if heuristic
+    pulls: IntArray  # the arm observed at each step; −1 for arms no longer in use
+    first_step: int  # the look-back compares the states after so many steps, one more, ..., all
+    fallback: Fallback | None  # the safe arm, and when it is answered
+    costs: bool = False  # whether users observe costs
 
     @property
     def inputs(self) -> int:
@@ -219,6 +162,22 @@ def observed_contexts(rule: DecisionRule) -> FloatArray:
     if rule.common:
         return rule.arms[0].support
     return np.concatenate([arm.support for arm in rule.arms])
+
+
+def check_kernel(kernel: Kernel, purpose: str) -> None:
+    """Raise ``ExportError`` if a kernel, or one inside it, is not the library's own."""
+    # By exact type: a subclass may compute anything.
+    if type(kernel) not in _KERNELS:
+        can = ", ".join(kind.__name__ for kind in _KERNELS)
+        raise ExportError(
+            f"the kernel {type(kernel).__name__} cannot be {purpose}; {can} and combinations of "
+            "them can"
+        )
+    if isinstance(kernel, Sum | Product):
+        check_kernel(kernel.left, purpose)
+        check_kernel(kernel.right, purpose)
+    if isinstance(kernel, Scaled):
+        check_kernel(kernel.kernel, purpose)
 
 
 def check_masks(rule: DecisionRule) -> None:

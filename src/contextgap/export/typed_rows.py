@@ -1,7 +1,7 @@
 """Rows of a table as exports take them, and what kernels see of them.
 
 A row has one number per column, as ``TableSchema.read`` gives it: a number, days since 1970, a code
-of a category, NaN for a gap. An export makes of it what ``TableSchema.spread`` makes, number by
+of a category, NaN if missing. An export makes of it what ``TableSchema.spread`` makes, number by
 number, so that both need know no more than ``SpreadNumber``.
 
 A code that is no level's is like no level. Where kernels see NaN or an infinity there is no answer.
@@ -43,24 +43,12 @@ class How(Enum):
 
 @dataclass(frozen=True)
 class SpreadNumber:
-    """How one of the numbers that kernels see comes from a row.
-
-    Parameters
-    ----------
-    how
-        What becomes of the column's number.
-    source
-        Which column.
-    missing
-        Stands in place of a gap; NaN if there must be none.
-    by
-        The period of a circle, or how many levels a category has.
-    """
+    """How one of the numbers that kernels see comes from a row."""
 
     how: How
-    source: int
-    missing: float = math.nan
-    by: float = 1.0
+    source: int  # which column
+    missing: float = math.nan  # in place of a missing value; NaN if there must be none
+    by: float = 1.0  # the period of a circle, or how many levels a category has
 
     @property
     def unknown(self) -> float:
@@ -119,7 +107,7 @@ def is_level(number: SpreadNumber, codes: FloatArray) -> Any:
 
 
 def has_unknown_level(table: TableSchema | None, rows: FloatArray) -> Any:
-    """Say which rows have a level that is not known, or a gap where none was known."""
+    """Say which rows have a level that is not known, or lack one where none was missing before."""
     found = np.zeros(len(rows), dtype=bool)
     for each in [] if table is None else spread_numbers(table):
         if each.how is How.CODE:
@@ -160,7 +148,7 @@ def random_rows(
     """Return rows like those observed, but for each column by itself.
 
     Numbers lie between and, for a third of the rows, around those observed; codes are those of all
-    levels and of none; and there are gaps where there may be some.
+    levels and of none; and values are missing where they may be.
     """
     rows = np.empty((count, len(table.codings)))
     around = 0.25 * (rng.random(count) < 1 / 3)

@@ -193,8 +193,8 @@ class Gaussian(Stationary):
             numbers = left.shape[1] - self.categories
             if not numbers:
                 return None
-            plain = Gaussian(self._bandwidth_of(numbers))
-            exponent = plain._exponent_by_product(left[:, :numbers], right[:, :numbers])
+            other = Gaussian(self._bandwidth_of(numbers))
+            exponent = other._exponent_by_product(left[:, :numbers], right[:, :numbers])
             return None if exponent is None else exponent - 0.5 * self._unlike(left, right)
         scale, centre = np.asarray(self.bandwidth), right.mean(axis=0)
         x, y = (left - centre) / scale, (right - centre) / scale

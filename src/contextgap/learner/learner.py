@@ -18,7 +18,6 @@ from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.base.descriptors import completed, synchronized
 from contextgap.base.files import File
 from contextgap.base.labels import Label, check_new_label, label_array, read_labels
-from contextgap.base.seeds import random_sources
 from contextgap.beliefs.belief import Decision
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
@@ -27,12 +26,10 @@ from contextgap.learner.arguments import (
     check_sizes,
     read_chances,
     read_outcomes,
-    read_points,
-    read_settings,
     read_told_eligible,
 )
-from contextgap.learner.features import ArmFeatures, read_features
-from contextgap.learner.state import LearnerState
+from contextgap.learner.features import ArmFeatures
+from contextgap.learner.state import LearnerState, new_state, random_source
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.view import Pending, View
 from contextgap.methods.explorers import (
@@ -44,8 +41,7 @@ from contextgap.methods.explorers import (
     choose_context,
     explore,
 )
-from contextgap.methods.method import Method, read_method
-from contextgap.methods.recommenders.rules import check_history
+from contextgap.methods.method import Method
 from contextgap.models import (
     MOST_REPLAYED,
     POINTS,
@@ -53,15 +49,14 @@ from contextgap.models import (
     Follower,
     grown_model,
     larger_model,
-    new_model,
 )
 from contextgap.models.tuning import Hyperparameters, Tuning, learn
 from contextgap.policy.answers import Ranked
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.policy.state import Rules, Stateful, read_costs
+from contextgap.policy.state import Stateful
 from contextgap.tables.columns import Columns
-from contextgap.tables.contexts import ContextSchema, Intake, read_columns, row_of
+from contextgap.tables.contexts import ContextSchema, Intake, row_of
 from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
@@ -177,37 +172,24 @@ class Learner(Stateful):
         reward: str = "maximize",
         points: int | None = POINTS,
     ) -> None:
-        labels = read_labels(arms)
-        described = read_features(features, labels)
-        numbers = None if described is None else described.numbers
-        start = read_settings(
-            len(labels), kernel, ridge, prior_mean, width, burn_in, retune, sharing, numbers
+        self.state = new_state(
+            read_labels(arms),
+            kernel=kernel,
+            ridge=ridge,
+            method=method,
+            width=width,
+            burn_in=burn_in,
+            prior_mean=prior_mean,
+            seed=seed,
+            retune=retune,
+            sharing=sharing,
+            features=features,
+            columns=columns,
+            reward=reward,
+            points=points,
         )
-        chosen = read_method(method, features=numbers is not None)
-        costs = read_costs(reward)
-        suited = start.width.suited(adaptive=chosen.adaptive)
-        rules = Rules(chosen, suited, start.burn_in, costs=costs)
-        mean = start.prior_mean
-        mean = mean if isinstance(mean, str) else rules.sign * mean
-        model = new_model(start.kernel, start.ridge, len(labels), mean, start.alike)
-        check_history(chosen.recommender, model)
-        self._rng, policy_seed = random_sources(seed)
-        self.state = LearnerState(
-            model=model,
-            labels=labels,
-            active=tuple(range(len(labels))),
-            rules=rules,
-            schema=read_columns(columns),
-            random=self._rng.bit_generator.state,
-            policy_seed=policy_seed,
-            next_tune=start.first_tune,
-            growth=start.growth,
-            kernel_given=kernel is not None,
-            alone=start.alone,
-            points=read_points(points, chosen.recommender),
-            features=described,
-        )
-        self._places = _places_of(labels)
+        self._places = _places_of(self.state.labels)
+        self._rng = random_source(self.state.random)
         self._usual = Usual()
         self._references = ReferenceReader()
         self._followed: Follower | None = None
@@ -386,15 +368,8 @@ class Learner(Stateful):
     ) -> None:
         self._check_order(contexts, arms)
         intake = self._read(contexts)
-        places: Sequence[int] | IntArray
-        if intake.single:
-            places, values = [self._place(arms)], np.array([checks.reward("rewards", rewards)])
-        else:
-            places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
+        places, values, said = self._read_told(intake, arms, rewards, eligible)
         state = self.state
-        said = read_told_eligible(
-            eligible, state.labels, state.active, places, single=intake.single
-        )
         if not len(values):
             return
         check_sizes(self.kernel, intake.rows, values)
@@ -563,23 +538,15 @@ class Learner(Stateful):
             once told, are logged with them.
         """
         intake = self._read(contexts)
-        places: Sequence[int] | IntArray
-        if intake.single:
-            places = [self._place(arms)]
-        else:
-            zeros = np.zeros(len(intake.rows))
-            places, _ = read_outcomes(len(intake.rows), arms, zeros, self._place)
-        state = self.state
-        said = read_told_eligible(
-            eligible, state.labels, state.active, places, single=intake.single
-        )
+        rewards = 0.0 if intake.single else np.zeros(len(intake.rows))
+        places, _, said = self._read_told(intake, arms, rewards, eligible)
         check_sizes(self.kernel, intake.rows)
         chances = read_chances(propensities, len(intake.rows))
-        pending = state.pending.copy()
+        pending = self.state.pending.copy()
         for row, place in enumerate(places):
             among = None if said is None else said[row]
             pending.add(intake.rows[row], int(place), among, chances[row])
-        self.state = replace(state, pending=pending).adopting(intake.schema)
+        self.state = replace(self.state, pending=pending).adopting(intake.schema)
 
     @synchronized
     def cancel(self, context: Any, arm: Label) -> None:
@@ -727,7 +694,8 @@ class Learner(Stateful):
         rule
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
-        return rule.settled(self._bounds_at(rule))
+        bound = self._bounds_at(rule)
+        return rule.settled(bound)
 
     def _bounds_at(self, rule: StoppingRule) -> FloatArray:
         """Return the certificate at every reference context of a rule."""
@@ -756,7 +724,8 @@ class Learner(Stateful):
         rule
             What is wanted.
         """
-        state, enough = self.state, rule.met(self._bounds_at(rule))
+        state, bound = self.state, self._bounds_at(rule)
+        enough = rule.met(bound)
         eligible, used = rule.eligible(self.arms), np.array(state.active)
         used = used if eligible is None else used[eligible.any(axis=0)]
         enough = enough and (state.next_tune is None or len(state.model) >= _FEWEST)
@@ -786,10 +755,23 @@ class Learner(Stateful):
         """
         return cls.from_state(LearnerState.read(path))
 
+    def _read_told(
+        self, intake: Intake, arms: Any, rewards: Any, eligible: Any
+    ) -> tuple[IntArray, FloatArray, list[Eligible] | None]:
+        """Return the arms tried, their rewards, and the arms that were eligible."""
+        if intake.single:
+            places = np.array([self._place(arms)])
+            values = np.array([checks.reward("rewards", rewards)])
+        else:
+            places, values = read_outcomes(len(intake.rows), arms, rewards, self._place)
+        active, single = self.state.active, intake.single
+        said = read_told_eligible(eligible, self.state.labels, active, places, single=single)
+        return places, values, said
+
     def _take_in(
         self,
         intake: Intake,
-        places: Sequence[int] | IntArray,
+        places: IntArray,
         values: FloatArray,
         eligible: list[Eligible] | None,
     ) -> None:
@@ -807,7 +789,7 @@ class Learner(Stateful):
             )
         chances = [each.propensity for each in asked]
         sets = [each.eligible for each in asked] if eligible is None else eligible
-        model, told, count = state.model, (rows, np.asarray(places), values), len(state.model)
+        model, told, count = state.model, (rows, places, values), len(state.model)
         tuning = self._is_time_to_tune(len(values))
         if tuning:  # the model is about to be replaced: only the log needs to grow
             log = model.observed.snapshot()

@@ -93,8 +93,8 @@ class ReplayedLearner(Learner):
 
         They are the last ones of each arm that are pending.
         """
-        waiting = {arm: list(own) for arm, own in self.state.pending.propensities.items()}
-        chances = [waiting[self._place(label)].pop() for label in reversed(arms)]
+        waiting = {arm: list(own) for arm, own in self.state.pending.asked.items()}
+        chances = [waiting[self._place(label)].pop().propensity for label in reversed(arms)]
         return chances[::-1] if any(each is not None for each in chances) else None
 
     def knows_columns(self, contexts: Any) -> bool:

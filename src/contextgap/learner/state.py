@@ -11,15 +11,42 @@ import numpy as np
 
 from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray
-from contextgap.base.seeds import seed_after
+from contextgap.base.labels import Label
+from contextgap.base.seeds import random_sources, seed_after
+from contextgap.beliefs.widths import PosteriorWidth, Width
+from contextgap.kernels import Gaussian, Kernel
 from contextgap.learner.arguments import read_chances, read_points
-from contextgap.learner.features import ArmFeatures
+from contextgap.learner.features import ArmFeatures, read_features
 from contextgap.learner.view import Pending
-from contextgap.models import Eligible, Observations, check_floats, refitted_model
+from contextgap.methods.method import read_method
+from contextgap.methods.recommenders.rules import check_history
+from contextgap.models import (
+    Alike,
+    Eligible,
+    Features,
+    Observations,
+    check_floats,
+    new_model,
+    refitted_model,
+)
 from contextgap.models.tuning import Hyperparameters, Tuning
-from contextgap.policy.state import PolicyState, State, read_seed, read_truth
-from contextgap.tables.contexts import ContextSchema
+from contextgap.policy.state import (
+    PolicyState,
+    Rules,
+    State,
+    read_costs,
+    read_prior_mean,
+    read_seed,
+    read_truth,
+)
+from contextgap.tables.contexts import ContextSchema, read_columns
 
+# How many times as many rewards as last time there are when hyperparameters are learnt anew. Each
+# time costs up to the cube of their number, and all together some 1.6 times the last one.
+_GROWTH = {"growing": 1.4, "doubling": 2.0}
+_RETUNE = (*_GROWTH, "never")
+_ALIKE = 0.9  # how alike arms with the same features are, if nothing is said
+_FEW = 10  # rewards, of all arms together, from which hyperparameters are first learnt
 _MOST_GROWTH = 1e6  # of rewards between two tunings; more is no setting
 
 
@@ -105,7 +132,9 @@ class LearnerState(State):
 
     def write(self, path: files.File) -> None:
         """Write a file from which ``read`` returns the same."""
-        contexts, arms, eligible, chances = self.pending.in_order()
+        contexts = [context for own in self.pending.by_arm.values() for context in own]
+        arms = [arm for arm, own in self.pending.by_arm.items() for _ in own]
+        asked = [each for arm in self.pending.by_arm for each in self.pending.asked[arm]]
         header = {
             **self.describe(),
             "random_state": self.random,
@@ -119,10 +148,10 @@ class LearnerState(State):
             **({"features": None} if self.features is None else self.features.describe()),
             "tuning": None if self.tuning is None else self.tuning.describe(),
         }
-        if said := any(each is not None for each in eligible):
-            header["pending_eligible"] = eligible
-        if drawn := any(each is not None for each in chances):
-            header["pending_propensities"] = chances
+        if said := any(each.eligible is not None for each in asked):
+            header["pending_eligible"] = [each.eligible for each in asked]
+        if drawn := any(each.propensity is not None for each in asked):
+            header["pending_propensities"] = [each.propensity for each in asked]
         rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
         arrays = {**self.model.arrays(), "pending": rows}
         files.write(path, "learner", header, arrays, self.file_version(newer=said or drawn))
@@ -149,6 +178,97 @@ class LearnerState(State):
                 features=_read_features(header, known),
                 tuning=None if tuning is None else Tuning.restored(tuning),
                 pending=_read_pending(header, arrays["pending"], known),
+            )
+
+
+def new_state(
+    labels: tuple[Label, ...],
+    *,
+    kernel: Any,
+    ridge: Any,
+    method: Any,
+    width: Any,
+    burn_in: Any,
+    prior_mean: Any,
+    seed: int | None,
+    retune: Any,
+    sharing: Any,
+    features: Any,
+    columns: Any,
+    reward: Any,
+    points: Any,
+) -> LearnerState:
+    """Return the state of a new learner; None means that a setting was not given."""
+    described = read_features(features, labels)
+    numbers = None if described is None else described.numbers
+    burn_in = checks.whole("burn_in", burn_in, least=0)
+    if ridge is not None:
+        ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
+    if prior_mean is not None:
+        prior_mean = read_prior_mean(prior_mean)
+    unscaled = kernel is None
+    alone = sharing == 0 or (sharing is None and numbers is None and not unscaled)
+    if numbers is not None and alone:
+        raise ValueError("sharing must be above 0 where arms have features, got 0")
+    if unscaled and sharing:
+        raise ValueError(
+            f"sharing is learnt where no kernel is given, got sharing={sharing!r}; "
+            "give a kernel too, leave it out, or give 0 for arms that have nothing in common"
+        )
+    if unscaled:
+        _check_left_out(ridge=ridge, prior_mean=prior_mean)
+        kernel, prior_mean = Gaussian(1.0), "auto"
+        # Arms with features teach each other, so that one pull of each is enough to begin with.
+        burn_in = max(burn_in, 2 if numbers is None else 1, -(-_FEW // len(labels)))
+    checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
+    alike = None if alone or unscaled else _alike(sharing, numbers)
+    if width is None:
+        width = PosteriorWidth(2.0 if unscaled else 1.0)
+    checks.instance("width", width, Width, "PosteriorWidth(1.0)")
+    if retune is None:
+        retune = "growing" if unscaled else "never"
+    if retune not in _RETUNE:
+        raise ValueError(f"retune must be one of {_RETUNE}, got {retune!r}")
+    chosen = read_method(method, features=numbers is not None)
+    suited = width.suited(adaptive=chosen.adaptive)
+    rules = Rules(chosen, suited, burn_in, costs=read_costs(reward))
+    mean = 0.0 if prior_mean is None else prior_mean
+    mean = mean if isinstance(mean, str) else rules.sign * mean
+    model = new_model(kernel, 0.05 if ridge is None else ridge, len(labels), mean, alike)
+    check_history(chosen.recommender, model)
+    rng, policy_seed = random_sources(seed)
+    return LearnerState(
+        model=model,
+        labels=labels,
+        active=tuple(range(len(labels))),
+        rules=rules,
+        schema=read_columns(columns),
+        random=rng.bit_generator.state,
+        policy_seed=policy_seed,
+        next_tune=None if retune == "never" else max(_FEW, burn_in * len(labels)),
+        growth=_GROWTH.get(retune, 2.0),
+        kernel_given=not unscaled,
+        alone=alone,
+        points=read_points(points, chosen.recommender),
+        features=described,
+    )
+
+
+def _alike(sharing: float | None, features: Features | None) -> Alike:
+    sharing = _ALIKE if sharing is None else sharing
+    if features is None:
+        return Alike(sharing)
+    rows = tuple(map(tuple, features.rows.tolist()))
+    return Alike(sharing, rows, tuple(features.usual_bandwidths.tolist()), features.categories)
+
+
+def _check_left_out(**settings: Any) -> None:
+    """Refuse settings that would be learnt anyway because no kernel is given."""
+    for name, value in settings.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is learnt where no kernel is given, got {name}={value!r}; "
+                "give a kernel too, or leave it out"
             )
 
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from contextgap.base.labels import Label
 from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import Width
 from contextgap.methods.recommenders import Recommender, SmallestGapInHistory
-from contextgap.methods.recommenders.history import Choice, LookBack
+from contextgap.methods.recommenders.history import LookBack
 from contextgap.models import Model
+from contextgap.policy.scoring import GivenEvidence
 from contextgap.tables.contexts import ContextSchema, read_table
 from contextgap.tables.eligible import Mask, groups, read_eligible
 
@@ -147,7 +148,8 @@ class _Watch:
         belief = Belief(self._follower.posterior(active), self._width)
         if self._look_back is not None and self._look_back.empty:
             self._look_back.add(belief)
-        evidence = _Now(self.contexts, len(active), seed, columns, belief, self._look_back)
+        about = belief, self.contexts, len(active), seed, columns
+        evidence = GivenEvidence(*about, lambda _: cast(LookBack, self._look_back).choice())
         return np.maximum(rule.choose(evidence).gap, 0.0)
 
     def _look(self, rule: SmallestGapInHistory, active: tuple[int, ...], burn_in_end: int) -> None:
@@ -160,21 +162,3 @@ class _Watch:
             if step >= burn_in_end:
                 self._look_back.add(Belief(posterior, self._width))
         self._seen = len(self.model)
-
-
-@dataclass
-class _Now:
-    """What recommenders see of a watch."""
-
-    contexts: FloatArray
-    n_arms: int
-    seed: int
-    columns: Sequence[int]
-    belief: Belief
-    look_back: LookBack | None
-
-    def smallest_gap_in_history(self, last: int | None) -> Choice:
-        del last  # the look-back was kept for this rule alone
-        if self.look_back is None:
-            raise RuntimeError("no look-back was kept")
-        return self.look_back.choice()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -30,13 +30,11 @@ class Asked(NamedTuple):
 class Pending:
     """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index.
 
-    ``eligible`` holds, in the same order, the arms among which each pick was made, and
-    ``propensities`` the probability with which it was.
+    ``asked`` says, in the same order, how each pick was made.
     """
 
     by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
-    eligible: dict[int, list[Eligible]] = field(default_factory=dict)
-    propensities: dict[int, list[float | None]] = field(default_factory=dict)
+    asked: dict[int, list[Asked]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum([len(waiting) for waiting in self.by_arm.values()])
@@ -45,23 +43,13 @@ class Pending:
         """Return a copy; contexts are shared."""
         return Pending(
             {arm: list(waiting) for arm, waiting in self.by_arm.items()},
-            {arm: list(sets) for arm, sets in self.eligible.items()},
-            {arm: list(chances) for arm, chances in self.propensities.items()},
+            {arm: list(asked) for arm, asked in self.asked.items()},
         )
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> Pending:
         """Return the same picks with other contexts."""
         by_arm = {arm: list(map(change, waiting)) for arm, waiting in self.by_arm.items()}
-        return Pending(by_arm, self.eligible, self.propensities)
-
-    def in_order(self) -> tuple[list[FloatArray], list[int], list[Eligible], list[float | None]]:
-        """Return contexts, arms, eligible arms and propensities, arm by arm."""
-        return (
-            [context for own in self.by_arm.values() for context in own],
-            [arm for arm, own in self.by_arm.items() for _ in own],
-            [among for arm in self.by_arm for among in self.eligible[arm]],
-            [chance for arm in self.by_arm for chance in self.propensities[arm]],
-        )
+        return Pending(by_arm, self.asked)
 
     def count(self, arm: int) -> int:
         """Return how many picks of an arm wait for their reward."""
@@ -75,9 +63,8 @@ class Pending:
         propensity: float | None = None,
     ) -> None:
         """Remember a pick, among which arms it was made, None for all, and its propensity."""
-        self.propensities.setdefault(arm, []).append(propensity)
+        self.asked.setdefault(arm, []).append(Asked(eligible, propensity))
         self.by_arm.setdefault(arm, []).append(context)
-        self.eligible.setdefault(arm, []).append(eligible)
 
     def find(self, context: FloatArray, arm: int) -> int | None:
         """Return the place of the oldest waiting pick of an arm at a context, if there is one."""
@@ -99,7 +86,7 @@ class Pending:
         places = np.flatnonzero(same.all(axis=1))
         return int(places[0]) if len(places) else None
 
-    def answer(self, rows: FloatArray, places: Sequence[int] | IntArray) -> tuple[list[Asked], int]:
+    def answer(self, rows: FloatArray, places: IntArray) -> tuple[list[Asked], int]:
         """Forget the picks that contexts and arms answer; return how these were made.
 
         The number returned says how many contexts are those of picks only when rounded.
@@ -123,9 +110,9 @@ class Pending:
         """Forget a waiting pick; return how it was made."""
         waiting = self.by_arm[arm]
         del waiting[place]
-        asked = Asked(self.eligible[arm].pop(place), self.propensities[arm].pop(place))
+        asked = self.asked[arm].pop(place)
         if not waiting:  # files keep no empty lists; the order of arms must not differ
-            del self.by_arm[arm], self.eligible[arm], self.propensities[arm]
+            del self.by_arm[arm], self.asked[arm]
         return asked
 
 

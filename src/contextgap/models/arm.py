@@ -147,13 +147,13 @@ class Arm:
         check_floats(arrays["factor"], (size * (size + 1) // 2,))
         check_floats(arrays["z"], (size,))
         check_floats(arrays["w"], (size,))
-        arm = cls(ridge)
-        arm.factor = PanelFactor.from_packed(arrays["factor"], size)
-        if size and arm.factor.diagonal.min() <= 0:
+        other = cls(ridge)
+        other.factor = PanelFactor.from_packed(arrays["factor"], size)
+        if size and other.factor.diagonal.min() <= 0:
             raise ValueError("a factor's diagonal is not positive")
-        arm.z, arm.w = Rows.of(arrays["z"]), Rows.of(arrays["w"])
-        arm._add_gain(arm.factor.diagonal.tolist())
-        return arm
+        other.z, other.w = Rows.of(arrays["z"]), Rows.of(arrays["w"])
+        other._add_gain(other.factor.diagonal.tolist())
+        return other
 
     def _pivot(self, v: FloatArray, prior_variance: float) -> float:
         return pivot(float(prior_variance - v @ v), self.ridge, prior_variance, len(v))

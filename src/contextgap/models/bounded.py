@@ -180,10 +180,10 @@ class BoundedModel(Model):
 
     def with_points(self, points: int) -> Self | None:
         """Return the same with more inducing points, where that pays; None where it does not."""
-        larger = type(self)(self.kernel, self.ridge, self.n_arms, self.prior_mean, points)
-        larger.observed = self.observed.snapshot()
-        larger._reward_sum, larger.dictionary = self._reward_sum, self.dictionary
-        return larger if larger.choose_anew() else None
+        other = type(self)(self.kernel, self.ridge, self.n_arms, self.prior_mean, points)
+        other.observed = self.observed.snapshot()
+        other._reward_sum, other.dictionary = self._reward_sum, self.dictionary
+        return other if other.choose_anew() else None
 
     def mark(self) -> tuple[Any, ...]:
         sums = self._next_choice, self._reward_sum
@@ -362,12 +362,12 @@ class BoundedModel(Model):
         return self._copy(self.observed.thinned())
 
     def _copy(self, observed: Observations) -> Self:
-        copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean, self.points)
-        copy.observed = observed
-        copy._arms = [arm.snapshot() for arm in self._arms]
-        copy.dictionary, copy._next_choice = self.dictionary, self._next_choice
-        copy._reward_sum = self._reward_sum
-        return copy
+        other = type(self)(self.kernel, self.ridge, 0, self.prior_mean, self.points)
+        other.observed = observed
+        other._arms = [arm.snapshot() for arm in self._arms]
+        other.dictionary, other._next_choice = self.dictionary, self._next_choice
+        other._reward_sum = self._reward_sum
+        return other
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         self._asked = None  # a loaded model has none, and both are to continue identically

@@ -163,7 +163,7 @@ class BoundedArm:
         root = Triangle.of(lower)
         fit = np.stack([root.solve(each) for each in moments])
         unexplained = folded.unexplained + statistics.unexplained
-        self._replace(Folded(root, fit, unexplained))
+        self._set_folded(Folded(root, fit, unexplained))
 
     def all_folded(self) -> Folded:
         """Return what R and z are with all rows folded in; changes nothing."""
@@ -226,13 +226,13 @@ class BoundedArm:
             raise ValueError(f"an arm has {late} rows beside its factor, more than it may have")
         for name, shape in _shapes(size, late).items():
             check_floats(arrays[name], shape)
-        arm = cls(ridge, size)
+        other = cls(ridge, size)
         folded_sum, beside_sum = arrays["sums"].tolist()
         folded = Folded(Triangle(arrays["root"], size), arrays["fit"], folded_sum)
         if size and folded.root.diagonal.min() <= 0:
             raise ValueError("a factor's diagonal is not positive")
-        arm._replace(folded)
-        beside = arm.beside
+        other._set_folded(folded)
+        beside = other.beside
         for name in ("scaled", "rows", "told", "innovations"):
             setattr(beside, name, Rows.of(arrays[name]))
         beside.factor = PanelFactor.from_packed(arrays["corner"], late)
@@ -241,7 +241,7 @@ class BoundedArm:
         beside.unexplained = beside_sum
         for pivot in beside.factor.diagonal.tolist():  # in order, so that no bit differs
             beside.gain += math.log(pivot)
-        return arm
+        return other
 
     def _append(
         self, features: FloatArray, residual: float, q: FloatArray, v: FloatArray
@@ -256,9 +256,9 @@ class BoundedArm:
         return weight, pivot
 
     def _fold(self) -> None:
-        self._replace(self.all_folded())
+        self._set_folded(self.all_folded())
 
-    def _replace(self, folded: Folded) -> None:
+    def _set_folded(self, folded: Folded) -> None:
         self.folded, self.beside = folded, Beside(folded.root.size)
         self._log_determinant = folded.log_determinant
 

@@ -231,10 +231,10 @@ class ExactModel(Model, KeepsHistory):
         return found
 
     def snapshot(self) -> Self:
-        copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean)
-        copy.observed = self.observed.snapshot()
-        copy._arms = [arm.snapshot() for arm in self._arms]
-        return copy
+        other = type(self)(self.kernel, self.ridge, 0, self.prior_mean)
+        other.observed = self.observed.snapshot()
+        other._arms = [arm.snapshot() for arm in self._arms]
+        return other
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         derived = {

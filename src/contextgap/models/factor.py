@@ -110,12 +110,12 @@ class PanelFactor:
 
     def snapshot(self) -> Self:
         """Return a factor that shares the current rows; rows added later do not show in it."""
-        copy = type(self)()
-        copy.size = self.size
-        copy._rectangles = list(self._rectangles)
-        copy._triangles = list(self._triangles)
-        copy._diagonal = Rows.of(self.diagonal)
-        return copy
+        other = type(self)()
+        other.size = self.size
+        other._rectangles = list(self._rectangles)
+        other._triangles = list(self._triangles)
+        other._diagonal = Rows.of(self.diagonal)
+        return other
 
     def packed(self) -> FloatArray:
         """Return L's rows one after the other, the form files use."""

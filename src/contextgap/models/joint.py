@@ -88,9 +88,9 @@ class GroupedInverse:
 
     def snapshot(self) -> GroupedInverse:
         """Return an inverse that stays as it is; rows are shared, not copied."""
-        copy = GroupedInverse(0)
-        copy.size, copy.counts, copy._groups = self.size, list(self.counts), list(self._groups)
-        return copy
+        other = GroupedInverse(0)
+        other.size, other.counts, other._groups = self.size, list(self.counts), list(self._groups)
+        return other
 
     def reserve(self, arm: int, rows: int, columns: int) -> FloatArray:
         """Return a group with room for so many rows and columns."""
@@ -310,13 +310,13 @@ class JointModel(Model, KeepsHistory):
         )
 
     def snapshot(self) -> Self:
-        copy = type(self)(self.kernel, self.ridge, 0, self.prior_mean)
-        copy.alike, copy.observed = self.alike, self.observed.snapshot()
-        copy._inverse = self._inverse.snapshot()
-        copy._inverse.size = len(self)
-        copy._inverse.counts = [self.observed.count(arm) for arm in range(self.n_arms)]
-        copy._z, copy._w, copy._gain = Rows.of(self._z.view), Rows.of(self._w.view), self._gain
-        return copy
+        other = type(self)(self.kernel, self.ridge, 0, self.prior_mean)
+        other.alike, other.observed = self.alike, self.observed.snapshot()
+        other._inverse = self._inverse.snapshot()
+        other._inverse.size = len(self)
+        other._inverse.counts = [self.observed.count(arm) for arm in range(self.n_arms)]
+        other._z, other._w, other._gain = Rows.of(self._z.view), Rows.of(self._w.view), self._gain
+        return other
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         self.assume(NOTHING_PENDING)

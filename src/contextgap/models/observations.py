@@ -108,10 +108,10 @@ class Observations:
             self._propensities.extend(np.full(first - len(self._propensities.view), np.nan))
             self._propensities.extend(np.array(chances, dtype=np.float64))
 
-    def take_notes_from(self, log: Observations) -> None:
+    def take_notes_from(self, other: Observations) -> None:
         """Take over eligible arms and propensities from a log of the same observations."""
-        self._eligible = log._eligible.snapshot()
-        self._propensities = Rows.of(log._propensities.view)
+        self._eligible = other._eligible.snapshot()
+        self._propensities = Rows.of(other._propensities.view)
 
     def add_arm(self) -> None:
         """Add an arm without observations, with the next index."""
@@ -147,20 +147,20 @@ class Observations:
 
     def snapshot(self) -> Self:
         """Return a copy that later observations do not show in."""
-        copy = type(self)(0)
-        copy._contexts, copy._arms, copy._rewards = (
+        other = type(self)(0)
+        other._contexts, other._arms, other._rewards = (
             Rows.of(rows.view) for rows in (self._contexts, self._arms, self._rewards)
         )
-        copy._places = [Rows.of(own.view) for own in self._places]
-        copy.take_notes_from(self)
-        copy._forgotten = list(self._forgotten)
-        return copy
+        other._places = [Rows.of(own.view) for own in self._places]
+        other.take_notes_from(self)
+        other._forgotten = list(self._forgotten)
+        return other
 
     def changed(self, change: Callable[[FloatArray], FloatArray]) -> Self:
         """Return a log of the same observations at other contexts."""
-        copy = self.snapshot()
-        copy._contexts = Rows.of(change(self.contexts))
-        return copy
+        other = self.snapshot()
+        other._contexts = Rows.of(change(self.contexts))
+        return other
 
     def thinned(self, most: int = 8192) -> Self:
         """Return a log of at most so many observations, chosen at random, and of the outermost.
@@ -174,12 +174,12 @@ class Observations:
         places = rng.choice(len(self), most, replace=False)
         outermost = [self.contexts.argmin(axis=0), self.contexts.argmax(axis=0)]
         kept = np.unique(np.concatenate([places, *outermost]))
-        log = type(self)(self.n_arms)
-        log.extend(self.contexts[kept], self.arms[kept], self.rewards[kept])
+        other = type(self)(self.n_arms)
+        other.extend(self.contexts[kept], self.arms[kept], self.rewards[kept])
         if self.propensities is not None:
-            log._propensities = Rows.of(self.propensities[kept])
-        log._forgotten = [self.count(arm) - log.count(arm) for arm in range(self.n_arms)]
-        return log
+            other._propensities = Rows.of(self.propensities[kept])
+        other._forgotten = [self.count(arm) - other.count(arm) for arm in range(self.n_arms)]
+        return other
 
     def stands_for(self, counts: Sequence[int]) -> None:
         """Say how many observations of each arm there were, of which these are a sample."""
@@ -210,22 +210,22 @@ class Observations:
             raise ValueError("the sequence of arms does not match the rewards")
         if len(arms) and not (arms.min() >= 0 and arms.max() < n_arms):
             raise ValueError("the sequence of arms names an arm that does not exist")
-        log = cls(n_arms)
-        log.extend(contexts, arms.astype(np.intp), rewards)
-        log._eligible = EligibleLog.restored(arrays, log.arms, n_arms)
+        other = cls(n_arms)
+        other.extend(contexts, arms.astype(np.intp), rewards)
+        other._eligible = EligibleLog.restored(arrays, other.arms, n_arms)
         if "propensities" in arrays:
             chances = arrays["propensities"]
             known = chances[~np.isnan(chances)] if chances.dtype == np.float64 else chances
-            if chances.ndim != 1 or len(chances) > len(log) or known.dtype != np.float64:
+            if chances.ndim != 1 or len(chances) > len(other) or known.dtype != np.float64:
                 raise ValueError("the propensities do not match the observations")
             if not ((known > 0) & (known <= 1)).all():
                 raise ValueError("a propensity is not above 0 and at most 1")
-            log._propensities = Rows.of(chances)
+            other._propensities = Rows.of(chances)
         if forgotten is not None and forgotten.any():
             if forgotten.shape != (n_arms,) or forgotten.dtype.kind != "i" or forgotten.min() < 0:
                 raise ValueError("the numbers of observations not kept do not match the arms")
-            log._forgotten = [int(count) for count in forgotten]
-        return log
+            other._forgotten = [int(count) for count in forgotten]
+        return other
 
 
 def check_floats(values: NDArray[Any], shape: tuple[int, ...]) -> None:
@@ -274,9 +274,9 @@ class EligibleLog:
 
     def snapshot(self) -> Self:
         """Return a copy that later observations do not show in."""
-        copy = type(self)()
-        copy._numbers, copy._sequence = dict(self._numbers), Rows.of(self._sequence.view)
-        return copy
+        other = type(self)()
+        other._numbers, other._sequence = dict(self._numbers), Rows.of(self._sequence.view)
+        return other
 
     def arrays(self, n_arms: int) -> dict[str, NDArray[Any]]:
         """Return the log as arrays, for a file; none if nothing was said."""
@@ -290,10 +290,10 @@ class EligibleLog:
 
         Raises ``ValueError`` if it is invalid.
         """
-        log = cls()
+        other = cls()
         there = {"eligible", "eligible_sequence"} & set(arrays)
         if not there:
-            return log
+            return other
         if len(there) == 1:
             raise ValueError("the sets of eligible arms are not complete")
         table, sequence = arrays["eligible"], arrays["eligible_sequence"]
@@ -303,16 +303,16 @@ class EligibleLog:
             raise ValueError("the sequence of eligible arms does not match the observations")
         if len(sequence) and not (sequence.min() >= -1 and sequence.max() < len(table)):
             raise ValueError("the sequence of eligible arms names a set that does not exist")
-        log._numbers = {
+        other._numbers = {
             tuple(np.flatnonzero(row).tolist()): number for number, row in enumerate(table)
         }
-        if len(log._numbers) != len(table):
+        if len(other._numbers) != len(table):
             raise ValueError("a set of eligible arms is there twice")
-        log._sequence = Rows.of(sequence.astype(np.intp))
+        other._sequence = Rows.of(sequence.astype(np.intp))
         places = np.arange(len(sequence))
-        if not log.mask(places, n_arms)[places, arms[: len(sequence)]].all():
+        if not other.mask(places, n_arms)[places, arms[: len(sequence)]].all():
             raise ValueError("an arm was observed where it was not eligible")
-        return log
+        return other
 
     def _table(self, n_arms: int) -> Mask:
         table = np.zeros((len(self._numbers), n_arms), dtype=bool)

@@ -154,15 +154,13 @@ class Policy(Stateful):
         arm
             A label for one context; an array of labels, one per row, for many.
         """
-        rows, single = self.state.read(contexts)
-        eligible = self._eligible(arms, rows, single)
-        column = np.empty(len(rows), dtype=np.intp)
+        rows, eligible, single = self._read(contexts, arms)
         if self.state.fallback is None:
+            column = np.empty(len(rows), dtype=np.intp)
             for places, chooser in self.chooser.groups(eligible):
                 column[places] = np.array(chooser.columns)[chooser.pick(rows[places])]
         else:
-            for where, found, evidence in self.answers(rows, eligible):
-                column[where] = np.array(evidence.columns)[found.arm]
+            column = self._answer(rows, eligible).arm
         return self.arms[int(column[0])] if single else label_array(self.arms, column)
 
     def decide(self, context: Any, *, arms: Any = None) -> Decision:
@@ -265,11 +263,8 @@ class Policy(Stateful):
         arms
             The eligible arms, all by default, as for ``recommend``.
         """
-        rows, single = self.state.read(contexts)
-        gap = np.empty(len(rows))
-        for where, found, _ in self.answers(rows, self._eligible(arms, rows, single)):
-            gap[where] = found.gap
-        return self._certificate(gap)
+        rows, eligible, _ = self._read(contexts, arms)
+        return self._certificate(self._answer(rows, eligible).gap)
 
     def status(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return how the policy comes to its answers: a number for every row, named by ``Status``.
@@ -290,12 +285,11 @@ class Policy(Stateful):
         status
             A ``Status`` for one context; an array of numbers, one per row, for many.
         """
-        rows, single = self.state.read(contexts)
-        eligible = self._eligible(arms, rows, single)
-        status = np.zeros(len(rows), dtype=np.intp)
-        if self.state.fallback is not None:
-            for where, found, _ in self.answers(rows, eligible):
-                status[where] = found.status
+        rows, eligible, single = self._read(contexts, arms)
+        if self.state.fallback is None:
+            status = np.zeros(len(rows), dtype=np.intp)
+        else:
+            status = self._answer(rows, eligible).status
         return Status(int(status[0])) if single else status
 
     def with_fallback(self, arm: Label, *, tolerance: float | None = None) -> Policy:
@@ -320,10 +314,7 @@ class Policy(Stateful):
                 f"a fallback must be put on before compressing: of {card.rewards} contexts seen, "
                 f"this policy knows {len(seen)}"
             )
-        layout = self.state.schema.layout
-        codes = 0 if layout is None else layout.categories
-        fallback = Fallback.of(arm, tolerance, self.arms, seen, codes)
-        return Policy(replace(self.state, fallback=fallback, card=None))
+        return Policy(self.state.with_fallback(arm, tolerance, seen))
 
     def with_columns(self, names: Sequence[str]) -> Policy:
         """Return the same policy with names for the columns of contexts, which had none.
@@ -353,9 +344,9 @@ class Policy(Stateful):
         arms
             The eligible arms, all by default, as for ``recommend``.
         """
-        rows, single = self.state.read(contexts)
+        rows, eligible, _ = self._read(contexts, arms)
         regret = np.empty(len(rows))
-        for where, found, evidence in self.answers(rows, self._eligible(arms, rows, single)):
+        for where, found, evidence in self.answers(rows, eligible):
             belief = evidence.belief
             regret[where] = expected_regret(belief.mean, own_std(belief), found.arm)
         return frozen(regret)
@@ -517,30 +508,36 @@ class Policy(Stateful):
 
     def answered(self, contexts: Any, arms: Any, bounds: bool) -> Answered:
         """Return arms, statuses and certificates at a table of contexts, computed at once."""
-        rows, single = self.state.read(contexts)
-        eligible = self._eligible(arms, rows, single)
-        column, status = np.zeros((2, len(rows)), dtype=np.intp)
         if not bounds and self.state.fallback is None:
-            return Answered(self.recommend(contexts, arms=arms), status, None)
+            found = self.recommend(contexts, arms=arms)
+            return Answered(found, np.zeros(len(found), dtype=np.intp), None)
+        rows, eligible, _ = self._read(contexts, arms)
+        whole = self._answer(rows, eligible)
+        certificate = self._certificate(whole.gap) if bounds else None
+        return Answered(label_array(self.arms, whole.arm), whole.status, certificate)
+
+    def _answer(self, rows: FloatArray, eligible: Mask | None) -> Answer:
+        """Return what is answered at all rows; arms are places among all of the policy's."""
+        arm, status = np.zeros((2, len(rows)), dtype=np.intp)
         gap = np.empty(len(rows))
         for where, found, evidence in self.answers(rows, eligible):
-            column[where] = np.array(evidence.columns)[found.arm]
+            arm[where] = np.array(evidence.columns)[found.arm]
             gap[where], status[where] = found.gap, found.status
-        certificate = self._certificate(gap) if bounds else None
-        return Answered(label_array(self.arms, column), status, certificate)
+        return Answer(arm, gap, status)
 
     def _certificate(self, gap: FloatArray) -> Certificate:
         covered = self.width.covers(len(gap))
         return Certificate(frozen(regret_bounds(gap)), self.probability if covered else None)
 
+    def _read(self, contexts: Any, arms: Any) -> tuple[FloatArray, Mask | None, bool]:
+        rows, single = self.state.read(contexts)
+        return rows, read_eligible(arms, self.arms, len(rows), single=single), single
+
     def _read_one(self, purpose: str, context: Any, arms: Any) -> tuple[FloatArray, Mask | None]:
-        rows, single = self.state.read(context)
+        rows, eligible, single = self._read(context, arms)
         if not single:
             raise ValueError(f"{purpose} one context; pass a 1-D context or one row")
-        return rows, self._eligible(arms, rows, single)
-
-    def _eligible(self, arms: Any, rows: FloatArray, single: bool) -> Mask | None:
-        return read_eligible(arms, self.arms, len(rows), single=single)
+        return rows, eligible
 
     def scored(
         self, propensities: Any, rows: int | None = None, known: AllRows | None = None

@@ -75,20 +75,16 @@ class _Rows:
     def part(self, places: IntArray | slice) -> _Rows:
         """Return some of the rows."""
         columns = np.arange(self.posterior.mean.shape[1])
-        return _Rows(
-            self.places[places],
-            self.contexts[places],
-            self.arms[places],
-            self.rewards[places],
-            _some_arms(self.posterior, places, columns),
-            self.error[places],
-            self.visits[places],
-        )
+        own = {name: getattr(self, name)[places] for name in _COLUMNS}
+        return _Rows(posterior=_some_arms(self.posterior, places, columns), **own)
+
+
+_COLUMNS = ("places", "contexts", "arms", "rewards", "error", "visits")
 
 
 @dataclass
-class _Evidence:
-    """What a recommender sees at logged rows; only the look-back sees all rewards."""
+class GivenEvidence:
+    """What a recommender sees where a belief is given, such as a leave-one-out one."""
 
     belief: Belief
     contexts: FloatArray
@@ -412,8 +408,7 @@ def _joined(parts: Sequence[_Rows]) -> _Rows:
         std=np.concatenate([each.std for each in posteriors]),
         covariance=np.concatenate(covariances) if covariances else None,
     )
-    names = ("places", "contexts", "arms", "rewards", "error", "visits")
-    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in names}
+    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in _COLUMNS}
     return _Rows(posterior=posterior, **columns)
 
 
@@ -470,7 +465,7 @@ def _decide(chooser: Chooser, fallback: Fallback | None, rows: _Rows, eligible: 
     arm, gap = np.empty(len(rows.arms), dtype=np.intp), np.empty(len(rows.arms))
     for places, among in chooser.groups(eligible):
         columns = np.array(among.columns)
-        evidence = _Evidence(
+        evidence = GivenEvidence(
             belief=Belief(_some_arms(rows.posterior, places, columns), among.rules.width),
             contexts=rows.contexts[places],
             n_arms=len(columns),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray
@@ -129,6 +129,12 @@ class PolicyState(State):
         intake = self.schema.read(contexts)
         self.model.kernel.check_dimension(intake.rows.shape[1])
         return intake.rows, intake.single
+
+    def with_fallback(self, arm: Any, tolerance: Any, seen: FloatArray) -> Self:
+        """Return the same with a safe arm, where these contexts were seen, and without a card."""
+        codes = 0 if self.schema.layout is None else self.schema.layout.categories
+        fallback = Fallback.of(arm, tolerance, self.arms, seen, codes)
+        return replace(self, fallback=fallback, card=None)
 
 
 class Stateful:

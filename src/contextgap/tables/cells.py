@@ -144,10 +144,7 @@ class Time(NamedTuple):
 
 
 def time(value: Any) -> Time:
-    """Return a date or time as days since 1970; raises TypeError if it is none.
-
-    With a time zone, days are those of UTC; without one, times are taken as they stand.
-    """
+    """Return a date or time as days since 1970, UTC if it has a zone; TypeError if it is none."""
     if is_empty(value):
         return Time(math.nan, None)
     if isinstance(value, str):
@@ -202,10 +199,7 @@ def to_number(cell: Any, *, decimal_comma: bool = False) -> float | None:
 
 
 def floats(cells: Sequence[Any]) -> FloatArray | None:
-    """Return cells as floats, if all of them are plainly finite numbers; ``to_number`` takes more.
-
-    This is the fast way, which most columns of numbers go.
-    """
+    """Return cells as floats if all are plainly finite numbers, fast; ``to_number`` takes more."""
     kinds = set(map(type, cells))
     if not kinds <= {float, int, str} or (str in kinds and "_" in "".join(map(str, cells))):
         return None
@@ -279,10 +273,7 @@ def _distinct(cells: Sequence[Any]) -> Iterable[Any]:
 
 
 def slip(cells: Sequence[Any], some_dates: bool) -> tuple[int, str] | None:
-    """Return the first cell of a column of text that is probably none, and what is wrong.
-
-    ``some_dates`` says whether there are dates in the column.
-    """
+    """Return the first cell of a column of text, or of dates, that is probably a slip, and why."""
     for place, cell in enumerate(cells):
         if not isinstance(cell, str):
             continue

@@ -26,10 +26,7 @@ class Intake(NamedTuple):
 
 
 class Encoded:
-    """Contexts that were read before, as kernels see them, with the schema they were read by.
-
-    It stands for one context if it has one dimension, and else for a table of them.
-    """
+    """Contexts, one (1-D) or several, that were read before, with the schema they were read by."""
 
     def __init__(self, rows: FloatArray, schema: ContextSchema) -> None:
         self.rows, self.schema = rows, schema
@@ -51,10 +48,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class ContextSchema:
-    """How many numbers a context has (None before the first) and, if they had names, the names.
-
-    ``table`` says how columns that are not all numbers become numbers.
-    """
+    """How many numbers contexts have (None before the first), their names, and their kinds."""
 
     dimension: int | None = None
     columns: tuple[str, ...] | None = None
@@ -81,10 +75,7 @@ class ContextSchema:
         return None if self.table is None else self.table.layout
 
     def parts(self) -> dict[str, list[int]]:
-        """Return which numbers of a context make up each column; columns without names have some.
-
-        The contexts must have been seen.
-        """
+        """Return which numbers of contexts that were seen make up each column."""
         if self.table is not None:
             return {name: self.table.numbers_of(name) for name in self.table.columns}
         names = self.columns or [f"column {place}" for place in range(self.dimension or 0)]
@@ -131,7 +122,10 @@ class ContextSchema:
         try:
             if self.table is not None:
                 return self._read_table(contexts, self.table, learning)
-            if learning and self.dimension is None and type(contexts) is not np.ndarray:
+            if learning and self.dimension is None and _may_have_names(contexts):
+                given, contexts = contexts, Table.of(contexts)
+                if are_mappings(given) and self.columns is None:
+                    _check_alike(given)
                 found = _inferred(contexts, self.columns)
                 if found is not None:
                     return ContextSchema.of(found)._read_table(contexts, found, learning)
@@ -295,14 +289,11 @@ def _holds_numbers(column: Any) -> bool:
     return set(map(type, column)) <= {float, int}
 
 
-def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | None:
+def _inferred(table: Table, wanted: tuple[str, ...] | None) -> TableSchema | None:
     """Return the schema of a first table with names; None if it is numbers throughout."""
-    table = Table.of(contexts) if _may_have_names(contexts) else None
-    if table is None or table.names is None or table.doubtful:
+    if table.names is None or table.doubtful:
         return None
     check_distinct(table.names)
-    if are_mappings(contexts) and wanted is None:
-        _check_alike(contexts, table.names)
     names = table.names if wanted is None else wanted
     if not set(names) <= set(table.names):
         return None  # what is missing is said later
@@ -310,8 +301,9 @@ def _inferred(contexts: Any, wanted: tuple[str, ...] | None) -> TableSchema | No
     return TableSchema.inferred(names, [columns[table.names.index(each)] for each in names])
 
 
-def _check_alike(rows: Iterable[Mapping[Any, Any]], names: Iterable[str]) -> None:
+def _check_alike(rows: Sequence[Mapping[Any, Any]]) -> None:
     """Raise if a row of a first table has a column that the first row has not."""
+    names = {str(name) for name in rows[0]}
     for place, row in enumerate(rows):
         for name in row:
             if str(name) not in names:
@@ -322,34 +314,22 @@ def _check_alike(rows: Iterable[Mapping[Any, Any]], names: Iterable[str]) -> Non
 
 
 def read_table(contexts: Any, called: str) -> Intake | None:
-    """Read a table that was given before it is known what the columns of contexts hold.
-
-    Returns None if it is not numbers throughout, so that it can be read by a learner's schema only.
-    """
+    """Read a table before columns are known; None if it is not numbers throughout."""
     try:
         intake = ContextSchema().read(contexts, called=called)
         single, count = intake.single, len(intake.rows)
-    except (TypeError, ValueError):
-        intake, table = None, _typed_table(contexts)
-        if table is None:
+    except (TypeError, ValueError) as error:
+        try:
+            table = Table.of(contexts)
+        except (TypeError, ValueError):
+            raise error from None
+        numbers = all(isinstance(cell, Real) for column in table.by_column for cell in column)
+        if table.names is None and numbers:
             raise
-        single, count = table.single, len(table)
+        intake, single, count = None, table.single, len(table)
     if single or not count:
         raise ValueError(f"{called} must be a table of contexts (2-D) with at least one row")
     return intake
-
-
-def _typed_table(contexts: Any) -> Table | None:
-    """Return what may be a table with columns that are no numbers; else None."""
-    try:
-        table = Table.of(contexts)
-    except (TypeError, ValueError):
-        return None
-    cells = (cell for column in table.by_column for cell in column)
-    typed = table.names is not None or any(
-        cell is None or not isinstance(cell, Real) for cell in cells
-    )
-    return table if typed else None
 
 
 def row_of(table: Any, row: int) -> Any:

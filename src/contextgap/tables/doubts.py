@@ -102,10 +102,7 @@ def warn_of_arms(labels: Sequence[Label], counts: IntArray) -> None:
 
 
 class Usual:
-    """The range of usual contexts, by which a new one is checked in time O(numbers).
-
-    The range is computed whenever contexts have doubled, so that it follows what changes slowly.
-    """
+    """The range of usual contexts, computed anew when they have doubled, to check new ones by."""
 
     def __init__(self) -> None:
         self._after = 0
@@ -157,11 +154,7 @@ _AS_PROPENSITY = (
 
 
 def _is_propensity(name: str, column: Sequence[Any], arms: IntArray) -> bool:
-    """Whether name and values of a column are those of a propensity.
-
-    The inverse of a propensity is, on average, the number of arms. Names that other probabilities
-    have as well must show that.
-    """
+    """Whether a column is a propensity, by its name and as 1/p averages the number of arms."""
     text = name.strip().casefold().replace(" ", "_").replace("-", "_")
     surely = _PROPENSITY.search(text) is not None
     if not surely and _PERHAPS.fullmatch(text) is None:
@@ -282,11 +275,7 @@ def _usual_range(columns: FloatArray, count: int) -> tuple[FloatArray, FloatArra
 def _reveals(
     levels: IntArray, count: int, numbers: FloatArray | None, rewards: FloatArray, arms: IntArray
 ) -> str | None:
-    """Return in words how far a column reveals the reward; None where that is not suspicious.
-
-    ``levels`` are the column's ``count`` different values as whole numbers, ``numbers`` the values
-    if they are numbers.
-    """
+    """Return how far a column reveals the reward, in words; None where that is not suspicious."""
     if rewards.min() == rewards.max():
         return None
     if _linear_or_constant(levels, count, numbers, rewards):
@@ -298,10 +287,7 @@ def _reveals(
 
 
 def _copies_arm(levels: IntArray, arms: IntArray) -> bool:
-    """Whether a column that is not constant is the same wherever an arm was tried.
-
-    Every arm must have been tried several times, so that this does not happen by chance.
-    """
+    """Whether a column is the same wherever an arm was tried, each of them several times."""
     tried, counts = np.unique(arms, return_counts=True)
     if len(tried) < 2 or counts.min() < _OTHERS:
         return False

@@ -87,10 +87,7 @@ def _read(arms: Any, labels: Sequence[Label], columns: int, rows: int, single: b
 
 
 def _looks_like_mask(arms: Any, columns: int, rows: int, single: bool) -> bool:
-    """Whether numbers are more probably a mask than labels: zeros and ones in its shape.
-
-    Of one row, labels that are all different may be meant.
-    """
+    """Whether numbers are more probably a mask than labels: zeros and ones in its shape."""
     if arms.dtype.kind not in "iuf" or columns < 2 or not np.isin(arms, (0, 1)).all():
         return False
     if arms.shape == (columns,):

@@ -85,10 +85,7 @@ class Sheet:
         return np.column_stack([self._numbers(name) for name in names])
 
     def rewards(self, name: str, truths: bool | None = None) -> FloatArray:
-        """Return a column of rewards: numbers, or truth values, which are 1 and 0.
-
-        ``truths`` says which, where this is a part of a longer table.
-        """
+        """Return a column of rewards: numbers, or words for truth values, which are 1 and 0."""
         if self.are_truths(name) if truths is None else truths:
             words = [str(cell).strip().lower() for cell in self.cells_of(name)]
             return np.array([TRUTHS[word] for word in words])
@@ -268,10 +265,7 @@ def read_blocks(path: Path, separator: str | None = None, rows: int = BLOCK) -> 
 
 
 def joined(blocks: Iterable[Sheet]) -> Sheet:
-    """Return tables with the same columns as one, in which places name the file if there are many.
-
-    The path of tables from several files is that of the folder they have in common.
-    """
+    """Return tables with the same columns as one; its places name the file if there are several."""
     listed = list(blocks)
     first = listed[0]
     for each in listed[1:]:
@@ -460,10 +454,7 @@ def _sheet(
 
 
 def _separator(file: IO[str], usual: str) -> tuple[int, str]:
-    """Return how many lines stand before the header, and what separates its cells.
-
-    The file is then read from there on.
-    """
+    """Return how many lines stand before the header, and what separates cells; rewind to there."""
     header = file.readline()
     said = re.fullmatch(r"sep=(.)\s*", header, re.IGNORECASE)  # as spreadsheets write it
     if said is not None:

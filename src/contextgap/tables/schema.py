@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray, IntArray
@@ -305,10 +304,7 @@ def _rounded(value: float) -> float:
 
 
 class Layout(NamedTuple):
-    """Which numbers of a context have a bandwidth in common, and how many are codes at its end.
-
-    ``tied`` has one entry per number: numbers with the same entry share their bandwidth.
-    """
+    """Which numbers of a context share a bandwidth, and how many are codes, at its end."""
 
     tied: tuple[int, ...]
     categories: int
@@ -399,10 +395,7 @@ class TableSchema:
         return tuple(sorted(places, key=lambda place: self._is_category[place]))
 
     def by_column(self, numbers: Sequence[float]) -> dict[str, list[float]]:
-        """Return what belongs to the numbers of a context by the names of their columns.
-
-        Numbers that have a bandwidth in common count as one.
-        """
+        """Return the numbers of a context by column; those that share a bandwidth count once."""
         found: dict[str, list[float]] = {name: [] for name in self.columns}
         tied = self.layout.tied
         for place, value in enumerate(numbers):
@@ -483,13 +476,14 @@ class TableSchema:
             cells[name] = coding.decode(rows[:, self.numbers_of(name)])
         return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
 
-    def new_levels(self, rows: FloatArray) -> dict[str, NDArray[np.bool_]]:
-        """Return, by category, in which rows its level was never met, if any level was met before.
-
-        The rows are as ``encode`` returned them, without learning.
-        """
-        met = [own.name for own in self.codings if isinstance(own.kind, Category) and own.levels]
-        return {name: rows[:, self.numbers_of(name)[0]] < 0 for name in met}
+    def new_levels(self, rows: FloatArray, cells_of: Callable[[str], Any]) -> dict[int, str]:
+        """Return the rows, as encoded, with a level of a category never met, and which one."""
+        found: dict[int, str] = {}
+        for own in self.codings:
+            if isinstance(own.kind, Category) and own.levels:
+                for row in np.flatnonzero(rows[:, self.numbers_of(own.name)[0]] < 0).tolist():
+                    found.setdefault(row, f"{cells_of(own.name)[row]!r} of {own.name}")
+        return found
 
     def telling(self, rows: FloatArray) -> tuple[TableSchema, Renaming | None]:
         """Return the schema after rewards were told at rows, as ``encode`` returned them.

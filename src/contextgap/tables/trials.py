@@ -72,10 +72,7 @@ class Trials:
 
 
 def labels_of(arms: Iterable[str], *, decimal_comma: bool = False) -> dict[str, Any]:
-    """Return the labels of arms by their texts, in order: numbers if all of them are, else texts.
-
-    Numbers are ints if all are written so. The same number may be written in several ways.
-    """
+    """Return labels of arms by their texts, in order: ints or floats if all are, else texts."""
     texts = {arm: _with_point(arm) if decimal_comma else arm for arm in sorted(set(arms))}
     if not all(map(NUMBER.fullmatch, texts.values())):
         return {text: text for text in texts}

@@ -41,7 +41,7 @@ def test_the_error_is_bounded_as_the_proof_says(rng, ridge):
     size = np.square(weights).sum(axis=0)
     model = cg.Learner(1, kernel=KERNEL, ridge=ridge)
     model.fit(CONTEXTS, [0] * len(CONTEXTS), rng.normal(size=len(CONTEXTS)))
-    posterior = model.freeze()._model.posterior(POINTS, [0])
+    posterior = model.freeze().state.model.posterior(POINTS, [0])
     np.testing.assert_allclose(bias + ridge * size, posterior.std[:, 0] ** 2, atol=1e-12)
     spread = math.sqrt(2 * math.log(2 * 1 * len(POINTS) / FAILURE))
     error = NORM * np.sqrt(bias) + NOISE * spread * np.sqrt(size)
@@ -185,11 +185,11 @@ def test_exports_have_its_reach():
 
 
 def test_files_written_before_there_was_a_number_of_contexts_stay_the_same():
-    rules = learner("contextual-gap", TheoremWidth(NOISE, NORM, FAILURE))._rules
+    rules = learner("contextual-gap", TheoremWidth(NOISE, NORM, FAILURE)).state.rules
     described = describe_rules(rules)
     assert "contexts" not in described["width"]
     assert restore_rules(described).width == rules.width
-    counted = learner("contextual-gap", TheoremWidth(NOISE, NORM, FAILURE, contexts=7))._rules
+    counted = learner("contextual-gap", TheoremWidth(NOISE, NORM, FAILURE, contexts=7)).state.rules
     assert restore_rules(describe_rules(counted)).width.contexts == 7
 
 

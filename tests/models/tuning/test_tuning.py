@@ -1,5 +1,7 @@
 """Hyperparameters learnt from rewards: criteria against other libraries, and the whole loop."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -553,7 +555,7 @@ def test_rewards_whose_squares_are_hardly_numbers_are_learnt_from(unit):
 @pytest.mark.parametrize("growth", [0.5, None, "x", 1e308, True])
 def test_a_file_with_an_impossible_growth_is_refused(growth, tmp_path):
     learner, path = cg.Learner(2, seed=0), tmp_path / "l.cgap"
-    learner.state.growth = growth
+    learner.state = replace(learner.state, growth=growth)
     learner.save(path)
     with pytest.raises(cg.FileFormatError, match="growth"):
         cg.Learner.load(path)

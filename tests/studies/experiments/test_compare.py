@@ -289,3 +289,16 @@ def test_methods_that_would_share_a_label_are_refused():
     with pytest.raises(ValueError, match="two different methods are called"):
         read_methods(two)
     assert list(read_methods(dict(zip("ab", two, strict=True)))) == ["a", "b"]
+
+
+def test_names_of_earlier_versions_still_stand_for_what_they_did():
+    from contextgap.experiments.pilot import pilot
+    from contextgap.experiments.plan import plan
+
+    from contextgap import experiments
+
+    assert (pilot, plan) == (experiments.pilot, experiments.plan)
+    with pytest.deprecated_call(match="is now called experiments.GridSearch"):
+        assert experiments.Tuning is experiments.GridSearch
+    with pytest.raises(AttributeError, match="has no attribute 'tunings'"):
+        experiments.tunings  # noqa: B018

@@ -21,6 +21,9 @@ def pair(seed):
     return explore, exploit
 
 
+GIVEN = {"kernel": cg.Gaussian(1.0), "ridge": 0.1}  # spares the time that learning them takes
+
+
 def regret_of(exploit, picks):
     missed = [row.max() - row[pick] for row, pick in zip(exploit.rewards, picks, strict=True)]
     return np.mean(missed), np.max(missed)
@@ -94,7 +97,7 @@ def test_yardsticks_can_be_left_out(rounds):
 
 
 def test_seeds_count_from_nought(rounds):
-    how = {"methods": ["kernel-ts"], "checkpoints": [40], "yardsticks": []}
+    how = {"methods": ["kernel-ts"], "checkpoints": [40], "yardsticks": [], "settings": GIVEN}
     found = evaluate_defaults(rounds, **how).records
     same = evaluate_defaults(rounds, **how, seeds=[0, 1]).records
     other = evaluate_defaults(rounds, **how, seeds=[5, 6]).records
@@ -104,6 +107,7 @@ def test_seeds_count_from_nought(rounds):
 
 def test_what_is_stored_is_not_done_again(rounds, tmp_path, monkeypatch):
     how = {"checkpoints": [30], "yardsticks": [SINGLE], "store": Store(tmp_path)}
+    how["settings"] = GIVEN
     first = evaluate_defaults(rounds[:1], methods=["uniform"], **how).records
     runs = []
     original = defaults.Learner
@@ -129,7 +133,7 @@ class AlwaysTheLast(Explorer):
 
 def test_own_methods_by_name_and_by_label(rounds):
     name = f"{__name__}:AlwaysTheLast"
-    how = {"checkpoints": [40], "yardsticks": []}
+    how = {"checkpoints": [40], "yardsticks": [], "settings": GIVEN}
     named = evaluate_defaults(rounds, methods=[name, "uniform"], **how).records
     labelled = evaluate_defaults(rounds, methods={"mine": AlwaysTheLast()}, **how).records
     assert list(named["method"].unique()) == [name, "uniform"]

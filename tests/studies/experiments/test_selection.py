@@ -65,11 +65,10 @@ def test_the_summary_weighs_instances(table):
 
 def test_a_pool_gives_the_same(scenario, table):
     with ProcessPoolExecutor(2) as pool:
-        pooled = select_algorithms(
-            scenario, methods=["contextual-gap", "uniform"], seeds=[0, 1], executor=pool
-        )
+        pooled = select_algorithms(scenario, methods=["uniform"], seeds=[0], executor=pool)
+    here = table[(table["method"] == "uniform") & (table["seed"] == 0)].reset_index(drop=True)
     for name in table.columns.drop("seconds"):
-        assert (pooled[name] == table[name]).all()
+        assert (pooled[name] == here[name]).all()
 
 
 def test_rewards_in_other_units_give_the_same_picks(scenario):
@@ -83,9 +82,8 @@ def test_rewards_in_other_units_give_the_same_picks(scenario):
         instances=scenario.instances,
     )
     how = {"methods": ["contextual-gap"], "seeds": [3]}
-    np.testing.assert_allclose(
-        select_algorithms(scenario, **how)["selected"], select_algorithms(other, **how)["selected"]
-    )
+    here, there = (select_algorithms(one_fold(each), **how) for each in (scenario, other))
+    np.testing.assert_allclose(here["selected"], there["selected"])
 
 
 @pytest.fixture
@@ -200,7 +198,7 @@ def test_rewards_that_are_all_the_same(scenario):
         folds=scenario.folds,
         instances=scenario.instances,
     )
-    table = select_algorithms(flat, methods=["contextual-gap", "uniform"], seeds=[0])
+    table = select_algorithms(one_fold(flat), methods=["contextual-gap", "uniform"], seeds=[0])
     assert (table["average_regret"] == 0).all()
     assert summarise_selection(table)[["regret_change", "closed_gap"]].isna().all(axis=None)
 

@@ -25,9 +25,8 @@ def doubled(value):
 
 
 def key(explorer):
-    return Task(
-        doubled, {"method": cg.Method(explorer=explorer, recommender=cg.HighestMean())}
-    ).key()
+    method = cg.Method(explorer=explorer, recommender=cg.HighestMean())
+    return Task(doubled, {"method": method}).key()
 
 
 @pytest.fixture

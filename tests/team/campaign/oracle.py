@@ -2,6 +2,7 @@
 
 import base64
 import io
+from dataclasses import replace
 
 from contextgap.base.labels import decode_label
 from contextgap.learner import Learner
@@ -38,7 +39,7 @@ def learner_of(log) -> Learner:
             trials[number] = request["contexts"]["row"], decode_label(label)
             learner.expect(*trials[number])
             if "random" in result:
-                learner._rng.bit_generator.state = result["random"]
+                learner.restore(replace(learner.state, random=result["random"]))
         elif event.kind in ("cancel", "expire"):
             learner.cancel(*trials[request["trial"]])
         elif event.kind == "tell":

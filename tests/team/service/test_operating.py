@@ -1,14 +1,17 @@
 """What those who run a service rely on: who did it, readiness, restores under it."""
 
+import asyncio
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
+import httpx
+import pytest
+
+import contextgap as cg
 from contextgap.team import client
 from contextgap.team.campaign.schema import VERSION
-
-from .conftest import serving
+from contextgap.team.service import Settings, create_app
+from contextgap.team.service.serving import serve
 
 
 def test_the_log_says_which_token_did_it(closed):
@@ -61,19 +64,25 @@ def test_a_restore_under_a_running_service_is_noticed(service, tmp_path):
 
 def test_tables_of_a_later_release_are_refused_at_start_and_while_it_runs(tmp_path):
     path = tmp_path / "bench.db"
-    with serving(path, tmp_path / "log") as running:
-        assert running.http.get("/readyz").status_code == 200
-        running.create()
-        assert running.http.get("/readyz").status_code == 200
-        with closing(sqlite3.connect(path)) as later, later:
-            later.execute("UPDATE contextgap_schema SET version = 99")
-        refused = running.http.get("/readyz")
-        assert refused.status_code == 503
-        assert "schema version 99" in refused.json()["detail"]
-    command = [sys.executable, "-m", "contextgap", "serve", "--port", "0", "--database", str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 2
-    assert f"this release knows {VERSION}" in ended.stderr
+
+    async def send():
+        app = create_app(path, Settings(tokens="none"))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            found = [await http.get("/readyz")]
+            cg.Campaign.create(path, "sensors", 2).close()
+            found.append(await http.get("/readyz"))
+            with closing(sqlite3.connect(path)) as later, later:
+                later.execute("UPDATE contextgap_schema SET version = 99")
+            found.append(await http.get("/readyz"))
+        app.state.service.close()
+        return found
+
+    *before, refused = asyncio.run(send())
+    assert [each.status_code for each in (*before, refused)] == [200, 200, 503]
+    assert "schema version 99" in refused.json()["detail"]
+    with pytest.raises(ValueError, match=f"this release knows {VERSION}"):
+        serve(path, Settings(port=0), print)
 
 
 def test_an_altered_trial_is_said(service):

@@ -201,7 +201,7 @@ class CompiledPolicy:
 
     @property
     def takes_arms(self) -> bool:
-        """Whether the export can be told which arms are eligible."""
+        """Whether the export chooses among eligible arms."""
         return hasattr(self._library, f"{self.prefix}_decide_among")
 
     def encode(self, column: str, text: str | None) -> int:

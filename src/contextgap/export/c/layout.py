@@ -11,7 +11,6 @@ from enum import Enum
 
 from contextgap.export.c.literals import Real, column_names, label_text, string_bytes
 from contextgap.export.c.names import level_bytes
-from contextgap.export.rule import DecisionRule
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
 from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
@@ -63,25 +62,18 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The sizes of the exported tables.
-
-    ``sizes`` holds the number of observations of each arm. Arms that share all have the same ones;
-    ``columns`` is then the number of arms observed, else 0. Where inducing points are ``common`` to
-    all arms, which share nothing else, they are counted once. ``table`` says how a row of a table
-    with typed columns becomes what kernels see, ``dimension`` numbers. A ``fallback`` needs the
-    range of each of them.
-    """
+    """The sizes of the exported tables."""
 
     form: Form
     real: Real
-    dimension: int
-    sizes: tuple[int, ...]
+    dimension: int  # numbers that kernels see
+    sizes: tuple[int, ...]  # observations of each arm, the same for arms that share
     kernel_constants: int
     text_bytes: int
-    columns: int = 0
-    table: TableSchema | None = None
-    fallback: Fallback | None = None
-    common: bool = False
+    columns: int = 0  # arms observed, if arms share
+    table: TableSchema | None = None  # how typed columns become what kernels see
+    fallback: Fallback | None = None  # which needs the range of each number
+    common: bool = False  # whether all arms have the same inducing points, and share nothing else
 
     @classmethod
     def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
@@ -119,14 +111,6 @@ class Layout:
         return self.sizes[0] if self.columns or self.common else sum(self.sizes)
 
     @property
-    def factor_entries(self) -> int:
-        """Numbers in all factors."""
-        factors = self.sizes[:1] if self.columns else self.sizes
-        if self.common:  # one for all arms, and one of each
-            factors = (*self.sizes, self.sizes[0])
-        return sum(size * (size + 1) // 2 for size in factors)
-
-    @property
     def solved_entries(self) -> int:
         """Entries of v = L⁻¹k that are kept at once, of each arm if arms share."""
         return max(1, self.points if self.form is Form.LOOK_BACK else max(self.sizes))
@@ -142,50 +126,39 @@ class Layout:
     @property
     def number_bytes(self) -> int:
         """Bytes of the tables' real numbers."""
+        weights = self.form.mean_from_weights
+        by_arm = self.common or (self.columns and weights)  # the same points for every arm
+        tables = [self.points * self.dimension, self.points * (self.arms if by_arm else 1)]
+        if self.form.has_widths:
+            tables += self._width_tables
+        around = (self.table is not None) + (self.fallback is not None)  # two tables for each
         # C has no empty arrays, so every table has at least one entry.
+        count = sum(max(1, size) for size in tables) + 2 * around * self.dimension
+        return self.real.bytes * (count + self.kernel_constants)
+
+    @property
+    def _width_tables(self) -> list[int]:
+        """Entries of factors, of half widths over standard deviations, and of correlations."""
+        triangles = [size * (size + 1) // 2 for size in self.sizes]
         if self.columns:
-            return self.real.bytes * (self._shared_numbers + self._numbers_around)
-        means = self.points * (self.arms if self.common else 1)
-        count = max(1, self.points * self.dimension) + max(1, means) + self.kernel_constants
-        if self.form.has_widths:
-            count += max(2 if self.common else 1, self.factor_entries) + self.arms
-        if self.form is Form.LOOK_BACK:  # every step's width
-            count += self.points
-        return self.real.bytes * (count + self._numbers_around)
-
-    @property
-    def _numbers_around(self) -> int:
-        """Numbers that say what stands for missing values, periods, levels, and ranges."""
-        spread = 0 if self.table is None else 2 * self.dimension
-        return spread + (0 if self.fallback is None else 2 * self.dimension)
-
-    @property
-    def _spread_bytes(self) -> int:
-        """Bytes of what becomes of each column, of which one, and of the texts of levels."""
-        return 0 if self.table is None else 3 * self.dimension + level_bytes(self.table)
-
-    @property
-    def _shared_numbers(self) -> int:
-        count = max(1, self.points * self.dimension) + self.kernel_constants
-        count += max(1, self.points * (self.arms if self.form.mean_from_weights else 1))
-        if self.form.has_widths:
-            count += max(1, self.factor_entries) + 1 + self.arms * (self.columns + self.arms)
-        return count
+            return [triangles[0], 1, self.arms * self.columns, self.arms * self.arms]
+        every_step = self.points if self.form is Form.LOOK_BACK else 0
+        factors = [triangles[0], sum(triangles)] if self.common else [sum(triangles)]
+        return [*factors, self.arms + every_step]
 
     @property
     def rom_bytes(self) -> int:
         """Bytes of all constants: numbers, labels, names and indices."""
-        if self.columns:
-            whose = max(1, self.points) * self.index_type[1] if self.form.has_widths else 0
-            return self._table_bytes + _POINTER + whose
-        total = self._table_bytes + _POINTER * (1 if self.common else self.arms)
-        if self.form is Form.LOOK_BACK:
-            total += _POINTER * self.arms + max(1, self.points) * self.index_type[1]
+        total = self.number_bytes + self.text_bytes
+        if self.table is not None:  # what becomes of each column, of which one, texts of levels
+            total += 3 * self.dimension + level_bytes(self.table)
+        total += _POINTER * (1 if self.columns or self.common else self.arms)
+        look_back = self.form is Form.LOOK_BACK
+        if look_back:
+            total += _POINTER * self.arms
+        if look_back or (self.columns and self.form.has_widths):  # the arm of each point
+            total += max(1, self.points) * self.index_type[1]
         return total
-
-    @property
-    def _table_bytes(self) -> int:
-        return self.number_bytes + self.text_bytes + self._spread_bytes
 
     @property
     def ram_bytes(self) -> int:
@@ -230,11 +203,3 @@ def _kernel_constants(kernel: Kernel, dimension: int) -> int:
     if isinstance(kernel, Stationary) and isinstance(kernel.bandwidth, tuple):
         return dimension
     return 0
-
-
-def first_step(rule: DecisionRule) -> int:
-    """Return after how many observations of arms in use the look-back starts.
-
-    A step of a retired arm changes no interval, and ties go to the earlier step: leave it out.
-    """
-    return int((rule.pulls[: rule.first_step] >= 0).sum())

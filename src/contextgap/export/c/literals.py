@@ -22,7 +22,6 @@ class Real:
         self.float32 = float32
         self.name = "float" if float32 else "double"
         self.dtype = np.dtype(np.float32 if float32 else np.float64)
-        self.suffix = "f" if float32 else ""  # of functions and literals alike
         self.bytes = self.dtype.itemsize
         limits = np.finfo(np.float32) if float32 else np.finfo(np.float64)
         self.least, self.most = float(limits.tiny), float(limits.max)  # normal, positive, finite

@@ -539,7 +539,8 @@ static int set_gaps(real v[CONTEXTGAP_ARMS][SOLVED], real prior_variance,
     for (int a = 0; a < CONTEXTGAP_ARMS; a++) {
         for (int b = a + 1; b < CONTEXTGAP_ARMS; b++) {
             const real lead = decision->mean[b] - decision->mean[a];
-            real variance = unlike[(a * CONTEXTGAP_ARMS) + b] * prior_variance;
+            const size_t pair = ((size_t)a * (size_t)CONTEXTGAP_ARMS) + (size_t)b;
+            real variance = unlike[pair] * prior_variance;
             real known = REAL_ZERO;
             if (!is_eligible(eligible, a) || !is_eligible(eligible, b)) {
                 continue;

@@ -1,5 +1,11 @@
 /* The interface of an exported policy, the same for all. The macros before it say what this one
- * has: numbers and arms, widths, columns with kinds, a fallback, eligible arms. */
+ * has: numbers and arms, widths, columns with kinds, a fallback, eligible arms.
+ *
+ * All functions are re-entrant; nothing is static, nothing is allocated. Needs C99 and math.h; link
+ * with -lm where that is separate. Do not compile with -ffast-math: it removes the checks for
+ * numbers that are not finite. Check a target with contextgap_selftest.c:
+ *   cc -std=c99 -O2 contextgap_policy.c contextgap_selftest.c -lm -o selftest && ./selftest
+ */
 #ifndef CONTEXTGAP_INTERFACE_H
 #define CONTEXTGAP_INTERFACE_H
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from contextgap.base.arrays import IntArray
 from contextgap.export.c.kernels import kernel_text
-from contextgap.export.c.layout import Form, Layout, first_step
+from contextgap.export.c.layout import Form, Layout
 from contextgap.export.c.literals import (
     Real,
     array,
@@ -69,12 +69,7 @@ _HEADER = """\
  *   ROM {rom_bytes} bytes of constants, of which {number_bytes} are numbers and the rest
  *       labels, names and indices, with 8-byte pointers and size_t; code comes on top
  *   RAM {ram_bytes} bytes of arrays on the stack during a call of {prefix}_decide, of which
- *       {prefix}_decision is the caller's; nothing is static, nothing is allocated
- *
- * All functions are re-entrant. Needs C99 and math.h; link with -lm where that is separate.
- * Do not compile with -ffast-math: it removes the checks for numbers that are not finite.
- * Check a target with {prefix}_selftest.c:
- *   cc -std=c99 -O2 {prefix}_policy.c {prefix}_selftest.c -lm -o selftest && ./selftest
+ *       {prefix}_decision is the caller's
  *
  * {precision}
  */
@@ -246,7 +241,9 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
         if shared:
             macros["ALIKE_COLUMNS"] = f"{layout.columns}U"
     if layout.form is Form.LOOK_BACK:
-        macros |= {"FIRST_STEP": f"{first_step(rule)}L", "STEPS": f"{layout.points}L"}
+        # A step of a retired arm changes no interval, and ties go to the earlier step: left out.
+        first = int((rule.pulls[: rule.first_step] >= 0).sum())
+        macros |= {"FIRST_STEP": f"{first}L", "STEPS": f"{layout.points}L"}
     if rule.tolerance is not None:
         macros["TOLERANCE"] = real.literal(rule.tolerance, "the fallback's tolerance")
     if rule.table is not None:

@@ -52,7 +52,7 @@ class CompressionReport:
     ----------
     agreement
         Share of decisions unchanged at reference contexts that were not used for choosing or
-        refitting points; only ``compress(agreement=...)`` looks at them, to choose the size.
+        refitting points; only ``compress(agreement=...)`` uses them, to choose the size.
     agreement_fitted
         The same at the contexts that were used.
     added_regret

@@ -42,6 +42,20 @@ _JITTER = 0.1
 _EVERY = 4  # every fourth context is held out
 _MOST_FITTED = 4500  # contexts to fit at; the normal equations take time in proportion
 _FEWEST = 8
+_LEVELS = 0.003  # τ
+_NORM = 2e-3  # μ per reference context and unit of prior variance
+_CLOSE = 2.0  # arms up to so many usual margins below the deployed one are close to it
+# A candidate whose share of the matrix's diagonal left is below this is a combination of others.
+_SINGULAR = 1e-10
+# Of the observed contexts, so many at most may become points: their matrix has to fit in memory.
+_MOST = 6000
+_GAP = ((HighestMean(), "mean"), (SmallestGap(), "mean"))
+WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
+    HighestMean: ((HighestMean(), "mean"),),
+    SmallestGap: _GAP,
+    SmallestGapInHistory: _GAP,
+    HighestUpper: ((HighestMean(), "upper"), (HighestUpper(), "mean")),
+}
 
 
 def read_sample(
@@ -75,7 +89,7 @@ def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 
 
     So that constants stay constant, and what varies together is moved together. There are at
     least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
-    last numbers of a context, stay as they are.
+    last numbers of a context, stay the same.
     """
     copies = -(-_FEWEST // len(observed)) if len(observed) < _FEWEST else 1
     start = np.tile(observed, (copies, 1))
@@ -167,13 +181,6 @@ def _common_level(own: float, above: FloatArray) -> float:
             break
         total, count = total + value, count + 1
     return float(total / count)
-
-
-_LEVELS = 0.003  # τ
-_NORM = 2e-3  # μ per reference context and unit of prior variance
-_CLOSE = 2.0  # arms up to so many usual margins below the deployed one are close to it
-# A candidate whose share of the matrix's diagonal left is below this is a combination of others.
-_SINGULAR = 1e-10
 
 
 class Equations(NamedTuple):
@@ -326,18 +333,6 @@ def refitted(
     return Policy(
         replace(policy.state, model=final, rules=rules, fallback=None, card=None, compression=None)
     )
-
-
-# Of the observed contexts, so many at most may become points: their matrix has to fit in memory.
-_MOST = 6000
-
-_GAP = ((HighestMean(), "mean"), (SmallestGap(), "mean"))
-WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
-    HighestMean: ((HighestMean(), "mean"),),
-    SmallestGap: _GAP,
-    SmallestGapInHistory: _GAP,
-    HighestUpper: ((HighestMean(), "upper"), (HighestUpper(), "mean")),
-}
 
 
 class Candidate(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,13 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base import checks
-from contextgap.base.files import FileFormatError
+from contextgap.base.files import FileFormatError, whole_file
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.base.names import study_import
 from contextgap.export.onnx.decision import ELIGIBLE, emit, inverse_size
-from contextgap.export.onnx.graph import GraphBuilder, check_kernel
+from contextgap.export.onnx.graph import GraphBuilder
 from contextgap.export.parity import comparison_contexts, warn_of_rounding
-from contextgap.export.rule import DecisionRule, ExportError, check_masks, decision_rule
+from contextgap.export.rule import (
+    DecisionRule,
+    ExportError,
+    check_kernel,
+    check_masks,
+    decision_rule,
+)
 from contextgap.export.typed_rows import read_rows
 from contextgap.methods.recommenders import HighestMean, SmallestGapInHistory
 from contextgap.policy import Policy
@@ -37,6 +42,8 @@ PREFIX = "contextgap."  # of the keys of metadata
 # Protocol buffers, of which an ONNX file is one, end here.
 _LARGEST_FILE = 2**31 - 1
 _COMPARED = 200  # contexts that are rounded, to see whether decisions change
+# Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.
+_BLOCK = 2**18
 
 
 @dataclass(frozen=True)
@@ -76,12 +83,12 @@ def write_onnx(
     recommender, the kernel, and with which probability all certificates hold at once.
 
     A table with typed columns has one number per column, in the table's order: a number, days
-    since 1970, the code of a category's level, NaN for a gap. The metadata then also holds
+    since 1970, the code of a category's level, NaN if missing. The metadata then also holds
     ``table``, with each column's kind and levels; a level's code is its place, from 0. Any other
-    code is a level never met. ``GraphPolicy`` reads tables as they are.
+    code is a level never observed. ``GraphPolicy`` reads raw tables.
 
-    A row that holds NaN, where there may be no gap, or infinity, or numbers so large that means or
-    bounds overflow to NaN, gets the arm −1, NaN for everything believed and an infinite
+    A row that holds NaN, where no value may be missing, or infinity, or numbers so large that means
+    or bounds overflow to NaN, gets the arm −1, NaN for everything believed and an infinite
     certificate.
 
     A policy with a fallback has one more output, ``status`` (batch,): 0 where the arm is the
@@ -104,11 +111,10 @@ def write_onnx(
     float32
         Compute in single precision: half the size, for hardware without doubles. std² is a
         difference, of which some 1e-6·k(x, x) is rounding, so a std below about 1e-3·√k(x, x) is
-        not told from zero; the smaller the ridge, the larger the errors of means.
+        no different from zero; the smaller the ridge, the larger the errors of means.
     explain
-        Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) as they are
-        after the last step, and ``certificate`` (batch,), the bound on what the arm answered may
-        miss.
+        Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) after the last
+        step, and ``certificate`` (batch,), the regret bound of the arm answered.
     eligible
         Take a second input, ``eligible`` (batch, arms), of truth values: which arms may be chosen.
         Everything is then as if a row had no other arms, but that means and bounds of all arms are
@@ -124,7 +130,7 @@ def write_onnx(
     rule = decision_rule(policy)
     if eligible:
         check_masks(rule)
-    check_kernel(rule.kernel)
+    check_kernel(rule.kernel, "exported to ONNX")
     _check_size(rule, 4 if float32 else 8, explain)
     graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
     emit(graph, rule, explain, eligible)
@@ -132,7 +138,8 @@ def write_onnx(
         warn_of_rounding(policy, rule, comparison_contexts(policy, rule, _COMPARED, None))
     target = Path(path)
     content = _model(onnx.helper, graph, rule, eligible).SerializeToString()
-    _write(target, content)
+    with whole_file(target) as file:
+        file.write(content)
     return OnnxFile(target, len(content), opset, tuple(graph.outputs))
 
 
@@ -212,22 +219,6 @@ def _factors(rule: DecisionRule) -> list[int]:
     return [len(table.support) for table in tables]
 
 
-def _write(target: Path, content: bytes) -> None:
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {target}: there is no folder {target.parent}")
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
-        # Inside a folder of its own, so that the file gets the usual permissions.
-        temporary = Path(folder) / target.name
-        temporary.write_bytes(content)
-        os.replace(temporary, target)
-
-
-# Numbers in the largest value of one run: 2^18 doubles are 2 MB, which caches still hold.
-_BLOCK = 2**18
-
-
 class GraphPolicy:
     """A policy read from an ONNX file and run by onnxruntime on the processor.
 
@@ -278,7 +269,7 @@ class GraphPolicy:
         contexts
             Shape (n, d), however many, or a DataFrame with the columns by name. Where columns have
             types, an array of numbers holds what the graph takes, codes in place of levels; a
-            DataFrame, a mapping or rows of cells hold levels and dates as they are.
+            DataFrame, a mapping or rows of cells hold raw levels and dates.
         arms
             The eligible arms, all by default, as for ``Policy.recommend``; the file must have been
             written with ``eligible=True``. A boolean array may have rows without any, which get no

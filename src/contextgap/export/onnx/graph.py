@@ -39,6 +39,8 @@ from contextgap.tables.schema import TableSchema
 
 # From here on axes of these operators are an input; before, an attribute.
 _AXES_ARE_AN_INPUT = {"ReduceSum": 13, "ReduceSumSquare": 18, "ReduceMax": 18, "ReduceMin": 18}
+# Below this a bandwidth's square is too close to zero; as the kernels themselves have it.
+_TINY = 1e-20
 
 
 class GraphBuilder:
@@ -169,9 +171,9 @@ def _part(graph: GraphBuilder, rows: str, how: How, numbers: list[SpreadNumber])
     """Return the numbers that are made alike, shape (numbers, batch)."""
     sources = graph.whole([each.source for each in numbers])
     values = graph.node("Gather", rows, sources, axis=0)
-    gap = graph.node("IsNaN", values)
+    is_missing = graph.node("IsNaN", values)
     if how is How.IS_MISSING:
-        return graph.cast(gap, graph.dtype)
+        return graph.cast(is_missing, graph.dtype)
     by = graph.real([[each.by] for each in numbers])
     found = values
     if how in (How.COSINE, How.SINE):
@@ -182,7 +184,7 @@ def _part(graph: GraphBuilder, rows: str, how: How, numbers: list[SpreadNumber])
     elif how is How.CODE:
         found = _known(graph, values, by, numbers)
     missing = graph.real([[each.missing] for each in numbers])
-    return graph.node("Where", gap, missing, found)
+    return graph.node("Where", is_missing, missing, found)
 
 
 def _known(graph: GraphBuilder, codes: str, by: str, numbers: list[SpreadNumber]) -> str:
@@ -194,27 +196,6 @@ def _known(graph: GraphBuilder, codes: str, by: str, numbers: list[SpreadNumber]
     kept = graph.node("Or", is_level, graph.node("IsInf", codes))
     unknown = graph.real([[each.unknown] for each in numbers])
     return graph.node("Where", kept, codes, unknown)
-
-
-_KNOWN = (Constant, Gaussian, Matern, Periodic, Linear, Polynomial, Sum, Product, Scaled)
-# Below this a bandwidth's square is too close to zero; as the kernels themselves have it.
-_TINY = 1e-20
-
-
-def check_kernel(kernel: Kernel) -> None:
-    """Raise ``ExportError`` if the kernel, or one inside it, has no graph."""
-    # By exact type: a subclass may compute something else.
-    if type(kernel) not in _KNOWN:
-        can = ", ".join(kind.__name__ for kind in _KNOWN)
-        raise ExportError(
-            f"the kernel {type(kernel).__name__} cannot be exported to ONNX; "
-            f"{can} and what they combine to can"
-        )
-    if isinstance(kernel, Sum | Product):
-        check_kernel(kernel.left)
-        check_kernel(kernel.right)
-    if isinstance(kernel, Scaled):
-        check_kernel(kernel.kernel)
 
 
 class KernelGraph:
@@ -380,7 +361,7 @@ class KernelGraph:
     ) -> str:
         """Squared distances from rows of ``support`` (n, d) to columns of ``contexts``.
 
-        ``unlike`` says how far apart codes are that differ, squared, for every category.
+        ``unlike`` is the squared distance of codes that differ, for every category.
         """
         codes = 0 if unlike is None else len(unlike)
         squares = self._squares(support[:, : support.shape[1] - codes], contexts)

@@ -23,7 +23,6 @@ from contextgap.methods.method import Method, read_method
 from contextgap.models import POINTS, Dictionary, Observations, dictionary_of, summed_model
 from contextgap.models.tuning import Tuning
 from contextgap.policy import Policy
-from contextgap.policy.fallback import Fallback
 from contextgap.policy.scoring import AllRows
 from contextgap.tables.columns import Columns, Number, read_kind
 from contextgap.tables.contexts import ContextSchema
@@ -347,11 +346,8 @@ def _policy_of(
     model = summed_model(state.model, part, dictionary, sums, totals.reward_sum, points)
     policy = Policy(replace(state, model=model).policy())
     if "fallback" in safe:
-        layout = policy.state.schema.layout
         seen = np.concatenate([part.contexts, outermost.contexts])
-        codes = 0 if layout is None else layout.categories
-        fallback = Fallback.of(safe["fallback"], safe["tolerance"], policy.arms, seen, codes)
-        policy = Policy(replace(policy.state, fallback=fallback))
+        policy = Policy(policy.state.with_fallback(safe["fallback"], safe["tolerance"], seen))
     chances = None if log.chances is None else np.asarray(log.chances)[kept]
     direct, robust = model.averages(policy.state.active, sums)
     average = totals.reward_sum / sum(counts)

@@ -1,5 +1,6 @@
 """Experiments: run, tune and compare methods on problems."""
 
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ from contextgap.studies.experiments.tune import (
     GridSearch,
     tune,
 )
+
+# Pages named it contextgap.experiments.pilot.pilot before it moved.
+sys.modules[f"{__name__}.pilot"] = sys.modules[plan.__module__]
 
 if not TYPE_CHECKING:  # type checkers would believe that it answers any name
 

@@ -90,39 +90,26 @@ def protocol_methods(protocol: str) -> dict[str, Method]:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """One of the paper's studies: its data, and every method, tuned, at all scales.
-
-    ``over_grid`` is the regret on the first repetition's rows of every setting of the grid, by
-    method. ``history`` is Contextual-Gap deployed by the last step, the last 25 and all steps, and
-    ``wider`` is tuned again on a wider grid and compared at scale 1. ``flights`` are whole problems
-    flown in alternating phases, with regret by method, seed and orbit. Each is None where it is not
-    asked for.
-    """
+    """One of the paper's studies; what was not asked for is None."""
 
     study: Study
-    main: Comparison
-    over_grid: dict[str, GridSearch]
-    history: Results | None = None
-    wider: Comparison | None = None
-    flights: tuple[tuple[Problem, ...], DataFrame] | None = None
+    main: Comparison  # every method, tuned, at all scales
+    over_grid: dict[str, GridSearch]  # the grid's regret on the first repetition's rows, by method
+    history: Results | None = None  # deployed by the last step, the last 25 and all steps
+    wider: Comparison | None = None  # tuned on a wider grid and compared at scale 1
+    flights: tuple[tuple[Problem, ...], DataFrame] | None = None  # in alternating phases, by orbit
     protocol: str = PAPER
 
 
 @dataclass(frozen=True)
 class Workshop:
-    """How and where the work of a reproduction is done.
-
-    ``store`` keeps results as they finish; a call with the same one continues from there.
-    ``progress`` takes the name of a phase and returns what is called with the numbers of finished
-    and of all its tasks. A ``grid_size`` below 10 thins the grids out. ``protocol`` is "paper" for
-    what the text says or "authors" for what its authors' code does.
-    """
+    """How and where the work of a reproduction is done."""
 
     executor: Executor | None = None
-    store: Store | None = None
-    progress: Callable[[str], Progress] | None = None
-    grid_size: int = 10
-    protocol: str = PAPER
+    store: Store | None = None  # keeps results as they finish; with the same one, work goes on
+    progress: Callable[[str], Progress] | None = None  # from a phase's name to what counts tasks
+    grid_size: int = 10  # below 10 thins the grids out
+    protocol: str = PAPER  # what the text says, or AUTHORS for what its authors' code does
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:

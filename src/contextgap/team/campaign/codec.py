@@ -60,10 +60,7 @@ def encode_contexts(contexts: Any, called: str = "contexts") -> dict[str, Any]:
 
 
 def encode_given(contexts: Any, called: str = "contexts") -> dict[str, Any]:
-    """Return contexts as ``encode_contexts`` does, if all their text can be kept and shown again.
-
-    Logs of earlier releases may have other text, so that it is refused only where it comes in.
-    """
+    """Return new contexts by ``encode_contexts``; logs of old releases may have other text."""
     encoded = encode_contexts(contexts, called)
     check_cells(encoded, called)
     return encoded

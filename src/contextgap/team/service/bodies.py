@@ -306,7 +306,8 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(features, Mapping) and "table" not in features:
         found["features"] = {label: read_json(row) for label, row in features.items()}
     elif features is not None:
-        found["features"] = read_json(features, "features")
+        read = read_json(features, "features")
+        found["features"] = list(read) if isinstance(features, list) else read
     return found
 
 

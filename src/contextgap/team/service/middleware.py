@@ -44,6 +44,7 @@ class ServiceMiddleware:
             await send(message)
 
         caller = scope["contextgap.caller"] = Caller.of(scope)
+        scope["contextgap.service"] = self._service
         scope["contextgap.task"] = asyncio.current_task()  # ended by the server if the client left
         refused: problems.RefusedError | None = None
         timeout = scope["contextgap.timeout"] = asyncio.timeout(self._service.settings.deadline)

@@ -67,7 +67,7 @@ class StrictRequest(Request):
     @property
     def service(self) -> Service:
         """The service that the request came to."""
-        found: Service = self.app.state.service
+        found: Service = self.scope["contextgap.service"]
         return found
 
     @property

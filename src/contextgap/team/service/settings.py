@@ -42,7 +42,7 @@ class Settings:
     campaign_rate
         Campaigns that a token may begin per day, and at once.
     waiting
-        Requests that may wait for one campaign; others are told to come back.
+        Requests that may wait for one campaign; others are asked to come back.
     campaigns
         Campaigns kept open at once; those not used for longest are closed.
     policies
@@ -50,7 +50,7 @@ class Settings:
     log
         "json" or "text".
     grace
-        Seconds after which a service that was told to stop has ended, whatever it computes.
+        Seconds after which a service that is stopped has ended, whatever it computes.
     """
 
     host: str = "127.0.0.1"

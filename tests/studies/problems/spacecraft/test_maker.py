@@ -111,10 +111,9 @@ def test_elements_may_end_in_blanks():
     assert Spacecraft(tle=[f"{line} \n" for line in TLE]) == Spacecraft()
 
 
-@pytest.mark.parametrize("seed", [0, 3])
-def test_every_sensor_has_its_hour_and_telemetry_tells_which(seed):
+def test_every_sensor_has_its_hour_and_telemetry_says_which():
     """benchmarks/spacecraft.py does the same at full size for ten seeds."""
-    flight = Spacecraft().sample(4000, seed=seed)
+    flight = Spacecraft().sample(4000, seed=3)
     share = np.bincount(flight.rewards.argmax(axis=1), minlength=3) / len(flight)
     assert share.min() >= 0.15
     contexts, rewards = standardised(flight.contexts), standardised(flight.rewards)
