@@ -416,7 +416,7 @@ def peer(place: Place) -> Outcome:
     stopped = place.python(
         "import time\n"
         "from contextgap.team.campaign.database import Database\n"
-        "from contextgap.team.campaign.registry import find_store\n"
+        "from contextgap.team.campaign.store import find_store\n"
         f"with find_store(Database({place.url!r}), 'sensors').locked():\n"
         "    print('locked', flush=True); time.sleep(600)"
     )
@@ -702,11 +702,11 @@ def clock(place: Place) -> Outcome:
     ahead = (
         "import datetime as d, warnings\n"
         "import contextgap as cg\n"
-        "from contextgap.team.campaign import clock\n"
+        "from contextgap.team.campaign import calls\n"
         "class Ahead(d.datetime):\n"
         "    @classmethod\n"
         "    def now(cls, tz=None): return d.datetime.now(tz) + d.timedelta(days=30)\n"
-        "clock.datetime = Ahead\n"
+        "calls.datetime = Ahead\n"
         f"cg.Campaign.open({place.url!r}, 'sensors').status(fresh=False)\n"
     )
     subprocess.run([sys.executable, "-c", ahead], capture_output=True, timeout=60)

@@ -81,11 +81,11 @@ def unlike(campaign: cg.Campaign) -> int:
     with store.reading() as connection:
         for event in store.events(connection):
             if event.kind == "ask":
-                context, (label,) = event.requested["contexts"]["row"], event.came_of_it["arms"]
+                context, (label,) = event.request["contexts"]["row"], event.result["arms"]
                 different += learner.ask(context) != label
-                picks[event.came_of_it["trials"][0]] = context, label
+                picks[event.result["trials"][0]] = context, label
             elif event.kind == "tell":
-                learner.tell(*picks[event.requested["trial"]], event.requested["reward"])
+                learner.tell(*picks[event.request["trial"]], event.request["reward"])
     return different + (saved(learner) != saved(campaign.learner()))
 
 

@@ -247,7 +247,7 @@ def compare(campaign: cg.Campaign, workers: list[Client], report: Report) -> Non
     log = [event for event in events(campaign) if event.key is not None]
     keys = Counter(event.key for event in log)
     report.doubled = sum(count - 1 for count in keys.values())
-    told = Counter(event.requested["trial"] for event in log if event.kind == "tell")
+    told = Counter(event.request["trial"] for event in log if event.kind == "tell")
     report.doubled += sum(count - 1 for count in told.values())
     found = {event.key: said(event) for event in log}
     acknowledged = {key: said for worker in workers for key, said in worker.acknowledged.items()}
@@ -260,7 +260,7 @@ def compare(campaign: cg.Campaign, workers: list[Client], report: Report) -> Non
 
 def said(event: Any) -> tuple[str, Any]:
     """What the answer to a request must have been, by its event."""
-    request, result = event.requested, event.came_of_it
+    request, result = event.request, event.result
     if event.kind == "ask":
         return "ask", (result["trials"][0], result["arms"][0], request["contexts"]["row"])
     if event.kind in ("tell", "correct"):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 from typer.testing import CliRunner
@@ -29,11 +30,22 @@ def call(tmp_path, monkeypatch):
     return run
 
 
-@pytest.fixture
-def begun(call, tmp_path):
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A folder with a campaign that has begun."""
+    folder = tmp_path_factory.mktemp("begun")
     table = "temperature,mode\n21,eco\n25,sport\n3,eco\n8,sport\n"
-    (tmp_path / "reference.csv").write_text(table)
-    call("create", "sensors", "--arms", "hull,panel", "--reference", "reference.csv")
+    (folder / "reference.csv").write_text(table)
+    where = ("--reference", folder / "reference.csv", "--database", folder / "contextgap.db")
+    words = ["campaign", "create", "sensors", "--arms", "hull,panel", *map(str, where)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture
+def begun(call, template, tmp_path):
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return cg.Campaign.open(tmp_path / "contextgap.db", "sensors")
 
 

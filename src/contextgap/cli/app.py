@@ -9,9 +9,7 @@ import typer
 import contextgap
 from contextgap.cli import (
     campaign,
-    campaign_policies,
     campaign_sheet,
-    database,
     export,
     learn,
     policies,
@@ -43,11 +41,9 @@ app.command("recommend")(recommend.recommend_command)
 app.command("show")(policies.show_command)
 app.command("export")(export.export_command)
 app.command("verify")(export.verify_command)
-campaign.app.command("freeze")(campaign_policies.freeze_command)
-campaign.app.command("policy")(campaign_policies.policy_command)
 campaign.app.command("sheet")(campaign_sheet.sheet_command)
 app.add_typer(campaign.app, name="campaign")
-app.add_typer(database.app, name="database")
+app.add_typer(campaign.database_app, name="database")
 app.add_typer(serve.app, name="serve")
 
 

@@ -1,4 +1,4 @@
-"""Commands for campaigns, whose state is in a database."""
+"""Commands for campaigns, whose state is in a database, and for those who run the database."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contextgap.base.files import check_output
 from contextgap.base.labels import Written
 from contextgap.cli.options import (
     CategoryColumns,
@@ -19,6 +20,7 @@ from contextgap.cli.options import (
     given_kinds,
     list_option,
 )
+from contextgap.cli.policies import print_policy
 from contextgap.cli.tables import context_columns, described_table
 from contextgap.cli.terminal import (
     complaints,
@@ -26,6 +28,7 @@ from contextgap.cli.terminal import (
     out,
     print_json,
     print_table,
+    say_error,
     say_warning,
 )
 from contextgap.kernels import Gaussian
@@ -36,6 +39,11 @@ from contextgap.tables.files import read_sheet
 
 app = typer.Typer(
     help="Explore for days, from several places: campaigns, with their log in a database.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+database_app = typer.Typer(
+    help="Look after a database of campaigns: status, upgrade, backup, restore, verify.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -68,7 +76,13 @@ By = Annotated[
     typer.Option(envvar="CONTEXTGAP_BY", help="Who does it, for the log; you if left out."),
 ]
 Number = Annotated[int, typer.Argument(help="The trial's number.", min=1)]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Also write it to this .cgap file.")
+]
 Why = Annotated[str, typer.Argument(help="The reason, for those who read the log.")]
+Url = Annotated[
+    str | None, typer.Argument(help="The database; by default that of --database.", metavar="URL")
+]
 FILE = "contextgap.db"
 
 
@@ -328,6 +342,140 @@ def correct_command(
     show_recall(recall, "corrected", json)
 
 
+@app.command("freeze")
+def freeze_command(
+    name: Annotated[str, typer.Argument(help="A name for the policy.")],
+    database: Where = FILE,
+    campaign: Which = None,
+    output: Output = None,
+    fallback: Annotated[
+        str | None, typer.Option(help="A safe arm, answered where too little is known.")
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="The safe arm is answered where bounds are above it.")
+    ] = None,
+    key: Key = None,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Freeze a policy, and keep it in the campaign."""
+    with opened(database, campaign, by) as current:
+        safe = None if fallback is None else read_arm(fallback, current)
+        _check_file(output, database)  # first: what is frozen stays frozen
+        current.freeze(name, fallback=safe, tolerance=tolerance, key=key)
+        _give(current, name, output, json)
+
+
+@app.command("policy")
+def policy_command(
+    name: Annotated[str, typer.Argument(help="The name of a frozen policy.")],
+    database: Where = FILE,
+    campaign: Which = None,
+    output: Output = None,
+    json: Json = False,
+) -> None:
+    """Show a policy that was frozen before, or write it to a file again."""
+    with opened(database, campaign) as current:
+        _check_file(output, database)
+        _give(current, name, output, json)
+
+
+def _check_file(output: Path | None, database: str) -> None:
+    """Raise if a policy cannot be written, or would replace the campaign's own database."""
+    if output is not None:
+        from contextgap.team.campaign.database import Database
+
+        known = Database(database)
+        check_output(output, [str(known.url.database)] if known.is_file else [])
+
+
+def _give(campaign: Any, name: str, output: Path | None, json: bool) -> None:
+    """Write a frozen policy to a file, if one is named, and show it."""
+    policy = campaign.policy(name)
+    if output is not None:
+        policy.save(output)
+    if json:
+        known = next(each for each in campaign.policies() if each.name == name)
+        print_json({**vars(known), "card": policy.card.describe()})
+        return
+    print_policy(f"policy {name}", policy)
+
+
+@contextmanager
+def _maintaining(database: str, *, existing: bool = False) -> Iterator[tuple[Any, Any]]:
+    """Yield a database, and the functions for those who run it."""
+    with database_complaints():
+        from contextgap.team.campaign import maintenance
+        from contextgap.team.campaign.database import Database
+
+        where = Database(database)
+        if existing and not where.exists:
+            raise FileNotFoundError(f"there is no database {where.url!r}")
+        yield where, maintenance
+
+
+@database_app.command("status")
+def database_status_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
+    """Show what a database holds, its version, and whether it can be used."""
+    with _maintaining(url or database) as (where, maintenance):
+        found = maintenance.database_status(where)
+    if json:
+        print_json(found)
+    else:
+        print_table("database", ["", "value"], [[name, str(each)] for name, each in found.items()])
+    if str(found["ready"]).startswith("no"):
+        raise typer.Exit(1)
+
+
+@database_app.command("upgrade")
+def upgrade_command(url: Url = None, database: Where = FILE) -> None:
+    """Upgrade the tables of an earlier release; opening a campaign does so, too."""
+    with _maintaining(url or database, existing=True) as (where, maintenance):
+        changed = maintenance.upgrade(where)
+    out.print("upgraded" if changed else "nothing to upgrade")
+
+
+@database_app.command("backup")
+def backup_command(
+    file: Annotated[Path, typer.Argument(help="A new file.")], database: Where = FILE
+) -> None:
+    """Write everything to a file, as of now; the service may run meanwhile."""
+    with _maintaining(database) as (where, maintenance):
+        maintenance.backup(where, file)
+    out.print(f"wrote {file}", markup=False, soft_wrap=True)
+
+
+@database_app.command("restore")
+def restore_command(
+    file: Annotated[Path, typer.Argument(help="A file that backup wrote.")],
+    database: Where = FILE,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Replace what the database holds, without asking.")
+    ] = False,
+) -> None:
+    """Replace everything in a database by a backup, of a database of either kind."""
+    with _maintaining(database) as (where, maintenance):
+        if not yes:
+            typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
+        maintenance.restore(where, file)
+    out.print(f"restored {file}", markup=False, soft_wrap=True)
+
+
+@database_app.command("verify")
+def verify_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
+    """Check hashes of logs, trials against logs, snapshots and policies; status 1 if altered."""
+    with _maintaining(url or database, existing=True) as (where, maintenance):
+        problems = list(maintenance.verify(where))
+    if json:
+        print_json({"problems": problems})
+    for problem in [] if json else problems:
+        say_error(problem)
+    if problems:
+        raise typer.Exit(1)
+    if not json:
+        out.print("nothing was altered")
+
+
 def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any:
     """Return a context from name=value words, or from cells alone; ``kinds`` says what they are."""
     kinds = kinds or {}
@@ -361,7 +509,7 @@ def say_new_levels(learner: Any, trials: Sequence[Any]) -> None:
 
 
 def read_cell(word: str, kind: Kind | None = None) -> Any:
-    """Return a number, a gap or text; what is a category or a date is no number."""
+    """Return a number, a missing value or text; what is a category or a date is no number."""
     number = None if isinstance(kind, Category | Date) else to_number(word)
     return word.strip() or None if number is None else number
 

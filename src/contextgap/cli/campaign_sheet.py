@@ -108,7 +108,7 @@ def _table(campaign: Any, sheet: Sheet) -> Any:
 
 
 def _write(trials: list[Any]) -> None:
-    from contextgap.team.campaign.frames import context_cells
+    from contextgap.team.campaign.values import context_cells
 
     cells = [context_cells(trial) for trial in trials]
     columns = list(dict.fromkeys(name for each in cells for name in each))
@@ -192,7 +192,7 @@ def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[in
 
 def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
     """Raise if a row has another arm or context than the trial was asked for."""
-    from contextgap.team.campaign.frames import context_cells
+    from contextgap.team.campaign.values import context_cells
 
     where = f"{sheet.path}, {sheet.places[row]}"
     if "arm" in sheet.columns:

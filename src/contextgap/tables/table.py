@@ -92,7 +92,7 @@ class Table:
     @property
     def given(self) -> Any:
         """One context as users write it, a mapping or a list; a table as it is."""
-        return self[0] if self.single else self
+        return self._row(self.cells) if self.single else self
 
     def picked(self, wanted: Sequence[str]) -> Sequence[Any]:
         """Return the cells of these columns, in this order; without names, of all of them."""
@@ -125,12 +125,13 @@ class Table:
         """Reverse ``to_json``; what it wrote is not checked again."""
         if "row" in encoded:
             row = encoded["row"]
-            cells = [_decode_cell(cell) for cell in (row.values() if _is_mapping(row) else row)]
-            return cls(list(row) if _is_mapping(row) else None, cells, single=True)
+            named = isinstance(row, dict)
+            cells = _decode_cells(row.values() if named else row)
+            return cls(list(row) if named else None, cells, single=True)
         table = encoded["table"]
         names, levels = table.get("columns"), table.get("levels", ())
         rows = zip(*table["rows"], strict=True)
-        columns = [[_decode_cell(cell) for cell in column] for column in rows]
+        columns = [_decode_cells(column) for column in rows]
         if names is not None:
             columns = columns or [[] for _ in names]
             pairs = zip(names, columns, strict=True)
@@ -146,10 +147,10 @@ def read_json(value: Any, called: str = "contexts") -> Any:
     """
     if value is None:
         return None
-    if _is_mapping(value) and _is_mapping(value.get("table")):
+    if isinstance(value, dict) and isinstance(value.get("table"), dict):
         _check_table(value, called)
         return Table.from_json(value)
-    if _is_mapping(value):
+    if isinstance(value, dict):
         return _read_row(value, called)
     if not isinstance(value, list):
         raise TypeError(f"{called} must be an object, a list of cells or a list of these")
@@ -161,7 +162,7 @@ def read_json(value: Any, called: str = "contexts") -> Any:
             f'{{"table": {{"columns": [{json.dumps(column)}], "rows": [["2024-05-01"]]}}}}'
         )
     if not any(
-        isinstance(row, list) or (_is_mapping(row) and not _is_moment(row)) for row in value
+        isinstance(row, list) or (isinstance(row, dict) and not _is_moment(row)) for row in value
     ):
         return _read_row(value, called)
     rows = [_read_row(row, f"{called}[{place}]") for place, row in enumerate(value)]
@@ -248,27 +249,27 @@ def _encode_cell(cell: Any) -> Any:
     raise TypeError(f"must be numbers, text, truth values or dates, got {cell!r}")
 
 
+def _decode_cells(cells: Iterable[Any]) -> list[Any]:
+    return [_decode_cell(cell) if cell is None or type(cell) is dict else cell for cell in cells]
+
+
 def _decode_cell(cell: Any) -> Any:
     if cell is None:
         return math.nan
-    if isinstance(cell, Mapping):
+    if isinstance(cell, dict):
         ((kind, text),) = cell.items()
         return (datetime if kind == "time" else date).fromisoformat(text)
     return cell
 
 
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
 def _is_moment(value: Any) -> bool:
-    if not (isinstance(value, Mapping) and len(value) == 1 and set(value) <= {"time", "date"}):
+    if not (isinstance(value, dict) and len(value) == 1 and set(value) <= {"time", "date"}):
         return False
     return all(isinstance(text, str) for text in value.values())  # time may be a column of numbers
 
 
 def _read_row(row: Any, called: str) -> Any:
-    if isinstance(row, Mapping):
+    if isinstance(row, dict):
         return {name: _read_cell(cell, f"{called}.{name}") for name, cell in row.items()}
     if isinstance(row, list):
         return [_read_cell(cell, f"{called}[{place}]") for place, cell in enumerate(row)]
@@ -282,7 +283,7 @@ def _read_cell(cell: Any, called: str) -> Any:
             return _decode_cell(cell)
         except (TypeError, ValueError):
             raise ValueError(f"{called} must be a {kind} in ISO format, got {text!r}") from None
-    if isinstance(cell, Mapping | list):
+    if isinstance(cell, dict | list):
         raise TypeError(f"{called} must be a number, text, true, false, null or a date")
     return cell
 

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 from dataclasses import replace
 
 from contextgap.base.labels import decode_label
@@ -27,12 +26,12 @@ def learner_of(log) -> Learner:
     told = {}
     for event in log:
         if event.kind in ("retract", "correct"):
-            request = json.loads(event.request)
+            request = event.request
             told[request["trial"]] = request.get("reward")
     trials = {}
     learner = None
     for event in log:
-        request, result = json.loads(event.request), json.loads(event.result)
+        request, result = event.request, event.result
         if event.kind == "create":
             learner = Learner.load(io.BytesIO(base64.b64decode(request["learner"])))
         elif event.kind == "ask":

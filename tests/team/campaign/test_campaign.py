@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.team.campaign import ConflictError, NotFoundError, clock, events
+from contextgap.team.campaign import ConflictError, NotFoundError, calls
+from contextgap.team.campaign.codec import Event
 
-from .conftest import ARMS, reward, set_clock, tell_some
+from .conftest import ARMS, Place, reward, set_clock, tell_some
 from .oracle import check, to_bytes
 
 
@@ -49,7 +50,7 @@ def test_a_lease_runs_out(place, monkeypatch):
     campaign.ask([0.0, 0.0])
     campaign.ask([0.5, 0.5], lease=math.inf)
     assert campaign.status().trials["open"] == 2
-    later = clock.after(7200)
+    later = calls.after(7200)
     set_clock(monkeypatch, later)
     assert campaign.status().trials == {
         "open": 1, "told": 0, "cancelled": 0, "expired": 1, "retracted": 0
@@ -64,7 +65,7 @@ def test_a_lease_runs_out(place, monkeypatch):
 def test_another_process_notices_that_a_lease_ran_out(place, monkeypatch):
     idle = place.create()
     place.open().ask([0.0, 0.0], lease=1)
-    later = clock.after(2)
+    later = calls.after(2)
     set_clock(monkeypatch, later)
     idle.ask([0.1, 0.0])
     assert idle.learner().pending == 1
@@ -166,13 +167,20 @@ def test_what_contradicts_the_state_is_refused(place, contexts):
         (lambda c: c.tune(), "at least 2 rewards"),
     ],
 )
-def test_bad_input_changes_nothing(local, wrong, message):
-    campaign = local.create()
-    campaign.ask([0.0, 0.0])
-    before = campaign.status().log, to_bytes(campaign.learner())
+def test_bad_input_changes_nothing(asked, wrong, message):
+    before = asked.status().log, to_bytes(asked.learner())
     with pytest.raises((ValueError, TypeError), match=message):
-        wrong(campaign)
-    assert (campaign.status().log, to_bytes(campaign.learner())) == before
+        wrong(asked)
+    assert (asked.status().log, to_bytes(asked.learner())) == before
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """A campaign with an open trial, which goes on after all that was refused."""
+    database = tmp_path_factory.mktemp("asked") / "bench.db"
+    campaign = Place(f"sqlite:///{database}?synchronous=normal", "sensors").create()
+    campaign.ask([0.0, 0.0])
+    yield campaign
     campaign.tell(1, 0.5)
     check(campaign)
 
@@ -281,7 +289,7 @@ def test_status_says_how_far_it_is(local, contexts):
     assert status.wanted == 0.9
     assert status.score.value == learner.score().value
     assert sum(status.rewards.values()) == status.trials["told"] == 40
-    past = [e.came_of_it for e in _progress(campaign)]
+    past = [e.result for e in _progress(campaign)]
     assert [each["rewards"] for each in past[:20]] == list(range(1, 21))
     half = next(each for each in past if each["rewards"] == 20)
     if 0.9 > status.settled > half["settled"]:
@@ -312,7 +320,7 @@ def test_events_that_were_altered_are_noticed(local, contexts):
 def test_a_log_of_a_later_release_is_refused(local):
     campaign = local.create()
     before = campaign._session.replay.hash
-    event = events.Event.following(2, before, "teleport", None, "{}", "{}")
+    event = Event.following(2, before, "teleport", None, "{}", "{}")
     with campaign._session.store.locked() as connection:
         campaign._session.store.append(connection, [event])
     with pytest.raises(ValueError, match="'teleport', unknown to this release"):

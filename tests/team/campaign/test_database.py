@@ -14,11 +14,11 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import IntegrityError, InternalError, OperationalError
 
 import contextgap as cg
-from contextgap.team.campaign import AlteredError, UnavailableError, clock, database, requests
+from contextgap.team.campaign import AlteredError, UnavailableError, calls, database, trials
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.maintenance import backup, database_status, restore, verify
-from contextgap.team.campaign.registry import prepare, summaries
 from contextgap.team.campaign.schema import check_database
+from contextgap.team.campaign.store import prepare, summaries
 from contextgap.team.service.tokens import create_token, hash_of, read_tokens
 
 from .conftest import Place, program, set_clock, tell_some
@@ -243,14 +243,14 @@ def test_others_may_write_while_a_call_computes(local, contexts, monkeypatch):
     monkeypatch.setattr(database, "WAIT", 0.2)  # for which a writer would wait
     campaign = local.create()
     other = cg.Campaign.create(local.database, "other", 2, kernel=cg.Gaussian(0.5), seed=1)
-    pick = requests.pick
+    pick = trials.pick
 
     def slow(*given):
-        monkeypatch.setattr(requests, "pick", pick)
+        monkeypatch.setattr(trials, "pick", pick)
         other.ask([0.5])
         return pick(*given)
 
-    monkeypatch.setattr(requests, "pick", slow)
+    monkeypatch.setattr(trials, "pick", slow)
     campaign.ask(contexts[0])
     assert len(other.find_trials()) == 1
     check(campaign)
@@ -260,18 +260,18 @@ def test_others_may_write_while_a_call_computes(local, contexts, monkeypatch):
 def test_a_pick_is_made_again_if_the_log_moved_on(place, contexts, monkeypatch):
     campaign, other = place.create(), place.open()
     tell_some(campaign, contexts[:8])
-    pick, tries = requests.pick, []
+    pick, tries = trials.pick, []
 
     def slow(learner, *given):
         found = pick(learner, *given)
         tries.append(found["arms"])
         if len(tries) == 1:
-            monkeypatch.setattr(requests, "pick", pick)
+            monkeypatch.setattr(trials, "pick", pick)
             tell_some(other, contexts[8:10])
-            monkeypatch.setattr(requests, "pick", slow)
+            monkeypatch.setattr(trials, "pick", slow)
         return found
 
-    monkeypatch.setattr(requests, "pick", slow)
+    monkeypatch.setattr(trials, "pick", slow)
     campaign.ask(contexts[20])
     assert len(tries) == 2
     check_picks(campaign, cg.Gaussian(0.5))
@@ -326,11 +326,11 @@ def test_a_clock_that_jumps_does_not_end_leases(local, contexts, monkeypatch):
     campaign = local.create()
     trial = campaign.ask(contexts[0])
     with monkeypatch.context() as patch:
-        set_clock(patch, clock.after(30 * 86_400))
+        set_clock(patch, calls.after(30 * 86_400))
         with pytest.warns(RuntimeWarning, match="more than a day after the last event"):
             assert campaign.status().trials["open"] == 1
     assert campaign.status().trials["open"] == 1
-    set_clock(monkeypatch, clock.after(30 * 86_400))  # now it is right, and somebody works
+    set_clock(monkeypatch, calls.after(30 * 86_400))  # now it is right, and somebody works
     with pytest.warns(RuntimeWarning, match="it will after the next ask or tell"):
         campaign.tell(contexts=contexts[1], arms="hull", reward=1.0)
     assert campaign.trial(trial.id).state == "expired"
@@ -341,7 +341,7 @@ def test_a_clock_that_jumps_does_not_end_leases(local, contexts, monkeypatch):
 def test_leases_go_by_the_clock_of_the_server(server, contexts, monkeypatch):
     campaign = Place(server, "clocks").create()
     trial = campaign.ask(contexts[0], lease=3600)
-    monkeypatch.setattr(clock, "now", lambda: "2099-01-01T00:00:00.000000+00:00")
+    monkeypatch.setattr(calls, "now", lambda: "2099-01-01T00:00:00.000000+00:00")
     assert Place(server, "clocks").open().status().trials["open"] == 1
     assert campaign.ask(contexts[1], lease=3600).until.year < 2099
     where = database_of(campaign)
@@ -499,7 +499,7 @@ def test_a_list_of_campaigns_reads_a_row_of_each(local, contexts):
     status = campaign.status()
     assert (mine["trials"], mine["open"]) == (30, 1)
     assert (mine["event"], mine["wanted"]) == (status.events, 0.5)
-    last = [event for event in events(campaign) if event.kind == "progress"][-1].came_of_it
+    last = [event for event in events(campaign) if event.kind == "progress"][-1].result
     assert mine["settled"] == last["settled"]
 
 

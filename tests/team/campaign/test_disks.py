@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from contextgap.team.campaign import disks
-from contextgap.team.campaign.disks import check_local, filesystem
+from contextgap.team.campaign import database as disks
+from contextgap.team.campaign.database import check_local, filesystem
 
 MOUNTS = """\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw

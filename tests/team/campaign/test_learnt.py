@@ -11,7 +11,7 @@ import pytest
 import contextgap as cg
 from contextgap.models.tuning import Tuning, choose
 from contextgap.policy.card import Card
-from contextgap.team.campaign.events import Event
+from contextgap.team.campaign.codec import Event
 from contextgap.team.campaign.maintenance import follow
 
 from .conftest import tell_some
@@ -63,7 +63,7 @@ def test_a_retraction_forgets_hyperparameters_that_rest_on_it(local, contexts):
     assert campaign.learner().ridge < 1.0
     tell_some(campaign, contexts[12:20])
     (edit,) = [event for event in events(campaign) if event.kind == "retract"]
-    learnt = edit.came_of_it["learnt"]
+    learnt = edit.result["learnt"]
     (told,) = [event for event in events(campaign) if event.kind == "record"]
     assert learnt["from"] == told.number
     assert [int(number) for number in learnt["sets"]] == [edit.number - 1]  # that of the tune
@@ -77,7 +77,7 @@ def test_features_of_arms_are_not_repeated_in_the_log(local, contexts, nothing_i
         campaign.tell(campaign.ask(context), float(np.sin(3 * context[0])))
     campaign.add_arm("tail", [0.5, "b"])
     campaign.tune()
-    learnt = [event.came_of_it.get("learnt") for event in events(campaign)]
+    learnt = [event.result.get("learnt") for event in events(campaign)]
     shared = [each for each in learnt if each and each["alike"] is not None]
     assert shared
     assert all(each["alike"]["features"] is None for each in shared)
@@ -93,7 +93,7 @@ def test_logs_without_hyperparameters_learn_anew(tmp_path):
     made.close()
     campaign = cg.Campaign.open(path, "sensors")
     log = events(campaign)
-    assert not any("learnt" in event.came_of_it for event in log)
+    assert not any("learnt" in event.result for event in log)
     for name in ("first", "second"):
         again, then = campaign.rebuild(name), campaign.policy(name)
         assert again.card.log == then.card.log
@@ -102,9 +102,9 @@ def test_logs_without_hyperparameters_learn_anew(tmp_path):
     campaign.tell(8, 0.5)
     campaign.retract(9, "typo")
     told, *_, edit = events(campaign)[before:]
-    assert told.came_of_it["learnt"] is None
+    assert told.result["learnt"] is None
     tuned = next(event.number for event in log if event.kind == "tune")
-    assert str(tuned) in edit.came_of_it["learnt"]["sets"]  # from now on it is in the log
+    assert str(tuned) in edit.result["learnt"]["sets"]  # from now on it is in the log
 
 
 def test_a_stored_log_gives_the_learner_and_policies_of_the_release_that_wrote_it(
@@ -116,7 +116,7 @@ def test_a_stored_log_gives_the_learner_and_policies_of_the_release_that_wrote_i
     store = campaign._session.store
     with store.locked() as connection:  # the first event is another one
         connection.exec_driver_sql("DELETE FROM contextgap_events")
-        store.append(connection, [Event(**each) for each in stored["events"]])
+        store.append(connection, [_event(**each) for each in stored["events"]])
         rows = {}
         for event in store.events(connection):
             follow(rows, event)
@@ -132,3 +132,7 @@ def test_a_stored_log_gives_the_learner_and_policies_of_the_release_that_wrote_i
         assert policy.recommend(stored["grid"]).tolist() == then["arms"]
         assert policy.certificate(stored["grid"]).bound == pytest.approx(then["bounds"], rel=1e-6)
         assert policy.card == Card.restored(then["card"])
+
+
+def _event(request, result, **rest):
+    return Event(request_text=request, result_text=result, **rest)

@@ -6,7 +6,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from contextgap.team.campaign import store as module
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.tables import EVENTS, TRIALS
+from contextgap.team.campaign.schema import EVENTS, TRIALS
 
 from .conftest import tell_some
 
@@ -32,6 +32,7 @@ def test_what_is_read_is_what_sqlalchemy_reads(campaign, monkeypatch):
         for event in events:
             assert event.pop("previous") == (event["number"] - 1 or None)
             event["before"] = event["before"] or ""
+            event |= {f"{part}_text": event.pop(part) for part in ("request", "result")}
         assert [vars(event) for event in store.events(connection)] == events
         assert [event.number for event in store.events(connection, 3, 9)] == list(range(4, 10))
         for row in rows_of(connection, TRIALS, store.campaign):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import contextgap as cg
 from contextgap.tables.table import Levels, read_json
-from contextgap.team.campaign import clock
-from contextgap.team.campaign.payloads import as_json, decode_contexts, encode_contexts, json
+from contextgap.team.campaign import calls
+from contextgap.team.campaign.codec import as_json, decode_contexts, encode_contexts, json
 
 from .oracle import to_bytes
 
@@ -146,7 +146,7 @@ def test_a_context_chosen_from_a_pool(place, rng):
     assert to_bytes(place.open().learner()) == to_bytes(learner)
     with campaign._session.store.reading() as connection:
         asks = campaign._session.store.events_of(connection, "ask")
-    assert ["pool" in ask.came_of_it for ask in asks] == [True] + [False] * 13
+    assert ["pool" in ask.result for ask in asks] == [True] + [False] * 13
 
 
 def test_reference_contexts_say_what_columns_are(local, rng):
@@ -178,8 +178,8 @@ def test_gaps_before_the_first_number_stay_what_they_were(local, monkeypatch):
     campaign.ask({"t": None, "v": 1.0}, lease=1)
     campaign.tell(contexts={"t": 1000.0, "v": 1.0}, arms="y", reward=1.0)
     assert campaign.recommend({"t": None, "v": 1.0}) == "x"
-    later = clock.after(2)
-    monkeypatch.setattr(clock, "now", lambda: later)
+    later = calls.after(2)
+    monkeypatch.setattr(calls, "now", lambda: later)
     assert campaign.status().trials["expired"] == 1
     assert campaign.learner().pending == 0
     assert local.open().status().trials["expired"] == 1

@@ -16,7 +16,7 @@ from contextgap.team.campaign import ConflictError, NotFoundError
 from tests.team.campaign.oracle import to_bytes
 from tests.team.service.conftest import ARMS
 
-PUBLIC = [name for name in vars(cg.Campaign) if not name.startswith("_")]
+PUBLIC = [name for name in dir(cg.Campaign) if not name.startswith("_")]
 TIME = re.compile(r"told at \S+;")
 _names = itertools.count()
 
@@ -38,7 +38,7 @@ def test_every_method_is_there_with_the_same_parameters(name):
 
 
 def test_the_client_has_no_method_of_its_own():
-    assert [name for name in vars(client.Campaign) if not name.startswith("_")] == PUBLIC
+    assert [name for name in dir(client.Campaign) if not name.startswith("_")] == PUBLIC
 
 
 @pytest.fixture

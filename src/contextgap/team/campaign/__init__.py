@@ -4,16 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from contextgap.team.campaign.calls import calling
-from contextgap.team.campaign.errors import (
+from contextgap.team.campaign.values import (
     AlteredError,
+    CampaignStatus,
     ConflictError,
     DeadlineError,
+    FrozenPolicy,
     NotFoundError,
+    Recall,
+    Recalled,
+    Trial,
     UnavailableError,
 )
-from contextgap.team.campaign.progress import CampaignStatus
-from contextgap.team.campaign.recalls import FrozenPolicy, Recall, Recalled
-from contextgap.team.campaign.trial import Trial
 
 if TYPE_CHECKING:
     from contextgap.team.campaign.campaign import Campaign

@@ -1,4 +1,4 @@
-"""Who makes a call, and for how long it may compute."""
+"""Who makes a call, for how long it may compute, and the time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from contextgap.team.campaign.errors import DeadlineError
+from contextgap.team.campaign.values import DeadlineError
 
 
 @dataclass(frozen=True)
@@ -99,3 +100,21 @@ def this_user() -> str | None:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):
         return None
+
+
+def now() -> str:
+    """Return the time in UTC."""
+    return as_text(datetime.now(UTC))
+
+
+def after(seconds: float, start: str | None = None) -> str | None:
+    """Return the time so many seconds after another, by default now; None if too far away."""
+    try:
+        return as_text(datetime.fromisoformat(start or now()) + timedelta(seconds=seconds))
+    except OverflowError:
+        return None
+
+
+def as_text(time: datetime) -> str:
+    """Return a time in UTC as text."""
+    return time.isoformat(timespec="microseconds")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,11 +17,11 @@ from typing import Any
 from sqlalchemy import Connection, Dialect, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.sql import ClauseElement
 
-from contextgap.team.campaign import clock
+from contextgap.team.campaign import calls
 from contextgap.team.campaign.calls import seconds_left
-from contextgap.team.campaign.disks import check_local
-from contextgap.team.campaign.errors import UnavailableError
+from contextgap.team.campaign.values import UnavailableError
 
 WAIT = 60.0
 """Seconds to wait for another process that writes to a SQLite file."""
@@ -33,6 +34,11 @@ NAME = "contextgap"
 
 _KEPT = 5  # connections that stay open when nobody uses them
 _CLOCK = 60.0  # seconds after which the server is asked for its time again
+_NETWORK = re.compile(
+    r"nfs4?|cifs|smb3|smbfs|afs|ceph|glusterfs|lustre|beegfs|gpfs"
+    r"|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|gcsfuse)"
+)
+_MOUNTS = Path("/proc/self/mountinfo")
 _UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
     "55P03": f"another process held a lock for {LOCKED:g} s",
     "57014": f"the server took longer than {RUNNING:g} s",
@@ -46,15 +52,7 @@ _UNAVAILABLE = {  # SQLSTATE or SQLite's code, and what it means
 
 
 class Database:
-    """A database that several processes may use at once.
-
-    Parameters
-    ----------
-    database
-        A file or a URL, as for ``Campaign.create``.
-    connections
-        How many threads may use it at once; more have to wait.
-    """
+    """A database that several processes may use at once."""
 
     def __init__(self, database: str | os.PathLike[str], connections: int = 15) -> None:
         self.url = _read_url(database)
@@ -123,7 +121,7 @@ class Database:
     def now(self, connection: Connection) -> str:
         """Return the time: the server's, which all its clients share, or this machine's."""
         if self.is_file:
-            return clock.now()
+            return calls.now()
         passed = time.monotonic()  # does not jump when somebody sets the clock
         if self._server_time is None or passed - self._server_time[0] > _CLOCK:
             asked_for = text("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
@@ -132,7 +130,7 @@ class Database:
                 connection.execute(asked_for).scalar_one().replace(tzinfo=UTC),
             )
         asked, found = self._server_time
-        return clock.as_text(found + timedelta(seconds=passed - asked))
+        return calls.as_text(found + timedelta(seconds=passed - asked))
 
     def close(self) -> None:
         """Close all connections."""
@@ -251,7 +249,7 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
 
 
 def _identity(path: str | None) -> tuple[int, int] | None:
-    """Return what tells a file from others, whatever they are called; None if there is none."""
+    """Return what identifies a file, whatever it is called; None if there is none."""
     try:
         found = os.stat(str(path))
     except FileNotFoundError:
@@ -275,7 +273,7 @@ def _journal_mode(connection: Any, path: str | None) -> str:
 def _begin_writing(connection: Any) -> None:
     """Begin a transaction as soon as no other process writes.
 
-    SQLite itself would sleep up to a tenth of a second between looks, while nobody writes.
+    SQLite itself would sleep up to a tenth of a second between attempts, while nobody writes.
     """
     patience = seconds_left(WAIT)
     deadline = time.monotonic() + patience
@@ -295,3 +293,92 @@ def _begin_writing(connection: Any) -> None:
             time.sleep(random.uniform(0.0005, 0.003))
     finally:
         connection.execute(f"PRAGMA busy_timeout={int(1000 * WAIT)}")
+
+
+def check_local(path: Path) -> None:
+    """Raise if a file would be on a network disk, as far as that is known."""
+    kind = "a Windows share" if str(path).startswith("\\\\") else filesystem(path)
+    if kind == "a Windows share" or _NETWORK.fullmatch(kind or ""):
+        raise ValueError(
+            f"database must be on a local disk, and {path} is on a network disk ({kind}), where "
+            "SQLite loses data when several processes write; use a local file, or PostgreSQL for "
+            "several machines"
+        )
+
+
+def filesystem(path: Path) -> str | None:
+    """Return the kind of file system that a file is or would be on; None if unknown."""
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    target = path.resolve()
+    best, kind = -1, None
+    for line in mounts:
+        left, _, right = line.partition(" - ")
+        mounted = Path(left.split()[4].replace("\\040", " "))
+        # Of mounts at the same place the last one covers the others.
+        if (target == mounted or mounted in target.parents) and len(mounted.parts) >= best:
+            best, kind = len(mounted.parts), right.split()[0]
+    return kind
+
+
+class Prepared:
+    """One statement, for connections whose transaction has begun."""
+
+    def __init__(
+        self, statement: ClauseElement, dialect: Dialect, columns: Iterable[str] | None = None
+    ) -> None:
+        names = None if columns is None else list(columns)
+        compiled: Any = statement.compile(dialect=dialect, column_keys=names)
+        self._text: str = str(compiled)
+        self._fixed = {name: v for name, v in compiled.params.items() if v is not None}
+        self._order: Sequence[str] | None = compiled.positiontup
+        self._dialect = dialect
+        self._errors: Any = dialect.loaded_dbapi.Error
+
+    def run(self, connection: Connection, **values: Any) -> None:
+        """Run the statement."""
+        self._execute(connection, values)
+
+    def run_all(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Run the statement with each of several rows of values."""
+        if len(rows) == 1:
+            self._execute(connection, rows[0])
+        else:
+            self._execute(connection, rows, many=True)
+
+    def rows(self, connection: Connection, **values: Any) -> list[Any]:
+        """Return the rows that the statement finds."""
+        return self._execute(connection, values, read=True)
+
+    def _arguments(self, values: Mapping[str, Any]) -> Any:
+        given = {**self._fixed, **values} if self._fixed else values
+        return given if self._order is None else [given[name] for name in self._order]
+
+    def _execute(
+        self, connection: Connection, values: Any, *, many: bool = False, read: bool = False
+    ) -> list[Any]:
+        """Give the statement to the driver; what goes wrong is raised as SQLAlchemy would do."""
+        raw = connection.connection
+        cursor = raw.cursor()
+        try:
+            if many:
+                cursor.executemany(self._text, [self._arguments(row) for row in values])
+            else:
+                cursor.execute(self._text, self._arguments(values))
+            return list(cursor.fetchall()) if read else []
+        except self._errors as error:
+            lost = self._dialect.is_disconnect(error, raw.driver_connection, cursor)
+            if lost:
+                connection.invalidate(error)
+            raise DBAPIError.instance(
+                self._text,
+                values,
+                error,
+                self._errors,
+                connection_invalidated=lost,
+                dialect=self._dialect,
+            ) from error
+        finally:
+            cursor.close()

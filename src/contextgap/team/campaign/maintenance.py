@@ -30,35 +30,30 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
+from contextgap.team.campaign.codec import NOTHING, Event, row_hash
 from contextgap.team.campaign.database import NAME, Database
-from contextgap.team.campaign.errors import AlteredError, UnavailableError
-from contextgap.team.campaign.events import NOTHING, Event
-from contextgap.team.campaign.registry import campaign_names, prepare
 from contextgap.team.campaign.replay import changes_in
-from contextgap.team.campaign.requests import asked_rows, recorded_rows
-from contextgap.team.campaign.schema import VERSION, check_database, make_tables, version_of
-from contextgap.team.campaign.store import Store
-from contextgap.team.campaign.tables import (
+from contextgap.team.campaign.schema import (
     CAMPAIGNS,
     EVENTS,
     FILES,
     METADATA,
     SCHEMA,
     TRIALS,
-    row_hash,
+    VERSION,
+    check_database,
+    make_tables,
+    version_of,
 )
+from contextgap.team.campaign.store import Store, campaign_names, prepare
+from contextgap.team.campaign.store import upgrade as upgrade
+from contextgap.team.campaign.values import AlteredError, UnavailableError
 
 _AT_ONCE = 200  # rows
 
 
 def database_status(database: Database) -> dict[str, Any]:
-    """Return what a database holds, and whether it can be used; nothing is upgraded.
-
-    Parameters
-    ----------
-    database
-        Any.
-    """
+    """Return what a database holds, and whether it can be used; nothing is upgraded."""
     found: dict[str, Any] = {"database": repr(database.url), "release reads": VERSION}
     if not database.exists:
         return {**found, "version": 0, "ready": "there is no file yet"}
@@ -78,15 +73,7 @@ def database_status(database: Database) -> dict[str, Any]:
 
 
 def backup(database: Database, path: Path) -> None:
-    """Write everything in a database to a new file, as of now; others may go on meanwhile.
-
-    Parameters
-    ----------
-    database
-        Any, also of an earlier release.
-    path
-        A SQLite file that does not exist yet.
-    """
+    """Write everything in a database to a new file, as of now; others may go on meanwhile."""
     if path.exists():
         raise FileExistsError(f"cannot write {path}: there is such a file already")
     if not database.exists:
@@ -104,15 +91,7 @@ def backup(database: Database, path: Path) -> None:
 
 
 def restore(database: Database, path: Path) -> None:
-    """Replace everything in a database by a backup; raise if others are connected.
-
-    Parameters
-    ----------
-    database
-        Either kind, whatever the backup is of.
-    path
-        A file that ``backup`` wrote, with this or an earlier release.
-    """
+    """Replace everything in a database by a backup; raise if others are connected."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     with tempfile.TemporaryDirectory() as folder:
@@ -214,11 +193,6 @@ def verify(database: Database) -> Iterator[str]:
 
     The chain of hashes of every log, the table of trials against the log, and every snapshot and
     frozen policy are checked.
-
-    Parameters
-    ----------
-    database
-        Any; one of an earlier release is upgraded first.
     """
     prepare(database)
     for name, (number, _) in campaign_names(database).items():
@@ -241,7 +215,7 @@ def _verify(store: Store, connection: Connection) -> Iterator[str]:
         try:
             follow(rows, each)
             if each.kind == "freeze":
-                policies[each.number] = each.came_of_it["sha256"]
+                policies[each.number] = each.result["sha256"]
         except (KeyError, TypeError, ValueError) as error:
             yield f"event {each.number} makes no sense: {type(error).__name__} {error}"
     if not last[0]:
@@ -253,21 +227,20 @@ def _verify(store: Store, connection: Connection) -> Iterator[str]:
 def follow(rows: dict[int, dict[str, Any]], event: Event) -> None:
     """Make of the table of trials what an event makes of it."""
     if event.kind in ("ask", "record"):
-        made = asked_rows(event) if event.kind == "ask" else recorded_rows(event)
-        rows.update({row["id"]: row for row in made})
+        rows.update({row["id"]: row for row in event.trial_rows})
         return
     changes: dict[str, Any] = {}
     if event.kind == "tell":
-        reward = event.requested["reward"]
+        reward = event.request["reward"]
         changes = {"state": "told", "reward": reward, "told": event.at, "told_by": event.number}
     elif event.kind in ("cancel", "expire"):
         changes = {"state": "cancelled" if event.kind == "cancel" else "expired"}
     elif event.kind in ("retract", "correct"):
         ((_, reward),) = changes_in([event]).items()
         changes = {"state": "retracted"} if reward is None else {"state": "told", "reward": reward}
-        changes["why"] = event.requested["why"]
+        changes["why"] = event.request["why"]
     if changes:
-        rows[event.requested["trial"]] |= {**changes, "by": event.by}
+        rows[event.request["trial"]] |= {**changes, "by": event.by}
 
 
 def _verify_trials(

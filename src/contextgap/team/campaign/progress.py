@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextgap.base.arrays import evenly
-from contextgap.base.labels import Label
 from contextgap.learner import Learner, StoppingRule
-from contextgap.models.tuning import Tuning
+from contextgap.learner.state import LearnerState
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
+from contextgap.policy.state import PolicyState
 from contextgap.tables.contexts import Encoded
-from contextgap.team.campaign.payloads import decode_contexts, encode_contexts
-from contextgap.team.campaign.trial import STATES
+from contextgap.team.campaign.codec import decode_contexts, encode_contexts
+from contextgap.team.campaign.values import STATES, CampaignStatus
 
 if TYPE_CHECKING:  # clients have no database
     from sqlalchemy import Connection
@@ -30,12 +30,10 @@ if TYPE_CHECKING:  # clients have no database
     from contextgap.team.campaign.session import Session
     from contextgap.team.campaign.store import Store
 
-SAMPLE = 200
-"""Contexts that stand for all, where none were given."""
-
 START: dict[str, Any] = {"rewards": 0, "settled": None}
 """Progress before the first reward."""
 
+_SAMPLE = 200  # contexts that stand for all, where none were given
 _GROWTH = 1.05  # by which the number of rewards grows between two records of progress
 _FEW = 20  # rewards, up to which every one is a step
 _FIRST = math.floor(math.log(_FEW) / math.log(_GROWTH))
@@ -63,13 +61,17 @@ def decode_goal(encoded: Mapping[str, Any] | None) -> StoppingRule | None:
     return StoppingRule(encoded["tolerance"], share=encoded["share"], reference=reference)
 
 
+def seen_contexts(state: LearnerState | PolicyState) -> Encoded:
+    """Return contexts whose rewards a learner or a policy rests on, some if there are many."""
+    contexts = state.model.observed.contexts
+    return Encoded(contexts[evenly(np.arange(len(contexts)), _SAMPLE)], state.schema)
+
+
 def _goal_for(learner: Learner, goal: StoppingRule | None) -> StoppingRule | None:
     """Return the goal, by default a regret bound of 0 at contexts seen; None before any reward."""
     if goal is not None or not len(learner.state.model):
         return goal
-    seen = learner.state.model.observed.contexts
-    reference = Encoded(seen[evenly(np.arange(len(seen)), SAMPLE)], learner.state.schema)
-    return StoppingRule(0.0, share=_SHARE, reference=reference)
+    return StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner.state))
 
 
 def _steps(rewards: int) -> int:
@@ -109,7 +111,7 @@ def summary(
 
 def recorded(store: Store, connection: Connection) -> list[dict[str, Any]]:
     """Return the progress that the log has recorded, the latest last."""
-    found = [event.came_of_it for event in store.events_of(connection, "progress")]
+    found = [event.result for event in store.events_of(connection, "progress")]
     return found or [START]
 
 
@@ -133,100 +135,6 @@ def _asks_left(
     rate = gained / (now["rewards"] - early[-1]["rewards"])
     left: float = (share - now["settled"]) / rate
     return math.ceil(left)
-
-
-@dataclass(frozen=True)
-class CampaignStatus:
-    """How a campaign stands; print it.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    trials
-        How many trials there are in each state.
-    rewards
-        How many rewards of each arm were told and not retracted.
-    settled
-        The share of contexts with a certificate within the goal's tolerance; None before the first
-        reward. Without a goal, the share of contexts seen at which the regret bound is 0.
-    wanted
-        The share at which exploring may end.
-    asks_left
-        About how many more rewards that takes, at the rate since there were half as many; None
-        where that cannot be estimated.
-    tuning
-        The report of the last tuning; None before the first.
-    score
-        What deploying now would earn; None before there are two rewards.
-    events
-        How many events the log has.
-    log
-        The hash of the log.
-    looked_after
-        The number of the event after which ``settled`` and ``score`` were computed; less than
-        ``events`` where the status is not fresh.
-    """
-
-    name: str
-    trials: Mapping[str, int]
-    rewards: Mapping[Label, int]
-    settled: float | None
-    wanted: float
-    asks_left: int | None
-    tuning: Tuning | None
-    score: Card | None
-    events: int
-    log: str
-    looked_after: int
-
-    def rows(self) -> list[tuple[str, str]]:
-        """Return the status for people: pairs of a name and a text."""
-        settled = "unknown" if self.settled is None else f"{100 * self.settled:.1f} %"
-        left = "unknown" if self.asks_left is None else f"about {self.asks_left}"
-        tuned = "never"
-        if self.tuning is not None:
-            tuned = f"{self.tuning.chosen}, after {self.tuning.rewards} rewards"
-        value = "unknown" if self.score is None else f"{self.score.value}"
-        gain = "unknown" if self.score is None else f"{self.score.gain}"
-        return [
-            ("trials", ", ".join(f"{count} {state}" for state, count in self.trials.items())),
-            ("rewards", ", ".join(f"{arm}: {count}" for arm, count in self.rewards.items())),
-            ("settled", f"{settled} of {100 * self.wanted:g} % wanted"),
-            ("asks left", left),
-            ("last tuning", tuned),
-            ("value if deployed now", value),
-            ("gain over the best arm", gain),
-            ("events", str(self.events)),
-            *self._age(),
-            ("log", self.log),
-        ]
-
-    def _age(self) -> list[tuple[str, str]]:
-        if self.looked_after == self.events:
-            return []
-        return [("settled and value as of", f"event {self.looked_after}")]
-
-    def describe(self) -> dict[str, Any]:
-        """Return the status as plain values, for machines."""
-        return {
-            "name": self.name,
-            "trials": dict(self.trials),
-            "rewards": {str(arm): count for arm, count in self.rewards.items()},
-            "settled": self.settled,
-            "wanted": self.wanted,
-            "asks_left": self.asks_left,
-            "tuning": None if self.tuning is None else self.tuning.describe(),
-            "score": None if self.score is None else self.score.describe(),
-            "events": self.events,
-            "log": self.log,
-            "looked_after": self.looked_after,
-        }
-
-    def __str__(self) -> str:
-        size = max(len(name) for name, _ in self.rows())
-        lines = [f"  {name:{size}}  {text}" for name, text in self.rows()]
-        return "\n".join([f"campaign {self.name}", *lines])
 
 
 class ProgressCache:

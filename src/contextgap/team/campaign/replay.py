@@ -20,10 +20,17 @@ from typing import IO, Any
 from contextgap.base.labels import decode_label
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.team.campaign.calls import check_time
-from contextgap.team.campaign.errors import AlteredError
-from contextgap.team.campaign.events import NOTHING, Event
-from contextgap.team.campaign.payloads import as_json, decode_contexts, is_table, rows_of, some_rows
-from contextgap.team.campaign.trial import Pick
+from contextgap.team.campaign.codec import (
+    NOTHING,
+    Event,
+    Pick,
+    as_json,
+    decode_contexts,
+    decode_eligible,
+    is_table,
+    some_rows,
+)
+from contextgap.team.campaign.values import AlteredError
 
 Changes = Mapping[int, float | None]
 """The rewards of trials that were corrected, None for those that were retracted."""
@@ -33,13 +40,6 @@ _ANEW = "anew"  # instead of hyperparameters: the learner learns them when its o
 _LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
 _REWOUND = ("number", "hash", "at", "sound", "seconds", "since_snapshot", "next_due")
 _LEAST_TUNED = 2  # rewards
-
-
-def to_bytes(thing: Any) -> bytes:
-    """Return the ``.cgap`` file of a learner or a policy."""
-    file = io.BytesIO()
-    thing.save(file)
-    return file.getvalue()
 
 
 def loaded(file: IO[bytes]) -> ReplayedLearner:
@@ -52,7 +52,7 @@ def loaded(file: IO[bytes]) -> ReplayedLearner:
 def changes_in(events: list[Event]) -> dict[int, float | None]:
     """Return what the retractions and corrections among events make of earlier rewards."""
     return {
-        event.requested["trial"]: event.requested.get("reward")
+        event.request["trial"]: event.request.get("reward")
         for event in events
         if event.kind in ("retract", "correct")
     }
@@ -61,23 +61,15 @@ def changes_in(events: list[Event]) -> dict[int, float | None]:
 def _learnt_at(event: Event, edits: Sequence[Event]) -> Any:
     """Return what was learnt at an event, after the retractions and corrections given."""
     for edit in reversed(edits):
-        found = edit.came_of_it.get("learnt", {"from": 0, "sets": None})
+        found = edit.result.get("learnt", {"from": 0, "sets": None})
         if found["from"] <= event.number < edit.number:
             sets = found["sets"]
             return _ANEW if sets is None else sets.get(str(event.number))
-    return event.came_of_it.get("learnt", _ANEW)
+    return event.result.get("learnt", _ANEW)
 
 
 class Replay:
-    """The learner of a log up to an event.
-
-    Parameters
-    ----------
-    find
-        Returns the pick of a trial that was asked for before the replay began.
-    learner, number, hash, at
-        The learner after event ``number``, and that event's hash and time; None before the first.
-    """
+    """The learner of a log up to an event."""
 
     def __init__(
         self,
@@ -130,7 +122,7 @@ class Replay:
                 f"event {event.number} of the campaign was altered, or one before it: its hash is "
                 "not that of the log"
             )
-        if event.kind not in _STEPS:
+        if not hasattr(self, f"_on_{event.kind}"):
             raise ValueError(
                 f"event {event.number} is a {event.kind!r}, unknown to this release: use the "
                 "contextgap release that wrote it"
@@ -140,7 +132,7 @@ class Replay:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there was to say was said when it came
             learnt = _ANEW if anew else _learnt_at(event, edits)
-            self._step(event.kind, event.requested, event.came_of_it, changes, learnt)
+            self._step(event.kind, event.request, event.result, changes, learnt)
         self._went_on(event, start)
 
     def append(
@@ -159,14 +151,17 @@ class Replay:
         """
         start, self.sound = time.thread_time(), False
         text = as_json(request)
+        read = json.loads(text)  # the learner is only ever given what was read back from JSON
         if kind in _LEARNING:
-            # The learner is only ever given what was read back from JSON.
-            learnt = self._step(kind, json.loads(text), result, _NO_CHANGES, _ANEW)
+            learnt = self._step(kind, read, result, _NO_CHANGES, _ANEW)
             result = {**result, "learnt": learnt}
         elif kind != "ask":
-            self._step(kind, json.loads(text), result, _NO_CHANGES, None)
+            self._step(kind, read, result, _NO_CHANGES, None)
         following = (self.number + 1, self.hash, kind, key, text, as_json(result))
         event = Event.following(*following, at=at, by=by)
+        vars(event)["request"] = read
+        if kind == "ask":
+            vars(event)["result"] = result  # plain values, which read back as the same
         self._went_on(event, start)
         return event
 
@@ -189,38 +184,38 @@ class Replay:
         learnt: Any,
     ) -> Any:
         """Give what happened to the learner; return the hyperparameters learnt."""
-        step = _STEPS[kind]
+        step = getattr(self, f"_on_{kind}")
         if kind not in _LEARNING:
-            step(self, request, result, changes)
+            step(request, result, changes)
             return None
         if learnt != _ANEW:
             if not (kind == "tune" and learnt is None):
                 with self.learner.using(learnt):
-                    step(self, request, result, changes)
+                    step(request, result, changes)
             return learnt
         self.learner.learnt = None
-        step(self, request, result, changes)
+        step(request, result, changes)
         if (found := self.learner.learnt) is not None:
             self.learnt[str(self.number + 1)] = found
         return found
 
     def _went_on(self, event: Event, start: float) -> None:
         if event.kind == "ask":
-            result = event.came_of_it
-            self._picks |= dict(zip(result["trials"], picks_of(event), strict=True))
+            result = event.result
+            self._picks |= dict(zip(result["trials"], event.picks, strict=True))
             if result["until"] is not None:
                 self.next_due = min(result["until"], self.next_due or result["until"])
         elif event.kind in ("tell", "cancel", "expire"):  # a late reward finds it in the database
-            self._picks.pop(event.requested["trial"], None)
+            self._picks.pop(event.request["trial"], None)
         self.number, self.hash, self.at = event.number, event.hash, event.at
         self.sound = True
         self.seconds += time.thread_time() - start
         self.since_snapshot += 1
 
-    def _create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         self._learner = loaded(io.BytesIO(base64.b64decode(request["learner"])))
 
-    def _ask(self, request: Mapping[str, Any], result: Mapping[str, Any], _: Changes) -> None:
+    def _on_ask(self, request: Mapping[str, Any], result: Mapping[str, Any], _: Changes) -> None:
         if "pool" in result:
             self.learner.learn_columns(decode_contexts(result["pool"]))
         contexts = result.get("context") or request["contexts"]
@@ -234,7 +229,7 @@ class Replay:
         if "random" in result:
             self.learner.set_random(result["random"])
 
-    def _tell(
+    def _on_tell(
         self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
     ) -> None:
         trial = request["trial"]
@@ -248,7 +243,7 @@ class Replay:
             self.learner.expect(context, pick.arm, eligible=pick.eligible)
         self.learner.tell(context, pick.arm, reward, eligible=pick.eligible)
 
-    def _record(
+    def _on_record(
         self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
     ) -> None:
         contexts = request["contexts"]
@@ -272,66 +267,25 @@ class Replay:
         self.learner.expect(rows, arms, eligible=eligible)
         self.learner.tell(rows, arms, values, eligible=eligible)
 
-    def _cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         pick = self.pick(request["trial"])
         self.learner.forget_pick(decode_contexts(pick.context), pick.arm)
 
-    def _tune(self, request: Mapping[str, Any], _: Mapping[str, Any], changes: Changes) -> None:
+    def _on_tune(self, request: Mapping[str, Any], _: Mapping[str, Any], changes: Changes) -> None:
         if changes and len(self.learner.state.model) < _LEAST_TUNED:
             return  # there were more, before some were retracted
         self.learner.tune(request["criterion"])
 
-    def _add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         features = request["features"]
         known = None if features is None else decode_contexts(features)
         self.learner.add_recorded_arm(decode_label(request["arm"]), known)
 
-    def _remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
         self.learner.remove_arm(decode_label(request["arm"]))
 
-    def _nothing(self, _: Mapping[str, Any], __: Mapping[str, Any], ___: Changes) -> None:
+    def _on_freeze(self, _: Mapping[str, Any], __: Mapping[str, Any], ___: Changes) -> None:
         """Change how earlier events are read, or nothing at all."""
 
-
-_STEPS: dict[str, Callable[[Replay, Mapping[str, Any], Mapping[str, Any], Changes], None]] = {
-    "create": Replay._create,
-    "ask": Replay._ask,
-    "tell": Replay._tell,
-    "record": Replay._record,
-    "cancel": Replay._cancel,
-    "expire": Replay._cancel,
-    "tune": Replay._tune,
-    "add_arm": Replay._add_arm,
-    "remove_arm": Replay._remove_arm,
-    "retract": Replay._nothing,
-    "correct": Replay._nothing,
-    "freeze": Replay._nothing,
-    "progress": Replay._nothing,
-}
-
-
-def decode_eligible(encoded: Any) -> Any:
-    """Return eligible arms as learners take them: None, labels, or a list of labels per row."""
-    if encoded is None:
-        return None
-    return [
-        [decode_label(each) for each in entry] if isinstance(entry, list) else decode_label(entry)
-        for entry in encoded
-    ]
-
-
-def picks_of(event: Event) -> list[Pick]:
-    """Return the picks of an ask, or of outside data."""
-    request, result = event.requested, event.came_of_it
-    rows = rows_of(result.get("context") or request["contexts"])
-    labels = result["arms"] if event.kind == "ask" else request["arms"]
-    among = decode_eligible(request["arms" if event.kind == "ask" else "eligible"])
-    by_row = among is not None and isinstance(among[0], list)
-    return [
-        Pick(row, decode_label(label), _set(among[place] if by_row else among))
-        for place, (row, label) in enumerate(zip(rows, labels, strict=True))
-    ]
-
-
-def _set(labels: Any) -> tuple[Any, ...] | None:
-    return None if labels is None else tuple(labels)
+    _on_expire = _on_cancel
+    _on_retract = _on_correct = _on_progress = _on_freeze

@@ -1,4 +1,6 @@
-"""The version of the schema: tables are made, those of earlier releases upgraded, others refused.
+"""The tables of a database: made, upgraded from earlier releases, or refused.
+
+Events are the truth; all other tables can be made again from them.
 
 Version 1, of release 0.2, had no table that says so, no callers, and no hashes but those of events.
 """
@@ -8,35 +10,114 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, inspect, select, text, update
+import sqlalchemy as sa
+from sqlalchemy import Column, Connection, Table, insert, select, text, update
 
-from contextgap.team.campaign import clock
+from contextgap.team.campaign import calls
+from contextgap.team.campaign.codec import NOTHING, file_hash, row_hash
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.errors import UnavailableError
-from contextgap.team.campaign.events import NOTHING
-from contextgap.team.campaign.tables import (
-    CAMPAIGNS,
-    EVENTS,
-    FILES,
-    METADATA,
-    SCHEMA,
-    TRIALS,
-    file_hash,
-    row_hash,
-)
+from contextgap.team.campaign.values import UnavailableError
 
 VERSION = 2
 """The version that this release writes."""
 
 _MAKING_TABLES = 0x63676170  # any number, the same in all processes
 _PAGE = 1000  # rows copied at once
+
+METADATA = sa.MetaData()
+NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # whose integers have 64 bits
+LARGEST = 2**63 - 1
+"""The largest number that such a column holds."""
+
+
+def _campaign() -> Column[int]:
+    return Column("campaign", NUMBER, sa.ForeignKey("contextgap_campaigns.id"), primary_key=True)
+
+
+SCHEMA = Table(
+    "contextgap_schema",
+    METADATA,
+    Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    Column("checked", sa.String(32)),  # when it was last seen that it can be written to
+)
+
+CAMPAIGNS = Table(
+    "contextgap_campaigns",
+    METADATA,
+    Column("id", NUMBER, primary_key=True),
+    Column("name", sa.String(200), nullable=False, unique=True),
+    Column("format", sa.Integer, nullable=False),  # of the log
+    Column("summary", sa.Text),  # how it stands, for lists of campaigns
+)
+
+# An event names the one before it by number and hash, so that no event can be missing between.
+EVENTS = Table(
+    "contextgap_events",
+    METADATA,
+    _campaign(),
+    Column("number", NUMBER, primary_key=True),
+    Column("at", sa.String(32), nullable=False),
+    Column("kind", sa.String(16), nullable=False),
+    Column("key", sa.Text),
+    Column("request", sa.Text, nullable=False),
+    Column("result", sa.Text, nullable=False),
+    Column("hash", sa.String(64), nullable=False),
+    Column("by", sa.Text),
+    Column("previous", NUMBER),
+    Column("before", sa.String(64)),
+    sa.UniqueConstraint("campaign", "key", name="contextgap_events_keys"),
+    sa.UniqueConstraint("campaign", "number", "hash", name="contextgap_events_hashes"),
+    sa.ForeignKeyConstraint(
+        ["campaign", "previous", "before"],
+        ["contextgap_events.campaign", "contextgap_events.number", "contextgap_events.hash"],
+        name="contextgap_events_follow",
+    ),
+    sa.CheckConstraint(
+        "number = 1 OR (previous = number - 1 AND before IS NOT NULL)",
+        name="contextgap_events_order",
+    ),
+    sa.Index("contextgap_events_kinds", "campaign", "kind", "number"),
+)
+
+TRIALS = Table(
+    "contextgap_trials",
+    METADATA,
+    _campaign(),
+    Column("id", NUMBER, primary_key=True),
+    Column("state", sa.String(16), nullable=False),
+    Column("arm", sa.Text, nullable=False),
+    Column("context", sa.Text, nullable=False),
+    Column("eligible", sa.Text),
+    Column("reward", sa.Double),
+    Column("asked", sa.String(32)),
+    Column("until", sa.String(32)),  # when the lease runs out
+    Column("told", sa.String(32)),
+    Column("told_by", NUMBER),  # the number of the event
+    Column("why", sa.Text),
+    Column("by", sa.Text),  # who caused the last event about it
+    Column("sha256", sa.String(64), nullable=False),  # of the row
+    sa.Index("contextgap_trials_states", "campaign", "state", "until"),
+)
+
+# Snapshots of learners and frozen policies, in parts that every database takes.
+FILES = Table(
+    "contextgap_files",
+    METADATA,
+    _campaign(),
+    Column("kind", sa.String(16), primary_key=True),
+    Column("number", NUMBER, primary_key=True),  # of the event after which it was made
+    Column("part", sa.Integer, primary_key=True),
+    Column("bytes", sa.LargeBinary, nullable=False),
+    Column("sha256", sa.String(64)),  # of the first part: of the event's hash and the whole file
+)
+
 _OLD = (CAMPAIGNS, EVENTS, TRIALS, FILES)
 
 
 def version_of(connection: Connection) -> int:
     """Return the version of the tables in a database; 0 if there are none."""
     if connection.dialect.has_table(connection, SCHEMA.name):
-        return int(connection.execute(select(func.max(SCHEMA.c.version))).scalar() or 0)
+        return int(connection.execute(select(sa.func.max(SCHEMA.c.version))).scalar() or 0)
     return 1 if connection.dialect.has_table(connection, CAMPAIGNS.name) else 0
 
 
@@ -49,7 +130,7 @@ def check_version(connection: Connection) -> int:
             "contextgap release that wrote it, or a later one"
         )
     if version == VERSION:
-        inspector = inspect(connection)
+        inspector = sa.inspect(connection)
         for table in METADATA.sorted_tables:
             there = inspector.has_table(table.name)
             found = [each["name"] for each in inspector.get_columns(table.name)] if there else []
@@ -78,7 +159,7 @@ def check_database(database: Database) -> None:
                 "the database is of an earlier release; contextgap database upgrade upgrades it"
             )
         # Only a commit shows whether there is room left.
-        connection.execute(update(SCHEMA).values(checked=clock.now()))
+        connection.execute(update(SCHEMA).values(checked=calls.now()))
 
 
 def make_tables(database: Database, connection: Connection) -> bool:

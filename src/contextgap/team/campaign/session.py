@@ -17,38 +17,30 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from contextgap.team.campaign import clock
+from contextgap.team.campaign import calls
 from contextgap.team.campaign.calls import caller, check_time
-from contextgap.team.campaign.errors import AlteredError, ConflictError
-from contextgap.team.campaign.events import Event
-from contextgap.team.campaign.replay import Changes, Replay, changes_in, loaded, to_bytes
+from contextgap.team.campaign.codec import Event, Pick, to_bytes
+from contextgap.team.campaign.replay import Changes, Replay, changes_in, loaded
 from contextgap.team.campaign.store import Store
-from contextgap.team.campaign.trial import Pick
+from contextgap.team.campaign.values import AlteredError, ConflictError
 
 # Seconds of work, not of waiting: snapshots must not get rarer where others keep the machine busy.
 _SECONDS = 0.25  # that replaying the events since the last snapshot may take, and longer where ...
 _OF_WRITING = 0.5  # ... that is less than this share of what writing a snapshot takes
 _AT_THE_END = 0.05  # seconds of replaying for which a process leaves a snapshot when it ends
 _MOST = 1000  # events between snapshots
-_BEHIND = 256  # events, from which on loading a snapshot is worth a look
+_BEHIND = 256  # events, from which on loading a snapshot may be faster
 _ATTEMPTS = 3  # to compute while others may go on
 _BRIEF = 0.05  # seconds of computing that others can wait for, where they are in each other's way
 _WARY = 100  # calls for which a process remembers that another one was in its way
+_ARMS = ("add_arm", "remove_arm")  # events that a learner cannot undo
 _JUMP = 86_400.0  # seconds without an event after which a clock is not believed
 
 R = TypeVar("R")
 
 
 class Draft:
-    """What calls add to a log and its tables, before it is written.
-
-    Parameters
-    ----------
-    session
-        The campaign's; its learner is ahead of the log by the events of the draft.
-    connection
-        To read with what was written before.
-    """
+    """What calls add to a log and its tables, before it is written."""
 
     def __init__(self, session: Session, connection: Connection) -> None:
         self.session, self.connection = session, connection
@@ -81,11 +73,8 @@ class Draft:
 
     def known(self, key: str | None, kind: str, request: dict[str, Any]) -> Event | None:
         """Return the event that a key already stands for; raise if it stands for another."""
-        if key is None:
-            return None
-        drafted = [event for event in self.events if event.key == key]
-        known = self.session.known
-        return known(self.connection, key, kind, request, drafted[0] if drafted else None)
+        drafted = next((event for event in self.events if event.key == key), None)
+        return self.session.known(self.connection, key, kind, request, drafted)
 
     def events_of(self, *kinds: str) -> list[Event]:
         """Return all events of some kinds."""
@@ -133,7 +122,7 @@ class Draft:
         """Go on with a learner for which the reward of event ``told_by`` was changed."""
         store = self.session.store
         self._stale += [n for n in store.files(self.connection, "snapshot") if n >= told_by]
-        self.session.go_on_with(replay)
+        self.session.replay = replay
         self.add_file("snapshot", self.events[-1], to_bytes(replay.learner))
         replay.seconds, replay.since_snapshot = 0.0, 0
 
@@ -197,19 +186,8 @@ def _count_open(rows: Iterable[Mapping[str, Any]]) -> int:
     return sum(row["state"] == "open" for row in rows)
 
 
-_ARMS = ("add_arm", "remove_arm")  # events that a learner cannot undo
-
-
 class Session:
-    """One process's view of a campaign: the store, and the learner up to some event.
-
-    Parameters
-    ----------
-    store
-        The campaign's part of the database.
-    by
-        Who makes calls, unless ``calling`` says otherwise.
-    """
+    """One process's view of a campaign: the store, and the learner up to some event."""
 
     def __init__(self, store: Store, by: str | None = None) -> None:
         self.store = store
@@ -229,6 +207,10 @@ class Session:
         if self._replay is None:
             raise RuntimeError("the log was not read yet")
         return self._replay
+
+    @replay.setter
+    def replay(self, replay: Replay) -> None:
+        self._replay = replay
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -329,15 +311,11 @@ class Session:
             replay.rewind(state)
         self._replay = replay if possible else None
 
-    def go_on_with(self, replay: Replay) -> None:
-        """Go on with another learner."""
-        self._replay = replay
-
     def _is_due(self, connection: Connection) -> bool:
         due, now = self.replay.next_due, self.store.database.now(connection)
         if due is None or due > now:
             return False
-        if self.store.database.is_file and now > (clock.after(_JUMP, self.replay.at) or now):
+        if self.store.database.is_file and now > (calls.after(_JUMP, self.replay.at) or now):
             warnings.warn(
                 f"the clock says {now[:19]}, more than a day after the last event, so no lease "
                 "runs out now; it will after the next ask or tell, if the clock is right",
@@ -374,7 +352,7 @@ class Session:
         if key is None:
             return None
         found = drafted or self.store.event_of_key(connection, key)
-        if found is not None and (found.kind, found.requested) != (kind, request):
+        if found is not None and (found.kind, found.request) != (kind, request):
             raise ConflictError(
                 f"key {key!r} was used before, for another {found.kind} (event {found.number}); "
                 "a key stands for one request"
@@ -515,7 +493,7 @@ class Session:
 
     def _find(self, trial: int) -> Pick:
         if self._connection is None:
-            raise RuntimeError("there is no connection to look up a trial with")
+            raise RuntimeError("there is no connection to read a trial with")
         return Pick.of(self.store.trial(self._connection, trial))
 
 

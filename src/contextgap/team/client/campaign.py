@@ -3,39 +3,61 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import os
+import random
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Self
 from urllib.parse import quote
 from uuid import uuid4
 
+import httpx
 import numpy as np
 
+from contextgap.base import checks
+from contextgap.base.components import Component
 from contextgap.base.labels import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.learner import Learner, StoppingRule
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign import requests
-from contextgap.team.campaign.frames import trials_frame
-from contextgap.team.campaign.progress import CampaignStatus, decode_goal, encode_goal
-from contextgap.team.campaign.recalls import FrozenPolicy, Recall
-from contextgap.team.campaign.trial import Trial
-from contextgap.team.campaign.wire import (
+from contextgap.team.campaign import trials
+from contextgap.team.campaign.codec import (
     contexts_json,
     read_frozen_json,
     read_recall_json,
     read_status_json,
     read_trial_json,
+    request_contexts,
 )
-from contextgap.team.client.arms import eligible_json, tried_json
-from contextgap.team.client.connection import Connection
-from contextgap.team.client.settings import settings_json
+from contextgap.team.campaign.methods import CampaignMethods
+from contextgap.team.campaign.progress import decode_goal, encode_goal
+from contextgap.team.campaign.values import (
+    CampaignStatus,
+    ConflictError,
+    FrozenPolicy,
+    NotFoundError,
+    Recall,
+    Trial,
+)
+
+TOKEN = "CONTEXTGAP_TOKEN"
+"""The environment variable that may hold a token."""
 
 _PATIENCE = 60.0  # seconds
 _PAGE = 5000  # trials in one request
 _WEEK = timedelta(days=7)
+_AGAIN = (429, 502, 503, 504)  # later there may be another answer
+_FIRST, _LONGEST = 0.05, 5.0  # seconds between two tries
+_RAISED: dict[str, type[Exception]] = {
+    "ConflictError": ConflictError,
+    "NotFoundError": NotFoundError,
+    "TypeError": TypeError,
+    "ValueError": ValueError,
+}
 
 
-class Campaign:
+class Campaign(CampaignMethods):
     """A campaign of a service, with the methods of ``cg.Campaign``.
 
     ``create`` makes one and ``open`` opens it. Answers and errors are those of ``cg.Campaign``.
@@ -47,8 +69,7 @@ class Campaign:
         self._connection = connection
         self._name = name
         self._path = f"/v1/campaigns/{quote(name, safe='')}"
-        goal = connection.get(self._path)["goal"]
-        self._goal = decode_goal(goal)
+        self._goal = decode_goal(connection.get(self._path)["goal"])
 
     @classmethod
     def create(
@@ -81,7 +102,7 @@ class Campaign:
         settings
             All others of ``Learner``.
         """
-        requests.check_name("name", name)
+        trials.check_name("name", name)
         connection = Connection(url, token, patience)
         target = encode_goal(goal)
         body = {
@@ -89,7 +110,7 @@ class Campaign:
             "arms": arms if isinstance(arms, int) else [*map(encode_label, read_labels(arms))],
             "goal": None if target is None or goal is None else _goal_json(goal),
             "lease": _lease_json(lease),
-            "settings": settings_json(settings, arms),
+            "settings": _settings_json(settings, arms),
             "key": _key(key),
         }
         connection.post("/v1/campaigns", body)
@@ -130,152 +151,60 @@ class Campaign:
     def __repr__(self) -> str:
         return f"Campaign({self._name!r}, {self._connection.url!r})"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all connections to the service."""
+    def _close(self) -> None:
         self._connection.close()
 
-    @property
-    def name(self) -> str:
-        """The campaign's name."""
-        return self._name
-
-    @property
-    def goal(self) -> StoppingRule | None:
-        """When exploring may end."""
-        return self._goal
-
-    @property
-    def arms(self) -> tuple[Label, ...]:
-        """The arms to choose from."""
+    def _arms(self) -> tuple[Label, ...]:
         return tuple(map(decode_label, self._get("arms")["arms"]))
 
-    def ask(
-        self,
-        contexts: Any = None,
-        *,
-        pool: Any = None,
-        arms: Any = None,
-        once: bool = False,
-        key: str | None = None,
-        lease: float | timedelta | None = None,
+    def _ask(
+        self, contexts: Any, pool: Any, arms: Any, once: bool, key: str | None, lease: Any
     ) -> Any:
-        """Return a trial: the arm to try at a context.
+        found = self._post(
+            "ask",
+            key=_key(key),
+            contexts=None if contexts is None else contexts_json(contexts),
+            pool=None if pool is None else contexts_json(pool, "pool"),
+            arms=self._eligible(arms),
+            lease=None if lease is None else _lease_json(lease),
+            once=True if once else None,  # which services of 0.2 do not know
+        )
+        return _trials(found)
 
-        Parameters
-        ----------
-        contexts, pool, arms, once, key, lease
-            As for ``cg.Campaign.ask``.
-        """
-        body = {
-            "contexts": None if contexts is None else contexts_json(contexts),
-            "pool": None if pool is None else contexts_json(pool, "pool"),
-            "arms": eligible_json(arms, lambda: self.arms),
-            "lease": None if lease is None else _lease_json(lease),
-            "key": _key(key),
-            **({"once": True} if once else {}),  # which services of 0.2 do not know
-        }
-        return _trials(self._post("ask", body))
-
-    def tell(
-        self,
-        trial: Any = None,
-        reward: Any = None,
-        *,
-        contexts: Any = None,
-        arms: Any = None,
-        eligible: Any = None,
-        key: str | None = None,
+    def _tell(
+        self, trial: Any, reward: Any, contexts: Any, arms: Any, eligible: Any, key: str | None
     ) -> Any:
-        """Take in the reward of a trial, or of something that was tried without being asked for.
-
-        Parameters
-        ----------
-        trial, reward, contexts, arms, eligible, key
-            As for ``cg.Campaign.tell``.
-        """
-        if trial is not None and not (contexts is None and arms is None and eligible is None):
-            raise TypeError("contexts, arms and eligible are for outside data, without a trial")
+        trials.check_told(trial, contexts, arms, eligible)
         body: dict[str, Any] = {"key": _key(key)}
         if trial is not None:
-            numbers, rewards, single = requests.read_told(trial, reward)
+            numbers, rewards, single = trials.read_told(trial, reward)
             body["trial"] = numbers[0] if single else numbers
-            body["reward"] = rewards[0] if single else rewards
         else:
-            record, single = requests.read_record(contexts, arms, reward)
-            body["contexts"] = contexts_json(contexts)
-            body["arms"] = tried_json(arms, not single)
-            body["reward"] = record["rewards"][0] if single else record["rewards"]
-            body["eligible"] = eligible_json(eligible, lambda: self.arms)
-        return _trials(self._post("tell", body))
+            record, single = trials.read_record(contexts, arms, reward)
+            rewards = record["rewards"]
+            body["contexts"] = request_contexts(record["contexts"])
+            body["arms"] = record["arms"][0] if single else record["arms"]
+            body["eligible"] = self._eligible(eligible)
+        return _trials(self._post("tell", reward=rewards[0] if single else rewards, **body))
 
-    def cancel(self, trial: Any, *, key: str | None = None) -> Trial:
-        """Take back an open trial: it will not be tried, and stops counting as pending.
+    def _cancel(self, trial: Any, key: str | None) -> Trial:
+        number = trials.read_trial_number(trial)
+        return read_trial_json(self._post(f"trials/{number}/cancel", key=_key(key))["trial"])
 
-        Parameters
-        ----------
-        trial, key
-            As for ``cg.Campaign.cancel``.
-        """
-        number = requests.read_trial_number(trial)
-        found = self._post(f"trials/{number}/cancel", {"key": _key(key)})
-        return read_trial_json(found["trial"])
+    def _retract(self, trial: Any, why: str, key: str | None) -> Recall:
+        number = trials.read_trial_number(trial)
+        trials.check_why(why)
+        return read_recall_json(self._post(f"trials/{number}/retract", why=why, key=_key(key)))
 
-    def retract(self, trial: Any, why: str, *, key: str | None = None) -> Recall:
-        """Take a reward back: it was never told, as far as the learner is concerned.
-
-        Parameters
-        ----------
-        trial, why, key
-            As for ``cg.Campaign.retract``.
-        """
-        number = requests.read_trial_number(trial)
-        requests.check_why(why)
-        found = self._post(f"trials/{number}/retract", {"why": why, "key": _key(key)})
-        return read_recall_json(found)
-
-    def correct(self, trial: Any, reward: float, why: str, *, key: str | None = None) -> Recall:
-        """Replace a reward by another, as if that had been told in the first place.
-
-        Parameters
-        ----------
-        trial, reward, why, key
-            As for ``cg.Campaign.correct``.
-        """
-        (number,), (value,), _ = requests.read_told(requests.read_trial_number(trial), reward)
-        requests.check_why(why)
+    def _correct(self, trial: Any, reward: float, why: str, key: str | None) -> Recall:
+        number, value = trials.read_trial_number(trial), checks.reward("reward", reward)
+        trials.check_why(why)
         body = {"reward": value, "why": why, "key": _key(key)}
-        return read_recall_json(self._post(f"trials/{number}/correct", body))
+        return read_recall_json(self._post(f"trials/{number}/correct", **body))
 
-    def trials(self, state: str | Sequence[str] | None = None) -> Any:
-        """Return the trials as a DataFrame, one row each, with the columns of their contexts.
-
-        Parameters
-        ----------
-        state
-            As for ``cg.Campaign.trials``.
-        """
-        return trials_frame(self.find_trials(state))
-
-    def find_trials(
-        self,
-        state: str | Sequence[str] | None = None,
-        *,
-        after: int = 0,
-        most: int | None = None,
+    def _find_trials(
+        self, state: str | Sequence[str] | None, after: int, most: int | None
     ) -> list[Trial]:
-        """Return the trials, in the order in which they were asked for.
-
-        Parameters
-        ----------
-        state, after, most
-            As for ``cg.Campaign.find_trials``.
-        """
         how = {} if state is None else {"state": [state] if isinstance(state, str) else list(state)}
         found: list[Trial] = []
         while most is None or len(found) < most:
@@ -287,147 +216,71 @@ class Campaign:
             after = page["next"]
         return found
 
-    def trial(self, number: int) -> Trial:
-        """Return one trial.
+    def _trial(self, number: int) -> Trial:
+        return read_trial_json(self._get(f"trials/{trials.read_trial_number(number)}")["trial"])
 
-        Parameters
-        ----------
-        number
-            Its number.
-        """
-        wanted = requests.read_trial_number(number)
-        return read_trial_json(self._get(f"trials/{wanted}")["trial"])
-
-    def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return the arm to deploy, given what is known now, as ``Learner.recommend`` does.
-
-        Parameters
-        ----------
-        contexts, arms
-            As for ``cg.Campaign.recommend``.
-        """
-        body = {
-            "contexts": contexts_json(contexts),
-            "arms": eligible_json(arms, lambda: self.arms),
-        }
-        found = self._post("recommend", body)
+    def _recommend(self, contexts: Any, arms: Any) -> Any:
+        body = {"contexts": contexts_json(contexts), "arms": self._eligible(arms)}
+        found = self._post("recommend", **body)
         if "arm" in found:
             return decode_label(found["arm"])
         labels = tuple(map(decode_label, found["arms"]))
         return label_array(labels, np.arange(len(labels)))
 
-    def learner(self) -> Learner:
-        """Return a copy of the learner, to look at whatever ``Learner`` tells, or to go on with."""
-        return Learner.load(io.BytesIO(self._download("learner")))
+    def _learner(self) -> Learner:
+        return Learner.load(self._download("learner"))
 
-    def freeze(
-        self,
-        name: str,
-        *,
-        fallback: Label | None = None,
-        tolerance: float | None = None,
-        key: str | None = None,
+    def _freeze(
+        self, name: str, fallback: Label | None, tolerance: float | None, key: str | None
     ) -> Policy:
-        """Return the current decision rule, and keep it under a name.
-
-        Parameters
-        ----------
-        name, fallback, tolerance, key
-            As for ``cg.Campaign.freeze``.
-        """
-        requests.check_name("name", name)
+        trials.check_name("name", name)
         safe = None if fallback is None else encode_label(fallback)
-        body = {"name": name, "fallback": safe, "tolerance": tolerance, "key": _key(key)}
-        self._post("policies", body)
+        self._post("policies", name=name, fallback=safe, tolerance=tolerance, key=_key(key))
         return self.policy(name)
 
-    def policies(self) -> tuple[FrozenPolicy, ...]:
-        """Return what is known of all frozen policies, and which trials they rest on in error."""
+    def _policies(self) -> tuple[FrozenPolicy, ...]:
         return tuple(map(read_frozen_json, self._get("policies")["policies"]))
 
-    def policy(self, name: str) -> Policy:
-        """Return a frozen policy.
+    def _policy(self, name: str, how: str = "cgap") -> Policy:
+        return Policy.load(self._download(f"policies/{quote(name, safe='')}/{how}"))
 
-        Parameters
-        ----------
-        name
-            Its name.
-        """
-        return self._load(name, "cgap")
+    def _rebuild(self, name: str) -> Policy:
+        return self._policy(name, "rebuilt")
 
-    def rebuild(self, name: str) -> Policy:
-        """Return a frozen policy, made again from the log alone; its file has the same bytes.
+    def _tune(self, criterion: str, key: str | None) -> None:
+        self._post("tune", criterion=criterion, key=_key(key))
 
-        Parameters
-        ----------
-        name
-            Its name.
-        """
-        return self._load(name, "rebuilt")
-
-    def tune(self, criterion: str = "evidence", *, key: str | None = None) -> None:
-        """Learn the hyperparameters again from all rewards, as ``Learner.tune`` does.
-
-        Parameters
-        ----------
-        criterion, key
-            As for ``cg.Campaign.tune``.
-        """
-        self._post("tune", {"criterion": criterion, "key": _key(key)})
-
-    def add_arm(self, label: Label, features: Any = None, *, key: str | None = None) -> None:
-        """Add an arm, as ``Learner.add_arm`` does.
-
-        Parameters
-        ----------
-        label, features, key
-            As for ``cg.Campaign.add_arm``.
-        """
+    def _add_arm(self, label: Label, features: Any, key: str | None) -> None:
         known = None if features is None else contexts_json(features, "features")
-        self._post("arms/add", {"arm": encode_label(label), "features": known, "key": _key(key)})
+        self._post("arms/add", arm=encode_label(label), features=known, key=_key(key))
 
-    def remove_arm(self, label: Label, *, key: str | None = None) -> None:
-        """Never choose an arm again, as ``Learner.remove_arm`` says.
+    def _remove_arm(self, label: Label, key: str | None) -> None:
+        self._post("arms/remove", arm=encode_label(label), key=_key(key))
 
-        Parameters
-        ----------
-        label, key
-            As for ``cg.Campaign.remove_arm``.
-        """
-        self._post("arms/remove", {"arm": encode_label(label), "key": _key(key)})
-
-    def status(self, *, fresh: bool = True) -> CampaignStatus:
-        """Return how the campaign stands.
-
-        Parameters
-        ----------
-        fresh
-            As for ``cg.Campaign.status``.
-        """
+    def _status(self, fresh: bool) -> CampaignStatus:
         return read_status_json(self._get("status", fresh=fresh))
+
+    def _eligible(self, arms: Any) -> Any:
+        return eligible_json(arms, lambda: self.arms)
 
     def _get(self, rest: str, **parameters: Any) -> Any:
         return self._connection.get(f"{self._path}/{rest}", **parameters)
 
-    def _post(self, rest: str, body: dict[str, Any]) -> Any:
+    def _post(self, rest: str, **body: Any) -> Any:
         return self._connection.post(f"{self._path}/{rest}", body)
 
-    def _download(self, rest: str) -> bytes:
-        return self._connection.download(f"{self._path}/{rest}")
-
-    def _load(self, name: str, how: str) -> Policy:
-        content = self._download(f"policies/{quote(name, safe='')}/{how}")
-        return Policy.load(io.BytesIO(content))
+    def _download(self, rest: str) -> io.BytesIO:
+        return io.BytesIO(self._connection.download(f"{self._path}/{rest}"))
 
 
 def _key(key: str | None) -> str:
     """Return a key that names this call alone, if none is given."""
-    requests.check_key(key)
+    trials.check_key(key)
     return key or uuid4().hex
 
 
 def _lease_json(lease: float | timedelta) -> float | str:
-    length = requests.seconds("lease", lease)
+    length = trials.seconds("lease", lease)
     return "ever" if length is None else length
 
 
@@ -440,3 +293,139 @@ def _trials(found: dict[str, Any]) -> Any:
     if "trial" in found:
         return read_trial_json(found["trial"])
     return [read_trial_json(trial) for trial in found["trials"]]
+
+
+def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
+    """Return settings of ``Learner`` as JSON values; parts are described by their fields."""
+    found = {name: _plain(value) for name, value in settings.items()}
+    if settings.get("columns") is not None:
+        found["columns"] = {name: _plain(kind) for name, kind in settings["columns"].items()}
+    features = settings.get("features")
+    if isinstance(features, Mapping):
+        features = [features[label] for label in read_labels(arms)]
+    if features is not None:
+        found["features"] = contexts_json(features, "features")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value.describe() if isinstance(value, Component) else value
+
+
+def eligible_json(arms: Any, known: Callable[[], Sequence[Label]]) -> Any:
+    """Return eligible arms as JSON values: None for all, labels, or labels for each context.
+
+    ``known`` returns all arms; it is called where these say what is meant: for a boolean array, and
+    for tuples, which are labels or collections of them.
+    """
+    if arms is None:
+        return None
+    if hasattr(arms, "to_numpy") and not hasattr(arms, "columns"):
+        arms = arms.to_numpy()
+    if isinstance(arms, np.ndarray) and arms.dtype == np.bool_:
+        return _named(arms, known())
+    if isinstance(arms, str) or not hasattr(arms, "__iter__"):
+        raise TypeError(f"arms must be labels, or a boolean array, got {arms!r}")
+    entries = list(arms)
+    labels = set(known()) if any(isinstance(entry, tuple) for entry in entries) else set()
+    return [
+        [encode_label(label) for label in entry]
+        if _is_collection(entry) and not (isinstance(entry, tuple) and entry in labels)
+        else encode_label(entry)
+        for entry in entries
+    ]
+
+
+def _named(mask: np.ndarray[Any, np.dtype[np.bool_]], labels: Sequence[Label]) -> Any:
+    if mask.shape[-1] != len(labels):
+        raise ValueError(f"arms must have a column for each of {len(labels)} arms")
+    places = [np.flatnonzero(row).tolist() for row in np.atleast_2d(mask)]
+    rows = [[encode_label(labels[place]) for place in row] for row in places]
+    return rows[0] if mask.ndim == 1 else rows
+
+
+def _is_collection(entry: Any) -> bool:
+    return isinstance(entry, list | tuple | set | frozenset | np.ndarray)
+
+
+class Connection:
+    """A service, and a token for it.
+
+    Requests are repeated while the service cannot be reached or is busy: those that change
+    something carry a key, so that they happen once however often they are sent.
+    """
+
+    def __init__(self, url: str, token: str | None, patience: float) -> None:
+        url, _, fragment = url.partition("#")
+        token = token or fragment.removeprefix("token=") or os.environ.get(TOKEN)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        # Tuning may take minutes; a service that died is noticed anyway.
+        timeout = httpx.Timeout(600.0, connect=5.0)
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
+        weakref.finalize(self, self._http.close)
+        self.url, self._patience = url, patience
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        """Return the JSON of what is there."""
+        return self._send("GET", path, params=parameters).json()
+
+    def download(self, path: str) -> bytes:
+        """Return the bytes of what is there."""
+        return self._send("GET", path).content
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send a request with a body; return the JSON of the answer. None is not sent."""
+        given = {name: value for name, value in body.items() if value is not None}
+        return self._send("POST", path, json=given).json()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def _send(self, method: str, path: str, **how: Any) -> httpx.Response:
+        deadline, pause = time.monotonic() + self._patience, _FIRST
+        while True:
+            try:
+                response = self._http.request(method, path, **how)
+            except httpx.TransportError as error:
+                if time.monotonic() + pause > deadline:
+                    raise ConnectionError(f"cannot reach {self.url}: {error}") from None
+            else:
+                if response.status_code not in _AGAIN:
+                    return _checked(response)
+                pause = max(pause, _retry_after(response))
+                if time.monotonic() + pause > deadline:
+                    raise ConnectionError(_detail(response))
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(2.0 * pause, _LONGEST)
+
+
+def _checked(response: httpx.Response) -> httpx.Response:
+    """Return an answer, or raise what it says is wrong."""
+    if response.is_success:
+        return response
+    detail = _detail(response)
+    if response.status_code == 401 and "Authorization" not in response.request.headers:
+        raise PermissionError(f"{detail}; give token=, or set {TOKEN} in the environment")
+    if response.status_code in (401, 403):
+        raise PermissionError(detail)
+    name = _problem(response).get("error")
+    if name in _RAISED:
+        raise _RAISED[name](detail)
+    if response.is_client_error:
+        raise ValueError(detail)
+    raise RuntimeError(f"the service failed: {detail}")
+
+
+def _detail(response: httpx.Response) -> str:
+    return str(_problem(response).get("detail", f"{response.status_code} {response.text[:200]}"))
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
+    kind = response.headers.get("content-type", "")
+    return dict(response.json()) if kind.startswith("application/problem+json") else {}
+
+
+def _retry_after(response: httpx.Response) -> float:
+    text = response.headers.get("retry-after", "")
+    return min(float(text), 60.0) if text.isdecimal() else 0.0

@@ -14,7 +14,7 @@ from contextgap.base.components import UnknownComponentError, build
 from contextgap.base.names import is_path
 from contextgap.learner import Learner, StoppingRule
 from contextgap.tables.table import read_json
-from contextgap.team.campaign.wire import read_label
+from contextgap.team.campaign.codec import read_label
 from contextgap.team.service.problems import UNKNOWN_FIELD, RefusedError
 from contextgap.team.service.routing import StrictRequest
 

@@ -16,8 +16,8 @@ from contextgap.policy.policy import Policy
 from contextgap.team.campaign import Campaign, NotFoundError, calling
 from contextgap.team.campaign.campaign import together
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.frozen import load_policy
-from contextgap.team.campaign.registry import campaign_names, find_store
+from contextgap.team.campaign.policies import load_policy
+from contextgap.team.campaign.store import campaign_names, find_store
 from contextgap.team.service.problems import busy
 from contextgap.team.service.settings import Settings
 

@@ -17,7 +17,7 @@ from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
 from contextgap.tables.columns import Category, Number
 from contextgap.team.campaign import Campaign
-from contextgap.team.campaign.payloads import as_json
+from contextgap.team.campaign.codec import as_json
 from contextgap.team.service.hosting import Hosting
 from contextgap.team.service.page_counts import Standings
 

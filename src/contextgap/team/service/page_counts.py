@@ -22,13 +22,12 @@ from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import decode_label
 from contextgap.learner import StoppingRule
 from contextgap.team.campaign import NotFoundError
+from contextgap.team.campaign.codec import read_trial, trial_json
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.progress import decode_goal, recorded, summary
-from contextgap.team.campaign.registry import campaign_names, find_store, summaries
-from contextgap.team.campaign.store import LARGEST, Store
-from contextgap.team.campaign.tables import EVENTS, TRIALS
-from contextgap.team.campaign.trial import STATES, read_trial
-from contextgap.team.campaign.wire import trial_json
+from contextgap.team.campaign.schema import EVENTS, LARGEST, TRIALS
+from contextgap.team.campaign.store import Store, campaign_names, find_store, summaries
+from contextgap.team.campaign.values import STATES
 
 BINS, POINTS, SHOWN = 120, 500, 8
 """The most bins along time, the most single rewards, and the most arms with a colour of their own.
@@ -217,7 +216,7 @@ class Standing:
         """Return counts, and how far the exploration was when that was last recorded."""
         if self._goal is None:  # it never changes
             (first,) = self.store.events(connection, 0, 1)
-            self._goal = (decode_goal(first.requested["goal"]),)
+            self._goal = (decode_goal(first.request["goal"]),)
         (goal,), steps = self._goal, recorded(self.store, connection)
         (last,) = self.store.events(connection, trials.event - 1, trials.event)
         return {
@@ -237,7 +236,7 @@ class Standing:
         events = self.store.events_of(connection, "progress")
         stride = -(-len(events) // _STEPS) or 1
         some = events[::-1][::stride][::-1]  # with the last one
-        return [{**event.came_of_it, "at": event.at} for event in some]
+        return [{**event.result, "at": event.at} for event in some]
 
     def _count(self, connection: Connection) -> Counted:
         with self._lock:

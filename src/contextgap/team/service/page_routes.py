@@ -15,7 +15,7 @@ from pydantic import Field
 
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import NotFoundError
-from contextgap.team.campaign.wire import read_label
+from contextgap.team.campaign.codec import read_label
 from contextgap.team.service import bodies, page_beliefs
 from contextgap.team.service.monitoring import logger
 from contextgap.team.service.page_counts import Standing, Standings

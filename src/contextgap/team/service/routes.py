@@ -19,15 +19,15 @@ from contextgap.base.labels import encode_label
 from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign
-from contextgap.team.campaign.progress import encode_goal
-from contextgap.team.campaign.replay import to_bytes
-from contextgap.team.campaign.wire import (
+from contextgap.team.campaign.codec import (
     frozen_json,
     read_label,
     recall_json,
     status_json,
+    to_bytes,
     trial_json,
 )
+from contextgap.team.campaign.progress import encode_goal
 from contextgap.team.service import bodies
 from contextgap.team.service.problems import RefusedError
 from contextgap.team.service.routing import (

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.registry import prepare
+from contextgap.team.campaign.store import prepare
 from contextgap.team.service.app import Service, create_app
 from contextgap.team.service.monitoring import logger
 from contextgap.team.service.settings import Settings

@@ -18,9 +18,9 @@ from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, ins
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from contextgap.base import checks
-from contextgap.team.campaign import ConflictError, NotFoundError, clock
+from contextgap.team.campaign import ConflictError, NotFoundError, calls
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.requests import check_name
+from contextgap.team.campaign.trials import check_name
 
 SCOPES = ("read", "explore", "freeze", "admin")
 """What a token may be good for."""
@@ -54,7 +54,7 @@ class Token:
     @property
     def good(self) -> bool:
         """Whether it is still good for something."""
-        return self.revoked is None and (self.until is None or clock.now() < self.until)
+        return self.revoked is None and (self.until is None or calls.now() < self.until)
 
 
 def hash_of(secret: str) -> str:
@@ -77,10 +77,10 @@ def create_token(
         raise ValueError(f"scopes must be among {list(SCOPES)}, got {list(scopes)}")
     now, until = datetime.now(UTC), None
     if days is not None:
-        until = clock.after(86_400 * checks.positive("days", days, "90 is usual"))
+        until = calls.after(86_400 * checks.positive("days", days, "90 is usual"))
     secret = f"cgap_{secrets.token_urlsafe(32)}"
     row = {"name": name, "hash": hash_of(secret), "scopes": ",".join(wanted), "until": until}
-    row |= {"campaign": campaign, "created": clock.as_text(now)}
+    row |= {"campaign": campaign, "created": calls.as_text(now)}
     with database.writing() as connection:
         _METADATA.create_all(connection)
         try:
@@ -99,7 +99,7 @@ def create_first_token(database: str | os.PathLike[str]) -> str | None:
     try:
         if any(token.good for token in read_tokens(where).values()):
             return None
-        return create_token(where, f"made at {clock.now()}", SCOPES)
+        return create_token(where, f"made at {calls.now()}", SCOPES)
     except (SQLAlchemyError, OSError, ConflictError):
         return None
     finally:
@@ -115,7 +115,7 @@ def revoke_token(database: Database, name: str) -> None:
         if name not in known:
             raise NotFoundError(f"there is no token {name!r}; there are {known}")
         mine = (TOKENS.c.name == name) & TOKENS.c.revoked.is_(None)
-        connection.execute(update(TOKENS).where(mine).values(revoked=clock.now()))
+        connection.execute(update(TOKENS).where(mine).values(revoked=calls.now()))
 
 
 def read_tokens(database: Database) -> dict[str, Token]:

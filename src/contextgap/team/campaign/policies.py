@@ -10,29 +10,33 @@ from dataclasses import replace
 import numpy as np
 from sqlalchemy import Connection
 
-from contextgap.base.arrays import evenly
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.learner import StoppingRule
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.tables.contexts import Encoded
+from contextgap.team.campaign.codec import Event, to_bytes
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.errors import AlteredError, ConflictError, NotFoundError
-from contextgap.team.campaign.events import Event
-from contextgap.team.campaign.progress import SAMPLE
-from contextgap.team.campaign.recalls import FrozenPolicy, Recall, Recalled
-from contextgap.team.campaign.registry import find_store
-from contextgap.team.campaign.replay import Replay, changes_in, to_bytes
+from contextgap.team.campaign.progress import seen_contexts
+from contextgap.team.campaign.replay import Replay, changes_in
 from contextgap.team.campaign.session import Draft, Session
+from contextgap.team.campaign.store import find_store
+from contextgap.team.campaign.values import (
+    AlteredError,
+    ConflictError,
+    FrozenPolicy,
+    NotFoundError,
+    Recall,
+    Recalled,
+)
 
 _LEAST = 2  # rewards, so that one can be left out
 
 
 def _read(event: Event, recalled: Sequence[int]) -> FrozenPolicy:
     """Return what a freeze event says."""
-    result = event.came_of_it
+    result = event.result
     return FrozenPolicy(
-        name=event.requested["name"],
+        name=event.request["name"],
         at=event.at,
         event=result["upto"],
         log=result["log"],
@@ -44,14 +48,14 @@ def _read(event: Event, recalled: Sequence[int]) -> FrozenPolicy:
 def find(session: Session, connection: Connection, name: str) -> Event:
     """Return the freeze event of a policy."""
     for event in session.store.events_of(connection, "freeze"):
-        if event.requested["name"] == name:
+        if event.request["name"] == name:
             return event
     raise NotFoundError(f"there is no policy {name!r}")
 
 
 def check_unused(events: Sequence[Event], name: str) -> None:
     """Raise if there is a policy of that name among those of events."""
-    if any(event.requested["name"] == name for event in events):
+    if any(event.request["name"] == name for event in events):
         raise ConflictError(f"there is a policy {name!r} already; choose another name")
 
 
@@ -59,12 +63,12 @@ def all_frozen(session: Session, connection: Connection) -> tuple[FrozenPolicy, 
     """Return what is known of all frozen policies."""
     store = session.store
     changed = store.events_of(connection, "retract", "correct")
-    trials = store.trials(connection, numbers=[each.requested["trial"] for each in changed])
+    trials = store.trials(connection, numbers=[each.request["trial"] for each in changed])
     told_by = {row["id"]: row["told_by"] for row in trials}
     found = []
     for event in store.events_of(connection, "freeze"):
-        upto = event.came_of_it["upto"]
-        since = {each.requested["trial"] for each in changed if each.number > upto}
+        upto = event.result["upto"]
+        since = {each.request["trial"] for each in changed if each.number > upto}
         found.append(_read(event, sorted(trial for trial in since if told_by[trial] <= upto)))
     return tuple(found)
 
@@ -120,16 +124,16 @@ def keep(
 
 def rebuild(session: Session, connection: Connection, event: Event) -> Policy:
     """Return the policy that a freeze event froze, made again from the log alone."""
-    replay = session.rebuilt(connection, event.came_of_it["upto"], from_log=True)
-    card = event.came_of_it.get("card")  # releases before 0.3 did not log it
+    replay = session.rebuilt(connection, event.result["upto"], from_log=True)
+    card = event.result.get("card")  # releases before 0.3 did not log it
     return freeze(replay, *_how(event), None if card is None else Card.restored(card))
 
 
 def load(session: Session, connection: Connection, event: Event) -> Policy:
     """Return the policy that a freeze event froze, from its file."""
     content = session.store.read_file(connection, "policy", event.number).read()
-    if hashlib.sha256(content).hexdigest() != event.came_of_it["sha256"]:
-        raise AlteredError(f"the policy {event.requested['name']!r} was altered: its hash is wrong")
+    if hashlib.sha256(content).hexdigest() != event.result["sha256"]:
+        raise AlteredError(f"the policy {event.request['name']!r} was altered: its hash is wrong")
     return Policy.load(io.BytesIO(content))
 
 
@@ -141,9 +145,9 @@ def load_policy(database: Database, campaign: str, name: str) -> Policy:
 
 
 def _how(event: Event) -> tuple[Label | None, float | None]:
-    fallback = event.requested["fallback"]
+    fallback = event.request["fallback"]
     label = None if fallback is None else decode_label(fallback["arm"])
-    return label, event.requested["tolerance"]
+    return label, event.request["tolerance"]
 
 
 def recall(
@@ -160,10 +164,10 @@ def recall(
     found = []
     store = session.store
     edits = store.events_of(connection, "retract", "correct")
-    trials = store.trials(connection, numbers=[each.requested["trial"] for each in edits])
+    trials = store.trials(connection, numbers=[each.request["trial"] for each in edits])
     tells = {row["id"]: row["told_by"] for row in trials}
     for event in store.events_of(connection, "freeze"):
-        upto = event.came_of_it["upto"]
+        upto = event.result["upto"]
         if upto < told_by:
             continue
         since = changes_in([each for each in edits if each.number > upto])
@@ -173,13 +177,8 @@ def recall(
         learner = session.rebuilt(connection, upto, since, before).learner
         without = learner.freeze(fallback=fallback, tolerance=tolerance)
         then = load(session, connection, event)
-        contexts = goal.given if goal is not None else _seen(then)
+        contexts = goal.given if goal is not None else seen_contexts(then.state)
         changed = then.recommend(contexts) != without.recommend(contexts)
-        name = event.requested["name"]
+        name = event.request["name"]
         found.append(Recalled(name, len(changed), int(np.count_nonzero(changed))))
     return Recall(trial, tuple(found))
-
-
-def _seen(policy: Policy) -> Encoded:
-    contexts = policy.state.model.observed.contexts
-    return Encoded(contexts[evenly(np.arange(len(contexts)), SAMPLE)], policy.state.schema)
