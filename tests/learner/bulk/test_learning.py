@@ -156,15 +156,16 @@ def test_what_a_log_gets_wrong_about_arms_is_named(few, tmp_path):
         learn(write(table[:300].assign(arm="left"), tmp_path), **given)
 
 
-@pytest.mark.parametrize("order", ["x", "arm", "day", "reward"])
-def test_a_sorted_log_teaches_as_much_as_a_shuffled_one(few, tmp_path, order):
+def test_a_sorted_log_teaches_as_much_as_a_shuffled_one(few, tmp_path):
     table, new = make(), make(2000, seed=1)
-    for name in ("sorted", "shuffled"):
+    orders = ("x", "arm", "day", "reward")
+    for name in ("shuffled", *orders):
         (tmp_path / name).mkdir()
     shuffled = learn(write(table, tmp_path / "shuffled")).policy
-    ordered = learn(write(table.sort_values(order), tmp_path / "sorted")).policy
-    assert regret(ordered, new) < regret(shuffled, new) + 0.01
-    assert ordered.card.value.value == pytest.approx(shuffled.card.value.value, abs=0.1)
+    for order in orders:
+        ordered = learn(write(table.sort_values(order), tmp_path / order)).policy
+        assert regret(ordered, new) < regret(shuffled, new) + 0.01, order
+        assert ordered.card.value.value == pytest.approx(shuffled.card.value.value, abs=0.1)
 
 
 def test_how_rows_are_divided_into_blocks_does_not_matter(few, tmp_path, monkeypatch):
