@@ -17,8 +17,8 @@ test: $(READY)
 	$(PYTHON) -m pytest -n 2 --dist loadfile -m 'not slow'
 
 # What is long and rarely breaks, too.
-test-all: $(READY)
-	$(PYTHON) -m pytest -n 2 --dist loadfile
+test-all: test
+	$(PYTHON) -m pytest -n 2 --dist loadfile -m slow
 
 check: $(READY)
 	$(VENV)/bin/ruff check .

@@ -151,9 +151,9 @@ def costs() -> None:
     print(f"ratio {seconds[0] / seconds[1]:.2f}")
     row = {**table.iloc[0].to_dict(), "x": 1.0, "y": 2.0, "z": 3.0}
     wide = pandas.DataFrame([row] * 30)
-    schema = cg.Learner(2, columns=cg.Columns.from_table(wide))._schema
+    schema = cg.Learner(2, columns=cg.Columns.from_table(wide)).state.schema
     schema = schema.read(wide, learning=True).schema
-    array, of_array = np.arange(10.0), cg.Learner(2)._schema.read(np.zeros((1, 10))).schema
+    array, of_array = np.arange(10.0), cg.Learner(2).state.schema.read(np.zeros((1, 10))).schema
     taken = []
     for known, context in ((schema, row), (of_array, array)):
         start = time.perf_counter()

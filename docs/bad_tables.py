@@ -140,7 +140,7 @@ IN_FILES: dict[str, tuple[str | bytes, list[str]]] = {
     "a period that is none": (LOG, ["--cyclic", "age"]),
     "an unknown safe arm": (LOG, ["--fallback", "c"]),
     "no eligible arm": (LOG, ["--eligible", "country"]),
-    "scales and kinds": (LOG, ["--category", "age", "--ridge", "1"]),
+    "hyperparameters and kinds": (LOG, ["--category", "age", "--ridge", "1"]),
 }
 
 

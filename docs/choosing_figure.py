@@ -23,7 +23,7 @@ DECISIONS = [
     (
         "Which model?",
         [
-            ("usually", "leave it: scales are learnt"),
+            ("usually", "leave it: all is learnt"),
             ("a kernel is known beforehand", "kernel=..., ridge=..."),
             ("arms are doses, settings, places", "features={...}"),
             ("a million rows", "the same; or points=2048"),

@@ -159,11 +159,12 @@ def test_features_come_as_mappings_frames_rows_or_numbers():
     rows = {"a": [1.0, 2.0], "b": [3.0, 4.0]}
     frame = pd.DataFrame({"dose": [3.0, 1.0], "heat": [4.0, 2.0]}, index=["b", "a"])
     given = [
-        cg.Learner(["a", "b"], features=x)._features.rows for x in (rows, frame, [[1, 2], [3, 4]])
+        cg.Learner(["a", "b"], features=x).state.features.rows
+        for x in (rows, frame, [[1, 2], [3, 4]])
     ]
     for each in given:
         np.testing.assert_array_equal(each, [[1, 2], [3, 4]])
-    np.testing.assert_array_equal(cg.Learner(2, features=[5, 6])._features.rows, [[5], [6]])
+    np.testing.assert_array_equal(cg.Learner(2, features=[5, 6]).state.features.rows, [[5], [6]])
 
 
 def test_features_may_be_categories_and_missing(tmp_path):
@@ -408,4 +409,4 @@ def test_a_column_of_features_that_names_the_arms_says_whose_rows_they_are(frame
     assert learner.state.features.rows.tolist() == [[5.0], [10.0], [20.0]]
     assert learner.state.features.names == ("dose",)
     numbered = frame({"arm": ["20", "10"], "dose": [20.0, 5.0]})
-    assert cg.Learner([10, 20], features=numbered)._features.rows.tolist() == [[5.0], [20.0]]
+    assert cg.Learner([10, 20], features=numbered).state.features.rows.tolist() == [[5.0], [20.0]]

@@ -158,8 +158,8 @@ def _settings(
         return how
     if how:
         raise ValueError(
-            "scales are learnt where columns are named by --category, --cyclic or --missing; leave "
-            "out --bandwidth and --ridge"
+            "hyperparameters are learnt where columns are named by --category, --cyclic or "
+            "--missing; leave out --bandwidth and --ridge"
         )
     kernel = Gaussian.from_contexts(table)
     if bandwidth is not None:

@@ -100,12 +100,12 @@ def print_policy(title: str, policy: Policy) -> None:
 
 def print_settings(title: str, policy: Policy) -> None:
     """Print what a policy holds, but for its score card."""
-    scales = bandwidths_by_column(policy)
+    bandwidths = bandwidths_by_column(policy)
     rows: list[list[Any]] = [
         ["deploys by", policy.state.rules.deployment],
         ["method", policy.method.name],
         ["kernel", _short(policy.kernel)],
-        *([] if scales is None else [["bandwidths", _in_words(scales)]]),
+        *([] if bandwidths is None else [["bandwidths", _in_words(bandwidths)]]),
         ["ridge", policy.ridge],
         ["width", _short(policy.width)],
         ["prior mean", policy.prior_mean],

@@ -74,7 +74,7 @@ class Coding:
         """Return the coding of a column from the first cells of it."""
         found = cls(name, kind)
         if isinstance(kind, Category):
-            counts = Counter(found._read(cells.level, column))  # as they come, where they tie
+            counts = Counter(found._read(cells.level, column))  # ties in order of arrival
             return replace(found, levels=tuple(each for each, _ in counts.most_common(MOST_LEVELS)))
         return found.read(column, learning=True).coding
 

@@ -12,6 +12,7 @@ from tests.cli.test_policies import call
 from tests.learner.bulk.test_learning import beliefs, learn, make, write
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
