@@ -14,8 +14,8 @@ from .conftest import ARMS, Place, reward, set_clock, tell_some
 from .oracle import check, to_bytes
 
 
-def test_picks_are_those_of_a_learner(place, contexts):
-    campaign = place.create(kernel=None)
+def test_picks_are_those_of_a_learner(local, contexts):
+    campaign = local.create(kernel=None)
     learner = cg.Learner(ARMS, seed=0)
     for context in contexts[:30]:
         trial = campaign.ask(context)
@@ -24,7 +24,7 @@ def test_picks_are_those_of_a_learner(place, contexts):
         learner.tell(context, trial.arm, reward(context, trial.arm))
     assert to_bytes(campaign.learner()) == to_bytes(learner)
     assert campaign.recommend(contexts).tolist() == learner.recommend(contexts).tolist()
-    assert to_bytes(place.open().learner()) == to_bytes(learner)
+    assert to_bytes(local.open().learner()) == to_bytes(learner)
 
 
 def test_the_life_of_a_trial(place):
@@ -72,8 +72,8 @@ def test_another_process_notices_that_a_lease_ran_out(place, monkeypatch):
     check(idle)
 
 
-def test_a_late_reward_does_not_answer_for_another_pick(place):
-    campaign = place.create()
+def test_a_late_reward_does_not_answer_for_another_pick(local):
+    campaign = local.create()
     first = campaign.ask([0.5, 0.5], arms=["hull"])
     campaign.ask([0.5, 0.5], arms=["hull"])
     campaign.cancel(first)
@@ -83,8 +83,8 @@ def test_a_late_reward_does_not_answer_for_another_pick(place):
     assert campaign.learner().pending == 1
 
 
-def test_retracted_rewards_were_never_told(place, contexts):
-    campaign = place.create()
+def test_retracted_rewards_were_never_told(local, contexts):
+    campaign = local.create()
     tell_some(campaign, contexts[:12], keep_open=[3])
     campaign.retract(5, "the bench was unplugged")
     learner = cg.Learner(ARMS, kernel=cg.Gaussian(0.5), seed=0)
@@ -98,7 +98,7 @@ def test_retracted_rewards_were_never_told(place, contexts):
     assert to_bytes(campaign.learner()) == to_bytes(learner)
     assert campaign.trial(5).why == "the bench was unplugged"
     check(campaign)
-    check(place.open())
+    check(local.open())
 
 
 def test_corrected_rewards_are_told_in_their_place(place, contexts):
@@ -114,8 +114,8 @@ def test_corrected_rewards_are_told_in_their_place(place, contexts):
     check(campaign)
 
 
-def test_what_contradicts_the_state_is_refused(place, contexts):
-    campaign = place.create()
+def test_what_contradicts_the_state_is_refused(local, contexts):
+    campaign = local.create()
     tell_some(campaign, contexts[:3], keep_open=[2])
     campaign.retract(2, "typo")
     before = campaign.status().events
@@ -132,9 +132,9 @@ def test_what_contradicts_the_state_is_refused(place, contexts):
     with pytest.raises(ValueError, match="why must say the reason"):
         campaign.retract(1, " ")
     with pytest.raises(ConflictError, match="there is a campaign"):
-        place.create()
+        local.create()
     with pytest.raises(NotFoundError, match="there is no campaign 'other'"):
-        cg.Campaign.open(place.database, "other")
+        cg.Campaign.open(local.database, "other")
     assert campaign.status().events == before
     check(campaign)
 

@@ -86,9 +86,9 @@ def test_contexts_seen_stand_for_others_without_a_goal(local, contexts):
 
 
 @pytest.mark.parametrize("reward", [None, -10.0])
-def test_a_recall_counts_all_that_was_changed_since(place, reward):
+def test_a_recall_counts_all_that_was_changed_since(local, reward):
     reference = [[0.0, 0.0], [0.1, 0.0]]
-    campaign = place.create(goal=cg.StoppingRule(0.1, reference=reference), ridge=0.1)
+    campaign = local.create(goal=cg.StoppingRule(0.1, reference=reference), ridge=0.1)
     arms, rewards = ["hull", "hull", "boom", "boom", "panel"], [1.0, 1.0, 10.0, 10.0, 0.0]
     campaign.tell(contexts=[[0.0, 0.0]] * 5, arms=arms, reward=rewards)
     assert campaign.freeze("p").recommend(reference).tolist() == ["boom", "boom"]

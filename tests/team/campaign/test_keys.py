@@ -55,8 +55,8 @@ def _events(campaign):
         lambda c: c.cancel(1, key="k"),
     ],
 )
-def test_a_key_used_for_something_else_is_a_conflict(place, other):
-    campaign = place.create()
+def test_a_key_used_for_something_else_is_a_conflict(local, other):
+    campaign = local.create()
     campaign.ask([0.1, 0.2], key="k")
     before = campaign.status().log
     with pytest.raises(ConflictError, match="key 'k' was used before, for another ask"):
@@ -71,8 +71,8 @@ def test_columns_may_come_in_another_order(local):
     assert campaign.ask({"b": 2.0, "a": 1.0}, key="k") == trial
 
 
-def test_a_key_stands_for_all_trials_told_together(place):
-    campaign = place.create()
+def test_a_key_stands_for_all_trials_told_together(local):
+    campaign = local.create()
     campaign.ask([[0.0, 0.0]] * 4)
     told = campaign.tell([1, 2], [0.1, 0.2], key="monday")
     assert campaign.tell([1, 2], [0.1, 0.2], key="monday") == told

@@ -33,8 +33,8 @@ def nothing_is_learnt(monkeypatch):
     return begin
 
 
-def test_a_later_release_rebuilds_the_same_learner_and_policies(place, contexts, nothing_is_learnt):
-    campaign = place.create(kernel=None)
+def test_a_later_release_rebuilds_the_same_learner_and_policies(local, contexts, nothing_is_learnt):
+    campaign = local.create(kernel=None)
     tell_some(campaign, contexts[:25])
     campaign.freeze("first", fallback="hull", tolerance=0.5)
     campaign.retract(3, "typo")  # learns anew, with 24 rewards
@@ -46,7 +46,7 @@ def test_a_later_release_rebuilds_the_same_learner_and_policies(place, contexts,
     wanted = to_bytes(campaign.learner())
     policies = {name: to_bytes(campaign.policy(name)) for name in ("first", "second")}
     nothing_is_learnt()
-    again = place.open()
+    again = local.open()
     with again._session.store.reading() as connection:
         alone = again._session.rebuilt(connection, len(events(again)), from_log=True)
     assert to_bytes(alone.learner) == to_bytes(again.learner()) == wanted

@@ -171,8 +171,8 @@ def test_a_write_that_fails_changes_nothing(local, contexts, monkeypatch):
     check(campaign)
 
 
-def test_learnt_scales_and_arms_that_come_and_go(place, contexts):
-    campaign = place.create(kernel=None, arms=["hull", "panel"])
+def test_learnt_scales_and_arms_that_come_and_go(local, contexts):
+    campaign = local.create(kernel=None, arms=["hull", "panel"])
     for context in contexts[:16]:
         trial = campaign.ask(context)
         campaign.tell(trial, float(context[0] * (trial.arm == "hull")))
@@ -183,7 +183,7 @@ def test_learnt_scales_and_arms_that_come_and_go(place, contexts):
     campaign.tune("loo")
     assert campaign.arms == ("panel", "boom")
     assert campaign.status().tuning.criterion == "loo"
-    again = place.open()
+    again = local.open()
     assert to_bytes(again.learner()) == to_bytes(campaign.learner())
     with campaign._session.store.reading() as connection:
         alone = campaign._session.rebuilt(connection, 2**31 - 1, from_log=True)

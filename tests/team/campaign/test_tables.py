@@ -131,8 +131,8 @@ def test_outside_tables_are_told_at_once_and_rows_can_be_retracted(local, rng):
     assert to_bytes(cg.Campaign.open(local.database, "log").learner()) == to_bytes(without)
 
 
-def test_a_context_chosen_from_a_pool(place, rng):
-    campaign = place.create(kernel=None)
+def test_a_context_chosen_from_a_pool(local, rng):
+    campaign = local.create(kernel=None)
     learner = cg.Learner(("hull", "panel", "boom"), seed=0)
     table = mixed(rng, 30)
     for step in range(14):
@@ -143,7 +143,7 @@ def test_a_context_chosen_from_a_pool(place, rng):
         campaign.tell(trial, cost(row, arm))
         learner.tell(row, arm, cost(row, arm))
     assert to_bytes(campaign.learner()) == to_bytes(learner)
-    assert to_bytes(place.open().learner()) == to_bytes(learner)
+    assert to_bytes(local.open().learner()) == to_bytes(learner)
     with campaign._session.store.reading() as connection:
         asks = campaign._session.store.events_of(connection, "ask")
     assert ["pool" in ask.result for ask in asks] == [True] + [False] * 13

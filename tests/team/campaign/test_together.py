@@ -35,8 +35,8 @@ def test_all_are_there_at_the_end(place):
     check(other)
 
 
-def test_one_that_fails_changes_nothing_and_harms_no_other(place):
-    campaign = place.create()
+def test_one_that_fails_changes_nothing_and_harms_no_other(local):
+    campaign = local.create()
     answers = together(
         campaign,
         [
@@ -58,8 +58,8 @@ def test_one_that_fails_changes_nothing_and_harms_no_other(place):
     check(campaign)
 
 
-def test_the_last_one_may_fail(place):
-    campaign = place.create()
+def test_the_last_one_may_fail(local):
+    campaign = local.create()
     answers = together(
         campaign,
         [
@@ -72,8 +72,8 @@ def test_the_last_one_may_fail(place):
     check(campaign)
 
 
-def test_an_interrupt_undoes_all(place):
-    campaign = place.create()
+def test_an_interrupt_undoes_all(local):
+    campaign = local.create()
     campaign.ask([0.0, 0.0])
 
     def interrupt(_):
@@ -107,8 +107,8 @@ together(campaign, [
     check(campaign)
 
 
-def test_a_key_stands_for_one_request_within_a_group(place):
-    campaign = place.create()
+def test_a_key_stands_for_one_request_within_a_group(local):
+    campaign = local.create()
     *asked, wrong, told, again, other = together(
         campaign,
         [
