@@ -236,9 +236,7 @@ def test_everything_is_repeatable():
     policy = frozen("look-back")
     one, two, other = (compress(policy, points=6, seed=seed) for seed in (1, 1, 2))
     assert one[1] == two[1] != other[1]
-    for a, b in zip(
-        one[0].state.model.arrays().values(), two[0].state.model.arrays().values(), strict=True
-    ):
+    for a, b in zip(*(each[0].state.model.arrays().values() for each in (one, two)), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
