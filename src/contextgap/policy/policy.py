@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module  # exports are built on policies, and found by name
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -381,10 +382,9 @@ class Policy(Stateful):
         seed
             Makes everything random repeatable.
         """
-        from contextgap.export.compression import compress
-
         card = self.card if len(self.state.model) > 1 else None  # fewer points cannot tell any more
-        smaller, report = compress(
+        compression = import_module("contextgap.export.compression")
+        smaller, report = compression.compress(
             self,
             points=points,
             bytes=bytes,
@@ -416,9 +416,10 @@ class Policy(Stateful):
         eligible
             Take a second input that says which arms may be chosen in each row.
         """
-        from contextgap.export.onnx import write_onnx
-
-        return write_onnx(self, path, float32=float32, explain=explain, eligible=eligible)
+        written: OnnxFile = import_module("contextgap.export.onnx").write_onnx(
+            self, path, float32=float32, explain=explain, eligible=eligible
+        )
+        return written
 
     def to_c(
         self,
@@ -447,9 +448,7 @@ class Policy(Stateful):
         eligible
             Include a function that chooses among some of the arms.
         """
-        from contextgap.export.c import write_c
-
-        return write_c(
+        written: CExport = import_module("contextgap.export.c").write_c(
             self,
             directory,
             float32=float32,
@@ -458,6 +457,7 @@ class Policy(Stateful):
             prefix=prefix,
             eligible=eligible,
         )
+        return written
 
     def save(self, path: files.File) -> None:
         """Write the policy to a ``.cgap`` file, atomically.
