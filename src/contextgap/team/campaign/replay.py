@@ -128,7 +128,7 @@ class Replay:
                 "contextgap release that wrote it"
             )
         check_time()
-        start, self.sound = time.thread_time(), False
+        start, self.sound = time.perf_counter(), False
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there was to say was said when it came
             learnt = _ANEW if anew else _learnt_at(event, edits)
@@ -149,7 +149,7 @@ class Replay:
 
         The pick of an ask counts as pending already.
         """
-        start, self.sound = time.thread_time(), False
+        start, self.sound = time.perf_counter(), False
         text = as_json(request)
         read = json.loads(text)  # the learner is only ever given what was read back from JSON
         if kind in _LEARNING:
@@ -209,7 +209,7 @@ class Replay:
             self._picks.pop(event.request["trial"], None)
         self.number, self.hash, self.at = event.number, event.hash, event.at
         self.sound = True
-        self.seconds += time.thread_time() - start
+        self.seconds += time.perf_counter() - start
         self.since_snapshot += 1
 
     def _on_create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:

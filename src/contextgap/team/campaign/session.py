@@ -479,7 +479,7 @@ class Session:
 
     def write_snapshot(self) -> None:
         """Write a snapshot of the learner, if it is that of the last event."""
-        start, replay = time.thread_time(), self.replay
+        start, replay = time.perf_counter(), self.replay
         content, event = to_bytes(replay.learner), (replay.number, replay.hash)
         with self.store.locked() as connection:
             taken = self._snapshots(connection)
@@ -489,7 +489,7 @@ class Session:
                 self.store.remove_files(connection, "snapshot", _surplus([*taken, replay.number]))
                 self._altered.clear()
         replay.seconds, replay.since_snapshot = 0.0, 0
-        self._writing = time.thread_time() - start
+        self._writing = time.perf_counter() - start
 
     def _find(self, trial: int) -> Pick:
         if self._connection is None:

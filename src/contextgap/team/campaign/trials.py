@@ -241,7 +241,7 @@ def pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any
 
     Until the event is in the log, the learner is ahead of it.
     """
-    start, learner = time.thread_time(), replay.learner
+    start, learner = time.perf_counter(), replay.learner
     before, arms = learner.state.random, decode_eligible(request["arms"])
     learner.forget_followed()
     found: dict[str, Any] = {}
@@ -261,7 +261,7 @@ def pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any
     if (after := learner.state.random) != before:
         found["random"] = after
     # A tell uses what was computed for its arm; a replay of that tell has to compute it.
-    replay.seconds += (time.thread_time() - start) / len(learner.arms)
+    replay.seconds += (time.perf_counter() - start) / len(learner.arms)
     return found
 
 
