@@ -41,7 +41,7 @@ def ratio_heat_map(cells: Sequence[Cell]) -> Figure:
         place = problems.index(cell.problem), budgets.index(cell.budget)
         ratios = log_ratios(cell.regrets.mean[None], 0)[0, 1:]
         values[:, *place] = np.clip(ratios, -np.log(_MOST), np.log(_MOST))
-        apart[:, *place] = cell.behind.told_apart[1:]
+        apart[:, *place] = cell.behind.significant[1:]
     size = (style.WIDTH, 2.6 + _ROW * len(problems))
     figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(w_pad=0.05, wspace=0.0))
     axes = figure.subplots(1, len(labels), sharey=True, squeeze=False)[0]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +15,8 @@ from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
 from contextgap.studies.report.page import three_digits
 from leaderboard.board import Contest
 from leaderboard.places import DEPLOYED, SCENARIOS, VISITS, places
-from leaderboard.ranking import chance_alarms
+from leaderboard.ranking import ERRORS, Means, chance_alarms
 from leaderboard.standings import FEWEST, Cell, Situation, Standing
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 WORSE, BETTER = "▲", "▼"
 
@@ -33,7 +31,7 @@ class Findings:
     standings: Sequence[Standing]
     situations: Sequence[Situation]
     sizes: Sequence[Mapping[str, Any]]
-    records: DataFrame
+    run: Sequence[str]
     left_out: Sequence[str] = ()
 
     @property
@@ -99,8 +97,8 @@ def _head(found: Findings) -> str:
     )
     return f"""# Leaderboard
 
-{methods} methods on {problems} problems, as users use them: `cg.Learner(arms, method=...)` with no
-other setting, scales learnt from the rewards. They explore {_listed(contest.budgets)} steps and are
+{methods} methods on {problems} problems with default settings: `cg.Learner(arms, method=...)`,
+which learns hyperparameters from the rewards. They explore {_listed(contest.budgets)} steps and are
 then deployed, without feedback, on rows they have not met. Every number, table and figure on this
 page was written by
 
@@ -108,15 +106,30 @@ page was written by
 {found.command}
 ```
 
-from {contest.seeds} repetitions, seeds {contest.numbers[0]} to {contest.numbers[-1]}{chosen_on}.
-Compared is the average simple regret: what the deployed rule misses on average. Two yardsticks
-stand in every row. *{FULL.capitalize()}* is the same model after it was told the rewards of all
-arms at every context. *{SINGLE.capitalize()}* is the one arm that is best for the rows deployed on,
-known in hindsight; a rule above it does not yet make use of the context. The reference is
+{_repetitions(contest)}{chosen_on}.{_kept(found)}
+Compared is the average simple regret. Two yardsticks stand in every row. *{FULL.capitalize()}* is
+the same model after it observed the rewards of all arms at every context.
+*{SINGLE.capitalize()}* is the one arm that is best for the rows deployed on, known in hindsight; a
+rule above it does not yet make use of the context. The reference is
 `{found.reference}`{_role(found.reference)}.{missing}
 
 What was explored and deployed on is [at the end](#problems), and so is how to
 [enter a method of your own](#a-method-of-your-own)."""
+
+
+def _repetitions(contest: Contest) -> str:
+    first, last = contest.numbers[0], contest.numbers[-1]
+    return f"from {contest.seeds} repetitions, seeds {first} to {last}"
+
+
+def _kept(found: Findings) -> str:
+    kept = [name for name in dict.fromkeys(c.problem for c in found.cells) if name not in found.run]
+    if not kept:
+        return ""
+    return f"""
+The rows of {_listed(found.run)} were run by it. Those of {_listed(kept)} are kept as an earlier run
+printed them, the same command without `--problems` and `--keep`; averages are made of the printed
+numbers."""
 
 
 def _role(reference: str) -> str:
@@ -145,8 +158,8 @@ def _summary(found: Findings) -> str:
 
 The first number is the geometric mean, over budgets and then over problems, of a method's regret
 over that of `{found.reference}`. Behind it is a 95 % interval from drawing problems again: the
-sinusoids together, and clicks together with payments. An interval that holds 1 tells nothing apart.
-A regret of 0 counts as half the smallest other one of its cell.
+sinusoids together, and clicks together with payments. If it holds 1, there is no significant
+difference. A regret of 0 counts as half the smallest other one of its cell.
 
 Ranks are among the {len(own)} methods. A cell is a problem at a budget. It counts as better or
 worse where the mean difference to `{found.reference}`, seed by seed, is beyond two standard errors.
@@ -156,13 +169,14 @@ cells of one problem are not independent.
 
 ![Regret of every method over the reference's, by problem and budget](images/leaderboard-ratios.png)
 
-*Regret over that of `{found.reference}`, by problem and number of steps. A dot: told apart.*
+*Regret over that of `{found.reference}`, by problem and number of steps. A dot: a significant
+difference.*
 
 ![Regret by budget on several problems](images/leaderboard-curves.png)
 
-*Mean regret by number of steps, with standard errors. Methods share their seeds, so two may be told
-apart where their bars overlap; the tables below say which. Full information may be too low to be
-seen.*"""
+*Mean regret by number of steps, with standard errors. Methods share their seeds, so two may
+differ significantly where their bars overlap; the tables below say which. Full information may be
+too low to be seen.*"""
 
 
 def _ratio(one: Standing) -> str:
@@ -190,7 +204,7 @@ single one is a hint and not a finding.
 
 
 def _short(one: Standing) -> str:
-    ratio = f"**{three_digits(one.ratio)}**" if one.told_apart else three_digits(one.ratio)
+    ratio = f"**{three_digits(one.ratio)}**" if one.significant else three_digits(one.ratio)
     return f"{ratio} ({one.better}, {one.worse})"
 
 
@@ -213,8 +227,9 @@ def _cells(found: Findings) -> str:
     return f"""## Cell by cell
 
 Mean regret ± standard error, in the units of the problem. Bold: the lowest of the methods, and all
-that are not told apart from it. Below each table are the differences to `{found.reference}`, mean
-over seeds ± standard error; {BETTER} less regret and {WORSE} more, beyond two standard errors.
+without a significant difference from it. Below each table are the differences to
+`{found.reference}`, mean over seeds ± standard error; {BETTER} less regret and {WORSE} more, beyond
+two standard errors.
 
 {(chr(10) * 2).join(tables)}"""
 
@@ -230,7 +245,7 @@ def _differences(cell: Cell) -> list[str]:
     behind = cell.behind
     marks = np.where(behind.mean > 0, f" {WORSE}", f" {BETTER}")
     texts = [with_error(*pair, signed=True) for pair in zip(behind.mean, behind.error, strict=True)]
-    rows = zip(texts, behind.told_apart, marks, strict=True)
+    rows = zip(texts, behind.significant, marks, strict=True)
     return [text + (str(mark) if apart else "") for text, apart, mark in rows][1:]
 
 
@@ -246,15 +261,16 @@ def _protocol(found: Findings) -> str:
 {markdown_table(list(found.sizes[0]), rows)}
 
 {without}- **sinusoids**: the paper's 20 sines. The number is the standard deviation of Gaussian
-  noise in what is heard, in units of that of the rewards. Regret is always measured without noise.
-- **spacecraft**: rows in time order, a new flight per seed. All budgets are deployed on the same
+  noise in what is observed, in units of that of the rewards. Regret is measured without noise.
+- **spacecraft**: rows in time order, a new flight per seed. Learners observe readings with their
+  noise; regret is measured against expected rewards. All budgets are deployed on the same
   {DEPLOYED} rows, those after the largest budget, so that a curve shows what was learnt and not
   where the satellite was. After a small budget there is a gap in time before them.
 - **digits, wine, breast_cancer, iris** are in their own units. Rows are drawn with replacement, so
   a row may be met several times, at most {VISITS} times on average; longer budgets are left out.
 - **clicks** (0 or 1, about one in five) and **payments** (clicks that pay log-normal amounts) are
   those of `benchmarks/noisy_logs.py`: noise is several times what there is to learn.
-- **doses**: 30 arms on a line, `benchmarks/dose_arms.py`. Their features are told to the learner.
+- **doses**: 30 arms on a line, `benchmarks/dose_arms.py`. The learner knows their features.
 - **Scenarios** of the Algorithm Selection Library: the seed names the fold that is deployed on.
   Every training instance is met once, because running a solver again teaches nothing; budgets
   beyond their number are left out.
@@ -278,6 +294,50 @@ and of your method. So methods, problems and seeds can be added later, and only 
 `--estimate` runs one seed and says how long all take.{left}"""
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    words = [str(number) for number in numbers]
+def printed_cells(text: str, contest: Contest) -> list[Cell]:
+    """Return the cells of an earlier page of the same methods, seeds and budgets, as printed."""
+    if _repetitions(contest) not in text:
+        raise ValueError(f"the page to keep must be {_repetitions(contest)}")
+    labels = [*contest.entered(), *YARDSTICKS]
+    cells = []
+    for budget in contest.budgets:
+        _, _, section = text.partition(f"### After {budget} steps\n")
+        regrets, behind = (_rows(table) for table in _tables(section)[:2])
+        if regrets.pop("problem") != labels:
+            raise ValueError(f"the page to keep must compare {', '.join(labels)}, in this order")
+        for problem, shown in regrets.items():
+            wins = np.array([value.startswith("**") for value in shown[: -len(YARDSTICKS)]])
+            gaps = _marked(["0 ± 0", *behind[problem]])
+            cells.append(Cell(problem, budget, labels, _numbers(shown), gaps, wins))
+    return cells
+
+
+def _tables(text: str) -> list[str]:
+    return re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+
+
+def _rows(table: str) -> dict[str, list[str]]:
+    heading, _, *rows = (line.strip("|").split("|") for line in table.splitlines())
+    return {name.strip(): [cell.strip() for cell in rest] for name, *rest in (heading, *rows)}
+
+
+def _numbers(shown: Sequence[str]) -> Means:
+    plain = [re.sub(rf"[*{WORSE}{BETTER}]", "", text).replace("−", "-") for text in shown]
+    mean, error = np.array([text.split("±") for text in plain], dtype=np.float64).T
+    return Means(mean, error)
+
+
+def _marked(shown: Sequence[str]) -> Means:
+    """Return differences with errors, within their rounding, that agree with the printed marks."""
+    found = _numbers(shown)
+    marked = np.array([text.endswith((WORSE, BETTER)) for text in shown])
+    limit = np.abs(found.mean) / ERRORS
+    error = np.where(
+        marked, np.minimum(found.error, limit * (1 - 1e-9)), np.maximum(found.error, limit)
+    )
+    return Means(found.mean, error)
+
+
+def _listed(values: Sequence[Any]) -> str:
+    words = [str(value) for value in values]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

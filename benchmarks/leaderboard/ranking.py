@@ -18,7 +18,7 @@ from contextgap.base.arrays import FloatArray
 BoolArray = numpy.typing.NDArray[np.bool_]
 
 DRAWS = 10_000
-ERRORS = 2.0  # differences beyond so many standard errors are told apart
+ERRORS = 2.0  # differences beyond so many standard errors are significant
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Means:
     error: FloatArray
 
     @property
-    def told_apart(self) -> BoolArray:
+    def significant(self) -> BoolArray:
         """Whether a mean is more than two standard errors from 0."""
         return np.asarray(np.abs(self.mean) > ERRORS * self.error)
 
@@ -60,7 +60,7 @@ def differences(table: Any, reference: int) -> Means:
 
 
 def winners(table: Any) -> BoolArray:
-    """Return which columns have the lowest mean or are not told apart from it.
+    """Return which columns have the lowest mean, or no significant difference from it.
 
     Examples
     --------
@@ -68,11 +68,11 @@ def winners(table: Any) -> BoolArray:
     [True, True, False]
     """
     values = _table(table)
-    return ~differences(values, int(values.mean(axis=0).argmin())).told_apart
+    return ~differences(values, int(values.mean(axis=0).argmin())).significant
 
 
 def chance_alarms(seeds: int) -> float:
-    """Return the probability that equal methods are told apart, if differences are Gaussian.
+    """Return the probability that equal methods differ significantly, if differences are Gaussian.
 
     Examples
     --------

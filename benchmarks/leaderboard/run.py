@@ -1,9 +1,10 @@
-"""Compare methods as users use them: ``python benchmarks/leaderboard/run.py --help``."""
+"""Compare methods with default settings: ``python benchmarks/leaderboard/run.py --help``."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,9 +21,9 @@ from contextgap.studies.report.page import save
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from leaderboard.board import USUAL, Contest, code_digest, compare_at, seconds_of_runs, sizes
 from leaderboard.figures import curves, ratio_heat_map
-from leaderboard.page import Findings, page_text
+from leaderboard.page import Findings, page_text, printed_cells
 from leaderboard.places import ASLIB, SCENARIOS, Place, places
-from leaderboard.standings import Standing, Traits, cells_of, situations, standings
+from leaderboard.standings import Cell, Standing, Traits, cells_of, situations, standings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,6 +56,10 @@ def main(
     page: Annotated[
         Path | None, typer.Option(help="Markdown file to write; figures go to images beside it.")
     ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="A page of an earlier run: problems that are not run keep its rows."),
+    ] = None,
     estimate: Annotated[
         bool,
         typer.Option(
@@ -63,7 +68,7 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """Compare methods without settings on all problems; goes on where it was stopped."""
+    """Compare methods with default settings on all problems; goes on where it was stopped."""
     resume = f"finished runs are kept in {folder}; the same command goes on from there"
     with complaints(resume):
         known = places(aslib)
@@ -79,6 +84,7 @@ def main(
         missing = [name for name in SCENARIOS if name not in known and not contest.problems]
         for name in missing:
             err.print(f"{name} is left out: there is no {aslib / name}", soft_wrap=True)
+        kept = [] if keep is None else printed_cells(keep.read_text(encoding="utf-8"), contest)
         asked = replace(contest, seeds=1) if estimate else contest
         records = compare_all(chosen, asked, jobs, folder)
         if estimate:
@@ -86,7 +92,8 @@ def main(
             return
         records.to_parquet(folder / "records.parquet", index=False)
         target = folder / "leaderboard.md" if page is None else page
-        found = findings(records, chosen, contest, command_line(contest, page), missing)
+        command = command_line(contest, keep, page)
+        found = findings(records, kept, known, contest, command, missing)
         write(found, target, folder / "figures")
     _show(found.standings, found.reference)
     out.print(f"page: {target}\nrecords: {folder / 'records.parquet'}", soft_wrap=True)
@@ -112,25 +119,30 @@ def compare_all(chosen: list[Place], contest: Contest, jobs: int, folder: Path) 
 
 
 def findings(
-    records: DataFrame, chosen: list[Place], contest: Contest, command: str, missing: list[str]
+    records: DataFrame,
+    kept: list[Cell],
+    known: Mapping[str, Place],
+    contest: Contest,
+    command: str,
+    missing: list[str],
 ) -> Findings:
-    """Return all that follows from the records."""
-    sized = [sizes(place, contest) for place in chosen]
+    """Return all that follows from the records, and from kept cells of problems without any."""
+    run = [str(name) for name in records["problem"].unique()]
+    cells = cells_of(records, next(iter(contest.entered())))
+    cells += [cell for cell in kept if cell.problem not in run]
+    order = list(known)
+    absent = {cell.problem for cell in cells} - set(order)
+    if absent:
+        raise ValueError(f"{min(absent)}, on the page to keep, is not present; see --aslib")
+    cells.sort(key=lambda cell: (order.index(cell.problem), cell.budget))
+    compared = [known[name] for name in dict.fromkeys(cell.problem for cell in cells)]
+    sized = [sizes(place, contest) for place in compared]
     traits = {
         place.name: Traits(place.group, size["arms"], place.noisy)
-        for place, size in zip(chosen, sized, strict=True)
+        for place, size in zip(compared, sized, strict=True)
     }
-    cells = cells_of(records, next(iter(contest.entered())))
-    return Findings(
-        contest,
-        command,
-        cells,
-        standings(cells, traits),
-        situations(cells, traits),
-        sized,
-        records,
-        missing,
-    )
+    found = standings(cells, traits), situations(cells, traits)
+    return Findings(contest, command, cells, *found, sized, run, missing)
 
 
 def write(found: Findings, page: Path, figures: Path) -> None:
@@ -144,7 +156,7 @@ def write(found: Findings, page: Path, figures: Path) -> None:
     page.write_text(page_text(found), encoding="utf-8")
 
 
-def command_line(contest: Contest, page: Path | None) -> str:
+def command_line(contest: Contest, keep: Path | None, page: Path | None) -> str:
     """Return the command that makes this page, options at their defaults left out."""
     words = ["python benchmarks/leaderboard/run.py"]
     for field in fields(contest):
@@ -152,7 +164,9 @@ def command_line(contest: Contest, page: Path | None) -> str:
         if value != getattr(USUALLY, field.name):
             shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
             words.append(f"--{field.name.replace('_', '-')} {shown}")
-    return " ".join([*words, *([] if page is None else [f"--page {page.as_posix()}"])])
+    files = {"keep": keep, "page": page}
+    words += [f"--{name} {path.as_posix()}" for name, path in files.items() if path is not None]
+    return " ".join(words)
 
 
 def _show(found: list[Standing], reference: str) -> None:

@@ -32,32 +32,25 @@ FEWEST = 5  # independent problems that an interval is made of; fewer often agre
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One problem at one budget: regret by seed (rows) and by method or yardstick (columns).
+    """One problem at one budget, by method: the reference first, the yardsticks last.
 
-    The reference is the first column, the yardsticks are the last ones.
+    ``behind`` is how much higher regret is than the reference's, seed by seed. ``wins`` are the
+    methods with the lowest regret, or without a significant difference from it.
     """
 
     problem: str
     budget: int
-    regret: DataFrame
+    labels: list[str]
+    regrets: Means
+    behind: Means
+    wins: BoolArray
 
-    @property
-    def labels(self) -> list[str]:
-        return [str(name) for name in self.regret.columns]
 
-    @property
-    def regrets(self) -> Means:
-        return means(self.regret)
-
-    @property
-    def behind(self) -> Means:
-        """How much more every column misses than the reference, seed by seed."""
-        return differences(self.regret, 0)
-
-    @property
-    def wins(self) -> BoolArray:
-        """Which methods miss least, or are not told apart from the one that does."""
-        return winners(self.regret.drop(columns=list(YARDSTICKS)))
+def cell_of(problem: str, budget: int, regret: DataFrame) -> Cell:
+    """Return the cell of a table of regret by seed (rows) and by method (columns)."""
+    own = regret.drop(columns=list(YARDSTICKS))
+    labels = [str(name) for name in regret.columns]
+    return Cell(problem, budget, labels, means(regret), differences(regret, 0), winners(own))
 
 
 def cells_of(records: DataFrame, reference: str) -> list[Cell]:
@@ -65,7 +58,7 @@ def cells_of(records: DataFrame, reference: str) -> list[Cell]:
     own = [str(name) for name in records["method"].unique() if name not in YARDSTICKS]
     order = [reference, *(name for name in own if name != reference), *YARDSTICKS]
     return [
-        Cell(str(problem), int(budget), part.pivot(**_BY_SEED)[order])
+        cell_of(str(problem), int(budget), part.pivot(**_BY_SEED)[order])
         for (problem, budget), part in records.groupby(["problem", "budget"], sort=False)
     ]
 
@@ -88,8 +81,8 @@ class Standing:
 
     ``ratio`` is the geometric mean of its regret over the reference's, all problems counting alike,
     with a 95 % interval over problems, 0 to ∞ where these are too few. ``better`` and ``worse`` are
-    numbers of cells in which it is told apart from the reference. ``rank`` is its mean rank among
-    methods; None for yardsticks.
+    numbers of cells with a significant difference from the reference. ``rank`` is its mean rank
+    among methods; None for yardsticks.
     """
 
     method: str
@@ -101,7 +94,7 @@ class Standing:
     worse: int
 
     @property
-    def told_apart(self) -> bool:
+    def significant(self) -> bool:
         """Whether the interval leaves out 1, by more than rounding."""
         return self.high < 1 - 1e-9 or self.low > 1 + 1e-9
 
@@ -116,7 +109,7 @@ def standings(cells: Sequence[Cell], traits: Mapping[str, Traits]) -> list[Stand
     own = len(labels) - len(YARDSTICKS)
     ratios = _intervals(member @ log_ratios(regret, 0), [traits[name].family for name in problems])
     ranked = (member @ ranks(regret[:, :own])).mean(axis=0)
-    apart = np.array([cell.behind.told_apart * np.sign(cell.behind.mean) for cell in cells])
+    apart = np.array([cell.behind.significant * np.sign(cell.behind.mean) for cell in cells])
     found = [
         Standing(
             label,

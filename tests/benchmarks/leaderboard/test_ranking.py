@@ -32,7 +32,7 @@ def test_differences_are_those_of_a_paired_test(rng):
         expected = stats.ttest_rel(table[:, place], table[:, 0])
         assert found.mean[place] / found.error[place] == pytest.approx(expected.statistic)
     assert (found.mean[0], found.error[0]) == (0.0, 0.0)
-    assert found.told_apart.tolist()[::2] == [False, True]
+    assert found.significant.tolist()[::2] == [False, True]
     apart = abs(table[:, 2].mean() - table[:, 0].mean())
     assert apart < 2 * means(table).error.max()  # without pairs, nothing would be told apart
 
@@ -41,24 +41,24 @@ def test_a_difference_by_hand():
     found = differences([[1.0, 2.0], [2.0, 5.0], [6.0, 8.0]], 0)  # 1, 3 and 2
     assert found.mean[1] == 2.0
     assert found.error[1] == pytest.approx(1 / math.sqrt(3))
-    assert found.told_apart.tolist() == [False, True]
-    assert not differences([[1.0, 2.0], [2.0, 5.0], [6.0, 3.0]], 0).told_apart.any()  # 1, 3, -3
+    assert found.significant.tolist() == [False, True]
+    assert not differences([[1.0, 2.0], [2.0, 5.0], [6.0, 3.0]], 0).significant.any()  # 1, 3, -3
 
 
 def test_equal_differences_have_no_error():
     found = differences([[1.0, 1.5], [2.0, 2.5], [7.0, 7.5]], 0)
-    assert found.told_apart.tolist() == [False, True]
+    assert found.significant.tolist() == [False, True]
     assert means([[0.1, 0.1]] * 3).error.tolist() == [0.0, 0.0]
 
 
-def test_winners_are_the_lowest_and_those_not_told_apart_from_it():
+def test_winners_are_the_lowest_and_those_not_significant_from_it():
     table = [[1.0, 1.3, 2.0, 0.0], [1.0, 0.8, 2.1, 5.0], [1.0, 1.1, 2.2, 9.0]]
     assert winners(table).tolist() == [True, True, False, True]  # the last is too uncertain
 
 
 def test_alarms_by_chance_are_as_frequent_as_said(rng):
     draws = rng.normal(size=(10, 20_000))
-    assert means(draws).told_apart.mean() == pytest.approx(chance_alarms(10), abs=0.006)
+    assert means(draws).significant.mean() == pytest.approx(chance_alarms(10), abs=0.006)
 
 
 def test_ranks_of_equals_are_shared():

@@ -16,6 +16,7 @@ from leaderboard.board import Contest, code_digest, compare_at, seconds_of_runs
 from leaderboard.figures import curves, ratio_heat_map
 from leaderboard.page import markdown_table
 from leaderboard.places import places
+from leaderboard.ranking import Means
 from leaderboard.run import app, command_line, compare_all
 from leaderboard.standings import cells_of
 from tests.cli.test_policies import call
@@ -111,6 +112,28 @@ def test_the_page_names_its_command_and_shows_its_figures(made):
     assert "chosen on seeds below 300" in text
 
 
+def test_problems_that_are_not_run_keep_the_rows_of_a_page(made, tmp_path):
+    page, again = made[1], tmp_path / "again.md"
+    one = [*TINY, "--problems", "iris", "--keep", page, "--page", again, "--out", tmp_path]
+    call(*one, app=app)
+    before, after = tables(page.read_text()), tables(again.read_text())
+    assert after[2:] == before[2:]  # cell by cell, and sizes
+    for kept, fresh in zip(after[0][2:], before[0][2:], strict=True):
+        assert kept[0] == fresh[0]
+        assert kept[2:] == fresh[2:]
+        ratios = [float(row[1].split(" (")[0]) for row in (kept, fresh)]
+        assert ratios[0] == pytest.approx(ratios[1], rel=0.05)
+    text = again.read_text()
+    assert "The rows of iris were run by it. Those of wine are kept" in text
+    assert f"--problems iris --methods auto,uniform,{OWN} --budgets 20,40 --seeds 2 --keep" in text
+    for options, words in (
+        (["--methods", "auto,max-variance"], "the page to keep must compare auto, max-variance"),
+        (["--first-seed", "301"], "the page to keep must be from 2 repetitions, seeds 301 to 302"),
+    ):
+        shown = call(*one, *options, code=2, app=app)
+        assert words in shown.stderr.replace("\n", " ")
+
+
 def test_it_goes_on_where_it_stopped(made, monkeypatch, tmp_path):
     folder, _, _ = made
     runs = []
@@ -175,9 +198,9 @@ def test_the_digest_is_of_code_and_not_of_comments(tmp_path, monkeypatch):
 
 
 def test_the_command_says_what_is_not_usual():
-    assert command_line(Contest(), None) == SCRIPT
+    assert command_line(Contest(), None, None) == SCRIPT
     contest = Contest(problems=("iris",), seeds=7, first_seed=400, reference="uniform")
-    assert command_line(contest, None) == (
+    assert command_line(contest, None, None) == (
         f"{SCRIPT} --problems iris --seeds 7 --first-seed 400 --reference uniform"
     )
 
@@ -223,9 +246,10 @@ def test_figures_stay_on_their_paper(draw):
 
 
 def test_figures_of_perfect_methods_can_be_drawn():
-    nothing_but = {SINGLE: 1.0}
+    regret = np.array([0.0] * (len(many_cells()[0].labels) - 1) + [1.0])  # of the single arm alone
     cells = [
-        replace(cell, regret=(0 * cell.regret).assign(**nothing_but)) for cell in many_cells()[:8]
+        replace(cell, regrets=Means(regret, 0 * regret), behind=Means(regret, 0 * regret))
+        for cell in many_cells()[:8]
     ]
     assert ratio_heat_map(cells).axes[0].images[0].get_array()[0, 0] == 0
     assert len(curves(cells).axes) == 2
@@ -236,7 +260,7 @@ def test_the_heat_map_has_the_ratios():
     figure = ratio_heat_map(cells)
     titles = [ax.get_title() for ax in figure.axes]
     panel = figure.axes[titles.index("uniform")].images[0].get_array()
-    regret = cells[5].regret.mean()
+    regret = dict(zip(cells[5].labels, cells[5].regrets.mean, strict=True))
     expected = np.log(regret["uniform"] / regret["knowledge-gradient"])
     assert panel[1, 1] == pytest.approx(np.clip(expected, -np.log(4), np.log(4)))
 

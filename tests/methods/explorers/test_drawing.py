@@ -29,18 +29,32 @@ def explored(explorer, rows=60, **settings):
     return learner, chances
 
 
+def sets_at(mean, std, risks):
+    """The arms that may be the best at each risk, by definition."""
+    best = int(mean.argmax())
+    better = norm.cdf((mean - mean[best]) / np.hypot(std, std[best]))
+    return (better >= np.reshape(risks, (-1, 1))) | (np.arange(len(mean)) == best)
+
+
+def risk_adjustment(mean, std, omega):
+    """The largest η up to √ω with at most (1 - 1/2)·A/η arms in the set at risk (1/2)/η, or 1."""
+    etas = np.linspace(1, np.sqrt(omega), 100_001)
+    small_enough = sets_at(mean, std, 0.5 / etas).sum(axis=1) <= 0.5 * len(mean) / etas
+    return etas[small_enough].max(initial=1.0)
+
+
 @pytest.mark.parametrize("emphasis", [1.0, None, 40.0])
 def test_proportional_response_is_the_integral_over_risks(rng, emphasis):
-    risks = (np.arange(200_000) + 0.5) / 200_000
-    for _ in range(5):
-        mean, std = rng.normal(size=4), rng.uniform(0.2, 2, 4)
-        best, times = int(mean.argmax()), 4 if emphasis is None else emphasis
-        better = norm.cdf((mean - mean[best]) / np.hypot(std, std[best]))
-        level = np.minimum(risks, 0.5)[:, None] / times
-        sets = (better >= level) | (np.arange(4) == best)
+    risks, adjusted = (np.arange(200_000) + 0.5) / 200_000, 0
+    for n_arms in (2, 3, 8, 8, 12, 12):
+        mean, std = rng.normal(size=n_arms), rng.uniform(0.2, 1, n_arms)
+        eta = risk_adjustment(mean, std, n_arms if emphasis is None else emphasis)
+        adjusted += eta > 1
+        sets = sets_at(mean, std, np.minimum(risks, 0.5) / eta)
         expected = (sets / sets.sum(axis=1, keepdims=True)).mean(axis=0)
         found = ProportionalResponse(emphasis).propensities(moment_of(mean, std))
-        np.testing.assert_allclose(found, expected, atol=2e-5)
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert (adjusted > 2) == (emphasis != 1.0)
 
 
 def test_proportional_response_where_nothing_or_everything_is_known():

@@ -1,10 +1,19 @@
 """Proportional response: draws from sets of arms that may be the best, with known propensities.
 
 Krishnamurthy, Zhan, Athey and Brunskill, "Proportional Response: Contextual Bandits for Simple and
-Cumulative Regret Minimization" (2023). Their conformal arm set at risk β holds the best arm with
-probability 1 − β; an arm is drawn by drawing β at random, then an arm of the set. Here sets come
-from posteriors: arm a is in the set at risk β if the probability that it is better than the highest
-mean is above β/emphasis.
+Cumulative Regret Minimization" (2023). Their conformal arm set at risk β misses the best arm with
+probability at most β. An arm is drawn by drawing β between 0 and 1 and then any arm of the set at
+risk min(β, β_max)/η, with β_max = 1/2. The risk adjustment η makes sets larger than the drawn risk
+asks for. It is the largest number, from 1 to √ω, for which the set at risk β_max/η has at most
+(1 − β_max)·A/η of the A arms.
+
+Three things are simpler here. Theirs are sets of the arms whose estimate is at most a constant/β
+below the best one, which holds on average over contexts; here arm a is in the set at risk β if its
+posterior probability of being better than the arm of the highest mean is at least β. Their η is one
+number for all contexts, from the mean size of the sets; here it is the current context's. And they
+update at the end of epochs, intersect sets with those of earlier epochs, and let the upper end √ω
+grow to √(ωA/α) as a bound α on the inverse propensity of the best arm falls below A; here beliefs
+are the latest ones and α stays A.
 """
 
 from __future__ import annotations
@@ -28,7 +37,8 @@ class ProportionalResponse(DrawingExplorer):
     Parameters
     ----------
     emphasis
-        1 for low regret while exploring; the number of arms, by default, for low simple regret.
+        The paper's ω: 1 for low regret while exploring; the number of arms, by default, for low
+        simple regret.
     """
 
     emphasis: float | None = None
@@ -58,7 +68,16 @@ class ProportionalResponse(DrawingExplorer):
         behind, spread = belief.mean - belief.mean[best], belief.std_from(best)
         certain = np.where(behind < 0, -np.inf, 0.0)
         better = ndtr(np.divide(behind, spread, out=certain, where=spread > 0))
-        emphasis = len(better) if self.emphasis is None else self.emphasis
-        risk = emphasis * better
+        risk = self._adjustment(better, best) * better
         risk[best] = 1.0
         return np.where(risk >= _LARGEST_RISK, 1.0, risk)
+
+    def _adjustment(self, better: FloatArray, best: int) -> float:
+        """Return η; the set at risk β_max/η has more than n arms where η > β_max/enters[n - 1]."""
+        n_arms = len(better)
+        enters = np.append(np.sort(np.delete(better, best))[::-1], 0.0)
+        room = np.arange(1, n_arms + 1) / ((1 - _LARGEST_RISK) * n_arms)
+        inverse = np.maximum(room, enters / _LARGEST_RISK).min()
+        most = np.sqrt(n_arms if self.emphasis is None else self.emphasis)
+        # Just below the end of the interval, where one arm more would enter.
+        return float(np.clip((1 - 1e-9) / inverse, 1.0, most))
