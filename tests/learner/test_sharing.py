@@ -123,6 +123,7 @@ def explored_doses(seed, steps, **settings):
     return learner, (left.max(axis=1) - left[np.arange(len(left)), chosen]).mean()
 
 
+@pytest.mark.slow
 def test_arms_with_features_learn_faster():
     missed = []
     for seed in (0, 1):
