@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
         ("own_csv.py", "runs paid for: 150 of 450"),
         ("late_rewards.py", "'left'"),
         ("noisy_clicks.py", "true value 0.27"),
-        ("click_log.py", "without the discount: novelty"),
+        pytest.param("click_log.py", "without the discount: novelty", marks=pytest.mark.slow),
         ("campaign.py", "rebuilt from the log: the same card"),
     ],
 )

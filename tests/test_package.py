@@ -191,31 +191,25 @@ def is_own(value):
     return isinstance(value, ast.Name) and value.id in ("self", "cls", "other")
 
 
-def private_names(nodes):
-    """Yield the private names that a package defines, of attributes, methods and modules."""
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr if is_own(node.value) else ""
+def private_names(node):
+    """Yield the private name that a node defines, of an attribute, method or module."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.attr if is_own(node.value) else ""
 
 
 def test_no_package_reads_private_attributes_of_another():
-    source, packages = Path(cg.__file__).parent, collections.defaultdict(list)
-    for path in source.rglob("*.py"):
-        package = path.relative_to(source).parts[0]
-        packages[package] += [(path, node) for node in ast.walk(ast.parse(path.read_text()))]
-    found = []
-    for nodes in packages.values():
-        own = set(private_names(node for _, node in nodes)) | NOT_PRIVATE
-        found += [
-            f"{path.relative_to(source)}:{node.lineno}: {ast.unparse(node)}"
-            for path, node in nodes
-            if isinstance(node, ast.Attribute)
-            and re.match("_[^_]", node.attr)
-            and not is_own(node.value)
-            and node.attr not in own
-        ]
+    source = Path(cg.__file__).parent
+    own, read = collections.defaultdict(set), []
+    for path in source.rglob("*.py"):  # no tree is kept: half a million nodes are slow to collect
+        place = path.relative_to(source)
+        for node in ast.walk(ast.parse(path.read_text())):
+            own[place.parts[0]].update(private_names(node))
+            private = isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr)
+            if private and not is_own(node.value):
+                read.append((place, node.attr, f"{place}:{node.lineno}: {ast.unparse(node)}"))
+    found = [where for place, name, where in read if name not in own[place.parts[0]] | NOT_PRIVATE]
     assert found == []

@@ -312,7 +312,7 @@ class TestAtomic:
 import sys
 import numpy as np
 import contextgap as cg
-learner = cg.Learner(2, seed=0)
+learner = cg.Learner(2, kernel=cg.Gaussian(1.0), ridge=0.1, seed=0)
 rng = np.random.default_rng(0)
 learner.fit(rng.normal(size=(600, 2)), [0, 1] * 300, rng.normal(size=600))
 for number in range(10**9):

@@ -9,7 +9,7 @@ import pytest
 import contextgap as cg
 from contextgap.learner.bulk import passes
 from tests.cli.test_policies import call
-from tests.learner.bulk.test_learning import expected, make, regret, write
+from tests.learner.bulk.test_learning import KEPT, expected, make, regret, write
 
 OPTIONS = ["--arm", "arm", "--reward", "reward"]
 
@@ -20,7 +20,7 @@ def learn(folder, *arguments, code=0):
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(passes, "SAMPLE", 1500)
+    monkeypatch.setattr(passes, "SAMPLE", KEPT)
 
 
 def test_files_are_learnt_from_as_if_they_were_one(tmp_path):
@@ -41,7 +41,7 @@ def test_a_long_log_is_learnt_from_by_sums(few, tmp_path):
     assert "6000 trials" in shown.stdout.replace("\n", " ")
     policy = cg.Policy.load(tmp_path / "policy.cgap")
     assert sum(policy.counts.values()) == policy.card.rewards == 6000
-    assert policy.card.looked_at == 1500
+    assert policy.card.looked_at == KEPT
     assert regret(policy, make(1000, seed=1)) < 0.1  # where the safe arm is not answered
     assert (tmp_path / "policy.cgap").stat().st_size < 2e6
 

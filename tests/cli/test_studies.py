@@ -76,6 +76,7 @@ def test_reproduce_small(undrawn, tmp_path):
     assert (tmp_path / "sinusoids" / "figures" / "the-whole-grid.png").exists()
 
 
+@pytest.mark.slow
 def test_the_authors_protocol_small(undrawn, tmp_path):
     small = ["--protocol", "authors", "--explore", "100", "--evaluate", "20", "--grid", "2"]
     few = ["--repetitions", "2", "--jobs", "1", "--out", tmp_path]

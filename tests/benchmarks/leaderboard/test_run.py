@@ -53,6 +53,7 @@ def tables(text):
     ]
 
 
+@pytest.mark.slow
 def test_there_is_a_record_per_problem_method_seed_and_budget(made, records):
     keys = ["problem", "method", "seed", "budget"]
     assert records.groupby(keys).size().eq(1).all()
@@ -63,6 +64,7 @@ def test_there_is_a_record_per_problem_method_seed_and_budget(made, records):
     assert made[2].stderr == ""
 
 
+@pytest.mark.slow
 def test_records_are_those_of_single_runs(records):
     place = places()["wine"]
     explore, deploy = place.pair(40, 301)
@@ -74,6 +76,7 @@ def test_records_are_those_of_single_runs(records):
     }
 
 
+@pytest.mark.slow
 def test_the_pages_numbers_are_those_found(made, records):
     text = made[1].read_text()
     assert all(len({len(row) for row in table}) == 1 for table in tables(text))
@@ -101,6 +104,7 @@ def test_the_pages_numbers_are_those_found(made, records):
     assert "±" in dict(zip(at_40[0], at_40[2], strict=True))[FULL]
 
 
+@pytest.mark.slow
 def test_the_page_names_its_command_and_shows_its_figures(made):
     _, page, _ = made
     text = page.read_text()
@@ -112,6 +116,7 @@ def test_the_page_names_its_command_and_shows_its_figures(made):
     assert "chosen on seeds below 300" in text
 
 
+@pytest.mark.slow
 def test_problems_that_are_not_run_keep_the_rows_of_a_page(made, tmp_path):
     page, again = made[1], tmp_path / "again.md"
     one = [*TINY, "--problems", "iris", "--keep", page, "--page", again, "--out", tmp_path]
@@ -134,6 +139,7 @@ def test_problems_that_are_not_run_keep_the_rows_of_a_page(made, tmp_path):
         assert words in shown.stderr.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_stopped(made, monkeypatch, tmp_path):
     folder, _, _ = made
     runs = []
@@ -149,7 +155,7 @@ def test_it_goes_on_where_it_stopped(made, monkeypatch, tmp_path):
     assert len(runs) == 1 + 1  # nothing of other code is used; full information fits once
 
 
-def test_an_estimate_runs_one_seed(made, tmp_path):
+def test_an_estimate_runs_one_seed(tmp_path):
     small = ["--problems", "iris", "--methods", "uniform", "--reference", "uniform"]
     once = ["--budgets", "20", "--seeds", "5", "--estimate"]
     shown = call(*TINY, *small, *once, "--out", tmp_path, app=app)

@@ -12,7 +12,7 @@ import contextgap as cg
 from contextgap.learner.bulk import partitions, passes
 from contextgap.tables import files
 
-ROWS, KEPT = 6000, 1500
+ROWS, KEPT = 6000, 600
 
 
 def make(rows=ROWS, seed=0):
@@ -36,9 +36,15 @@ def expected(table, arm):
 @pytest.fixture
 def few(monkeypatch):
     """Have samples and blocks be small, so that little is much."""
-    monkeypatch.setattr(passes, "SAMPLE", KEPT)
+    monkeypatch.setattr(passes, "SAMPLE", KEPT)  # settings are learnt from these: most of the time
     monkeypatch.setattr(files.Part.blocks, "__defaults__", (700,))
     monkeypatch.setattr(partitions, "BLOCK", 700)
+
+
+@pytest.fixture
+def quarter(few, monkeypatch):
+    """Have samples be a quarter of the rows, so that errors of a card are at most doubled."""
+    monkeypatch.setattr(passes, "SAMPLE", ROWS // 4)
 
 
 def write(table, folder, files=5, suffix="csv"):
@@ -113,7 +119,7 @@ def test_sums_are_those_of_a_model_told_all_rows(few, tmp_path, suffix):
     assert regret(policy, make(2000, seed=1)) < 0.05
 
 
-def test_the_card_is_close_to_that_of_all_rows(few, tmp_path):
+def test_the_card_is_close_to_that_of_all_rows(quarter, tmp_path):
     table = make()
     card = learn(write(table, tmp_path)).policy.card
     contexts = table.drop(columns=["arm", "reward"])
@@ -128,7 +134,7 @@ def test_the_card_is_close_to_that_of_all_rows(few, tmp_path):
     assert card.best_single_arm == whole.best_single_arm
 
 
-def test_the_card_rests_on_sums_over_all_rows(few, tmp_path):
+def test_the_card_rests_on_sums_over_all_rows(quarter, tmp_path):
     table = make()[["x", "arm", "reward"]]
     table["chance"] = table["arm"].map({"left": 0.6, "right": 0.37, "rare": 0.03})
     given = {"propensity": "chance", "kernel": cg.Gaussian(0.5), "ridge": 0.2}

@@ -209,6 +209,7 @@ def test_the_budget_is_checked(scenario, budget):
         select_algorithms(scenario, budget=budget)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not ASLIB.is_dir(), reason="the shared scenarios are not here")
 def test_a_real_scenario():
     scenario = AlgorithmSelection(ASLIB / "BNSL-2016").load()
