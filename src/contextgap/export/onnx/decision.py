@@ -148,7 +148,7 @@ class _Emitter:
         values = self._values_by_arm()
         if self.means_alone:
             pairs = zip(rule.arms, values, strict=True)
-            return self._highest_mean(graph.stack([self._mean(*pair) for pair in pairs]))
+            return self._pick("ArgMax", graph.stack([self._mean(*pair) for pair in pairs]))
         arms = [
             self._arm(table, own, first)
             for table, own, first in zip(rule.arms, values, _first_states(rule), strict=True)
@@ -176,9 +176,9 @@ class _Emitter:
             table = self._shared_tables(shared, values)
             return self._picked(table, table["gap"])
         if not values:
-            return self._highest_mean(self.graph.stack([self.prior] * len(shared.alike)))
+            return self._pick("ArgMax", self.graph.stack([self.prior] * len(shared.alike)))
         product = self.graph.node("MatMul", self.graph.real(shared.weights), values)
-        return self._highest_mean(self.graph.node("Add", product, self.prior))
+        return self._pick("ArgMax", self.graph.node("Add", product, self.prior))
 
     def _picked(self, table: dict[str, str], gap_when_chosen: str) -> Decided:
         """Pick an arm by what is believed, and say why if that is asked for."""
@@ -194,9 +194,6 @@ class _Emitter:
         own_gap = graph.node("GatherElements", gap_when_chosen, place, axis=0)
         bound = graph.node("Max", own_gap, graph.real(0.0))
         return replace(decided, gap=own_gap, certificate=self._row(bound), believed=table)
-
-    def _highest_mean(self, means: str) -> Decided:
-        return self._pick("ArgMax", means)
 
     def _pick(self, operator: str, scores: str) -> Decided:
         """Return the first place of the highest (ArgMax) or lowest (ArgMin) score."""
