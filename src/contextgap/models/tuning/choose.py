@@ -231,8 +231,7 @@ def _clearly_shared(candidates: dict[str, Candidate], margin: float) -> bool:
     together = candidates["shared"]
     others = [each for name, each in candidates.items() if name not in ("shared", "cautious")]
     rival = max(each.advantage for each in others)
-    predicts = together.explained > max(0.0, candidates["constant"].explained)
-    return predicts and together.advantage >= rival + margin
+    return _predicts(candidates, together) and together.advantage >= rival + margin
 
 
 def _better_shared(candidates: dict[str, Candidate], base: str, joint: Shared) -> bool:
