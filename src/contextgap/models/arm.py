@@ -149,8 +149,6 @@ class Arm:
         check_floats(arrays["w"], (size,))
         other = cls(ridge)
         other.factor = PanelFactor.from_packed(arrays["factor"], size)
-        if size and other.factor.diagonal.min() <= 0:
-            raise ValueError("a factor's diagonal is not positive")
         other.z, other.w = Rows.of(arrays["z"]), Rows.of(arrays["w"])
         other._add_gain(other.factor.diagonal.tolist())
         return other
@@ -183,6 +181,12 @@ def pivot(variance: float, ridge: float, prior_variance: float, size: int) -> fl
     errors would grow from row to row, so the entry is kept above it.
     """
     return math.sqrt(max(max(variance, 0.0) + ridge, ROUNDING * (size + 1) * prior_variance))
+
+
+def pivots(variance: FloatArray, ridge: float, prior_variance: FloatArray, size: int) -> FloatArray:
+    """Return the same for many variances."""
+    least = ROUNDING * (size + 1) * prior_variance
+    return np.sqrt(np.maximum(np.maximum(variance, 0.0) + ridge, least))
 
 
 def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:

@@ -7,7 +7,7 @@ are kept as well, for they are small: from them the inducing points are chosen a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -170,9 +170,10 @@ class BoundedModel(Model):
         contexts = self.observed.contexts
         self._next_choice = 2 * len(self)
         mean, largest = self.dictionary.mean_residual(self.kernel, contexts)
-        if len(self.dictionary) and largest <= TOLERANCE * self.ridge:
+        tolerance = TOLERANCE * self.ridge
+        if len(self.dictionary) and largest <= tolerance:
             return False
-        chosen = self._chosen(contexts)
+        chosen = Dictionary.chosen(self.kernel, contexts, self.points, tolerance)
         if len(self.dictionary) and chosen.mean_residual(self.kernel, contexts)[0] > _WORTH * mean:
             return False
         self._use(chosen)
@@ -207,7 +208,7 @@ class BoundedModel(Model):
             self.assume(pending)
         mean, std = np.empty((2, len(contexts), len(arms)))
         prior, assumed = self.prior(), bool(pending)
-        for block in self.blocks(len(contexts)):
+        for block in blocks(len(contexts), len(self.dictionary)):
             features, residual = self.whiten(contexts[block])
             for column, arm in enumerate(arms):
                 state = self._arms[arm]
@@ -324,7 +325,7 @@ class BoundedModel(Model):
             variance += np.einsum("ki,ki->k", own, own @ gram) - squares(combined)
             variance += squares(q) - squares(v)
             # R⁻¹(I + VᵀV)⁻¹q, by the same identity that gives the variance.
-            inner = q - state.beside.rows.view.T @ _solved_transposed(state, v)
+            inner = q - state.beside.rows.view.T @ state.beside.factor.solved_transposed(v).T
             duals[arm] = np.stack([state.folded.root.solve_transposed(x) for x in inner.T])
         return np.maximum(variance, 0.0), self._sum_moves(duals, len(weights))
 
@@ -332,7 +333,7 @@ class BoundedModel(Model):
         """Return w·φ·dual of every observation's arm, shape (count, observations)."""
         log = self.observed
         moves = np.zeros((count, len(log)))
-        for block in self.blocks(len(log)):
+        for block in blocks(len(log), len(self.dictionary)):
             features, residual = self.whiten(log.contexts[block])
             for arm, dual in duals.items():
                 own = np.flatnonzero(log.arms[block] == arm)
@@ -417,9 +418,6 @@ class BoundedModel(Model):
         """Return φ and δ of contexts."""
         return self.dictionary.whiten(self.kernel, contexts)
 
-    def _chosen(self, contexts: FloatArray) -> Dictionary:
-        return Dictionary.chosen(self.kernel, contexts, self.points, TOLERANCE * self.ridge)
-
     def _use(self, dictionary: Dictionary) -> None:
         """Take another dictionary and replay all rows."""
         arms, before = self._arms, self.dictionary
@@ -447,15 +445,3 @@ class BoundedModel(Model):
         folded, prior = self._arms[arm].all_folded(), self.prior()
         z = folded.fit[0] - prior * folded.fit[1]
         return self.dictionary.factor.solve_transposed(folded.root.solve_transposed(z))
-
-    def blocks(self, rows: int) -> Iterator[slice]:
-        """Yield slices of rows for whose φ there is memory enough."""
-        return blocks(rows, len(self.dictionary))
-
-
-def _solved_transposed(arm: BoundedArm, columns: FloatArray) -> FloatArray:
-    """Return C⁻ᵀ·columns."""
-    rows = np.ascontiguousarray(columns.T)
-    for row in rows:
-        arm.beside.factor.solve_transposed(row)
-    return rows.T

@@ -27,7 +27,7 @@ from scipy.linalg import solve_triangular
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
-from contextgap.models.arm import new_rows, pivot, root
+from contextgap.models.arm import new_rows, pivots, root
 from contextgap.models.base import (
     NOTHING_PENDING,
     History,
@@ -374,12 +374,7 @@ class JointModel(Model, KeepsHistory):
 
     def pivots(self, contexts: FloatArray, variance: FloatArray) -> FloatArray:
         """Return √(variance + ridge) of rewards to come, as the factor would have it."""
-        whole = np.broadcast_to(self.kernel.diagonal(contexts), variance.shape)
-        steps = [
-            pivot(float(left), self.ridge, float(most), self.rows)
-            for left, most in zip(variance, whole, strict=True)
-        ]
-        return np.array(steps)
+        return pivots(variance, self.ridge, self.kernel.diagonal(contexts), self.rows)
 
     def parts(self, points: FloatArray, first: int = 0) -> FloatArray:
         """Return rows of u_a = M_a·k_a for every arm, shape (all arms, rows, points)."""
