@@ -163,10 +163,7 @@ class BoundedModel(Model):
         self._add(sums)
 
     def choose_anew(self) -> bool:
-        """Choose the inducing points anew if that pays, and replay all rows; return whether it did.
-
-        It pays if the mean δ falls by a tenth or more.
-        """
+        """Choose inducing points anew and replay all rows, if that pays; return whether it did."""
         contexts = self.observed.contexts
         self._next_choice = 2 * len(self)
         mean, largest = self.dictionary.mean_residual(self.kernel, contexts)
@@ -241,10 +238,7 @@ class BoundedModel(Model):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        """Return how far trying an arm at contexts would move means at points.
-
-        A reward moves means through the inducing points alone: δ is no part of a covariance.
-        """
+        # A reward moves means through the inducing points alone: δ is no part of a covariance.
         self.assume(pending)
         state, tried = self._arms[arm], self.whiten(contexts)
         q, v = state.solve_many(tried.features, assumed=True)
@@ -259,12 +253,9 @@ class BoundedModel(Model):
         return BoundedPredictor(self, arms)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        """Return posteriors at observed contexts, without the rewards observed there.
-
-        With h = w·(|q|² − |v|²), the share of a prediction that is the reward's own, k visits left
-        out together have the error (y − mean)/(1 − k·h) and leave a variance of δ + (|q|² −
-        |v|²)/(1 − k·h). The inducing points do not change.
-        """
+        # With h = w·(|q|² − |v|²), the share of a prediction that is the reward's own, k visits
+        # left out together have the error (y − mean)/(1 − k·h) and leave a variance of
+        # δ + (|q|² − |v|²)/(1 − k·h). The inducing points do not change.
         log, prior = self.observed, self.prior()
         contexts = log.contexts[places]
         posterior = self.posterior(contexts, arms)
@@ -311,10 +302,7 @@ class BoundedModel(Model):
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is known about Σ weight · (expected reward) over contexts and arms.
-
-        What inducing points leave over has its prior covariance, K − ΦᵀΦ.
-        """
+        # What inducing points leave over has its prior covariance, K − ΦᵀΦ.
         self.assume(NOTHING_PENDING)
         gram, features = self.kernel(contexts, contexts), self.whiten(contexts).features
         variance, duals = np.zeros(len(weights)), {}

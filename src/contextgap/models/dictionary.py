@@ -131,10 +131,7 @@ def choose(kernel: Kernel, contexts: FloatArray, most: int, tolerance: float) ->
 def _accepted(
     gram: FloatArray, before: FloatArray, tolerance: float, draws: FloatArray
 ) -> tuple[list[int], FloatArray]:
-    """Return which proposals to accept, and the Cholesky factor of their residual covariance.
-
-    ``gram`` is that of all proposals, and is spoilt. The first is always accepted.
-    """
+    """Return which proposals to accept, and their residual covariance's factor; spoils ``gram``."""
     accepted: list[int] = []
     lower = np.zeros_like(gram)
     for i, draw in enumerate(draws):

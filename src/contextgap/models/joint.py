@@ -233,13 +233,10 @@ class JointModel(Model, KeepsHistory):
         return History(states, steps, covariance)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        """Return posteriors at observed contexts without the rewards observed there.
-
-        With c the diagonal of C⁻¹ = MᵀM, α = C⁻¹(y − m) and q = k_bᵀC⁻¹e_i, leaving out
-        observation i moves the mean of arm b by −q·α_i/c_i and its variance by q²/c_i. Where k
-        visits that always observed the same are left out together, c_i becomes 1/ridge −
-        k·(1/ridge − c_i) and both changes are k-fold.
-        """
+        # With c the diagonal of C⁻¹ = MᵀM, α = C⁻¹(y − m) and q = k_bᵀC⁻¹e_i, leaving out
+        # observation i moves the mean of arm b by −q·α_i/c_i and its variance by q²/c_i. Where k
+        # visits that always observed the same are left out together, c_i becomes 1/ridge −
+        # k·(1/ridge − c_i) and both changes are k-fold.
         log = self.observed
         posterior = self.posterior(log.contexts[places], arms)
         covariance = np.asarray(posterior.covariance)
@@ -278,11 +275,8 @@ class JointModel(Model, KeepsHistory):
         return [len(self)] * len(arms)
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
-        """Return what each arm's posterior rests on.
-
-        With s how alike an arm is to those observed, v = L⁻¹·diag(s)·k: the factor to solve with
-        is diag(s)⁻¹·L.
-        """
+        # With s how alike an arm is to those observed, v = L⁻¹·diag(s)·k: the factor to solve with
+        # is diag(s)⁻¹·L.
         self.assume(NOTHING_PENDING)
         whole, n = self._whole(), len(self)
         lower = self._lower(whole)

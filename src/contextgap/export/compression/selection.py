@@ -101,17 +101,12 @@ def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 
 
 
 class Decided(NamedTuple):
-    """What a policy decides at m contexts, and what it believes there.
+    """What a policy decides at m contexts, and what it believes there."""
 
-    ``contexts`` has shape (m, d), ``arm`` holds the indices of the m arms recommended, ``answered``
-    those of the arms answered, which may be the safe one, and ``mean``, ``lower`` and ``upper``
-    have shape (m, arms).
-    """
-
-    contexts: FloatArray
-    arm: IntArray
-    answered: IntArray
-    mean: FloatArray
+    contexts: FloatArray  # shape (m, d)
+    arm: IntArray  # the indices of the arms recommended
+    answered: IntArray  # those of the arms answered, which may be the safe one
+    mean: FloatArray  # shape (m, arms), as are the bounds
     lower: FloatArray
     upper: FloatArray
 
@@ -184,15 +179,12 @@ def _common_level(own: float, above: FloatArray) -> float:
 
 
 class Equations(NamedTuple):
-    """The normal equations ``matrix @ weights = rhs`` of all candidates.
-
-    ``arm`` holds the arm of each of the n candidates, ascending; ``contexts`` has shape (n, d).
-    """
+    """The normal equations ``matrix @ weights = rhs`` of all candidates."""
 
     matrix: FloatArray
     rhs: FloatArray
-    arm: IntArray
-    contexts: FloatArray
+    arm: IntArray  # of each of the n candidates, ascending
+    contexts: FloatArray  # shape (n, d)
 
 
 def normal_equations(
@@ -336,14 +328,11 @@ def refitted(
 
 
 class Candidate(NamedTuple):
-    """One way to compress a policy, at any size: how many points all arms have together.
-
-    ``fitted`` says what the means are fitted to, ``"mean"`` or ``"upper"``.
-    """
+    """One way to compress a policy, at any size: how many points all arms have together."""
 
     original: Policy
     recommender: Recommender
-    fitted: str
+    fitted: str  # what the means are fitted to, "mean" or "upper"
     selection: Selection
     layout: Layout
 

@@ -224,10 +224,7 @@ class _Emitter:
         return self.graph.node("Add", product, self.prior)
 
     def _arm(self, table: ArmTable, values: str, first: int) -> ArmGraph:
-        """Return an arm's states after ``first`` observations of its own, one more, ..., all.
-
-        ``values`` names the kernel values at its support, shape (n, batch).
-        """
+        """Return an arm's states after ``first`` observations of its own, one more, ..., all."""
         graph, n, diagonal = self.graph, len(table.weights), self._diagonal()
         mean, variance = [self.prior], [diagonal]
         if n:
@@ -317,10 +314,7 @@ class _Emitter:
         return graph.node("Sub", rival, lower)
 
     def _gaps_at_best_step(self, arms: list[ArmGraph], states: IntArray) -> str:
-        """Every arm's gap at the step whose smallest gap is smallest, for each context.
-
-        Row t of ``states`` says which state each arm is in at step t.
-        """
+        """Every arm's gap at the step whose smallest gap is smallest; ``states`` are by step."""
         graph, smallest = self.graph, self._smallest_gaps(arms, states)
         step = graph.node("ArgMin", smallest, axis=0, keepdims=1, select_last_index=0)
         lower, upper = [], []

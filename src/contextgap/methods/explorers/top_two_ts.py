@@ -51,9 +51,8 @@ def _likeliest_rival(belief: Belief, first: int) -> int:
 
     Of normals, arm a exceeds the first with probability Φ(ratio), where ratio is the difference of
     the means divided by its standard deviation: the root of the summed squares of the half widths
-    if they are independent. This
-    replaces the probability of being the best of all arms: the two hardly differ once the first arm
-    wins a hundred draws in a row.
+    if they are independent. This replaces the probability of being the best of all arms: the two
+    hardly differ once the first arm wins a hundred draws in a row.
     """
 
     def merit(arm: int) -> tuple[float, float]:

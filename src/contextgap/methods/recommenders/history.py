@@ -43,16 +43,12 @@ class Choice:
 
 
 class _Intervals:
-    """Every arm's interval at every context and step.
-
-    Each arm's ``lower`` and ``upper`` have shape (states of the arm, contexts), and row t of
-    ``states`` says which state each arm is in at step t.
-    """
+    """Every arm's interval at every context and step."""
 
     def __init__(self, lower: list[FloatArray], upper: list[FloatArray], states: IntArray) -> None:
-        self._lower = lower
+        self._lower = lower  # each arm's, shape (states of the arm, contexts)
         self._upper = upper
-        self._states = states
+        self._states = states  # row t: which state each arm is in at step t
         self.steps = len(states)
         self.contexts = lower[0].shape[1]
 
@@ -160,7 +156,6 @@ class LookBack:
     def __init__(self, last: int | None) -> None:
         self.last = last
         self._steps: deque[Choice] = deque(maxlen=last)
-        self._merge = last is None
 
     @property
     def empty(self) -> bool:
@@ -170,7 +165,7 @@ class LookBack:
     def add(self, belief: Belief) -> None:
         """Take in the belief after one more step."""
         found = Choice(belief.leader, belief.gap.min(axis=-1))
-        if self._merge and self._steps:
+        if self.last is None and self._steps:
             found = _earlier_or_smaller(self._steps.pop(), found)
         self._steps.append(found)
 

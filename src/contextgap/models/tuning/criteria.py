@@ -44,27 +44,19 @@ _HEAVY = 0.5
 
 
 class Detail(NamedTuple):
-    """What takes longer than the loss itself.
+    """What takes longer than the loss itself."""
 
-    ``slopes`` holds, for every arm, the matrix whose inner product with dC is the change of the
-    loss; ``errors`` holds every arm's leave-one-out residuals.
-    """
-
-    slopes: list[FloatArray]
-    errors: list[FloatArray]
+    slopes: list[FloatArray]  # by arm, the matrix whose inner product with dC changes the loss
+    errors: list[FloatArray]  # every arm's leave-one-out residuals
 
 
 class Score(NamedTuple):
-    """A criterion's verdict on settings, with the mean and reward scale s² that are best for them.
+    """A criterion's verdict on settings, with the mean and reward scale s² best for them."""
 
-    ``loss`` is to be minimised, in nats for all observations together. ``detail`` may be called
-    once.
-    """
-
-    loss: float
+    loss: float  # to be minimised, in nats for all observations together
     prior_mean: float
     reward_scale: float
-    detail: Callable[[], Detail]
+    detail: Callable[[], Detail]  # may be called once
 
 
 Criterion = Callable[[Sequence[FloatArray], Sequence[FloatArray], float, float], Score | None]

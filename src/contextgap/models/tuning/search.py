@@ -64,14 +64,10 @@ class Hyperparameters:
 
 
 class BandwidthPrior(NamedTuple):
-    """How far single bandwidths are from the others: a Student t distribution.
+    """How far single bandwidths are from the others: a Student t distribution."""
 
-    ``spread`` is its scale, ``tail`` its degrees of freedom: the fewer, the farther may a few
-    bandwidths stand out.
-    """
-
-    spread: float
-    tail: float
+    spread: float  # its scale
+    tail: float  # its degrees of freedom: the fewer, the farther may a few bandwidths stand out
 
 
 LOOSE = BandwidthPrior(0.3, 1.0)
@@ -181,12 +177,9 @@ def _addends(kernel: Kernel, factor: float = 1.0) -> list[tuple[Kernel, float]]:
 
 
 class _Part(NamedTuple):
-    """A group's kernel values and their slopes; how alike the arms of its observations are.
+    """A group's kernel values and their slopes; how alike the arms of its observations are."""
 
-    ``values`` and ``alike`` are None where arms have nothing in common.
-    """
-
-    values: FloatArray | None
+    values: FloatArray | None  # as ``alike``, None where arms have nothing in common
     steepness: FloatArray | None
     alike: FloatArray | None
 
@@ -274,10 +267,7 @@ class Search:
     def descend(
         self, start: FloatArray, iterations: int, *, keep: int = 0
     ) -> tuple[float, FloatArray]:
-        """Return the lowest loss found from a start, and where it is.
-
-        The first ``keep`` entries are fixed.
-        """
+        """Return the lowest loss found from a start, and where; ``keep`` entries are fixed."""
         from scipy.optimize import minimize  # slow to load, and most learners do not need it
 
         kept = [(value, value) for value in start[:keep].tolist()]

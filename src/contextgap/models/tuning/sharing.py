@@ -96,15 +96,11 @@ _STEPS = 25
 
 
 class Shared(NamedTuple):
-    """The best hyperparameters of arms that share, and how much better they are.
-
-    ``gain`` is in nats, over the same kernel with arms that have nothing in common; ``rewards`` are
-    those used, by arm.
-    """
+    """The best hyperparameters of arms that share, and how much better they are."""
 
     found: Hyperparameters
-    gain: float
-    rewards: list[FloatArray]
+    gain: float  # in nats, over the same kernel with arms that have nothing in common
+    rewards: list[FloatArray]  # those used, by arm
 
 
 def shared(
