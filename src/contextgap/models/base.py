@@ -175,10 +175,7 @@ class Predictor:
 
 
 class Follower:
-    """The posterior at some points, kept up to date as rewards come; the caller owns it.
-
-    This one computes everything anew, for models that have nothing to carry over.
-    """
+    """The posterior at some points, kept up to date as rewards come; here computed anew."""
 
     model: Model
 

@@ -281,11 +281,9 @@ class ExactModel(Model, KeepsHistory):
         return v
 
     def _solved_when_asked(self, context: FloatArray, arm: int) -> tuple[FloatArray, float] | None:
-        """L⁻¹k and k(x, x) as found when the context was asked about, if no pick was assumed.
-
-        With assumed rows in the solve, the others may come out different by a bit, and a learner
-        from a file, which was not asked, would no longer go on exactly as this one.
-        """
+        """L⁻¹k and k(x, x) as found when the context was asked about, if no pick was assumed."""
+        # With assumed rows in the solve, the others may come out different by a bit, and a learner
+        # from a file, which was not asked, would no longer go on exactly as this one.
         asked = self._asked
         if asked is None or asked.context != context.tobytes():
             return None

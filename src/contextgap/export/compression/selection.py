@@ -61,10 +61,7 @@ WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
 def read_sample(
     policy: Policy, contexts: Any, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the contexts at which decisions shall change least, and others to measure that at.
-
-    They come from a table of contexts, by default the observed ones and jittered copies of them.
-    """
+    """Return the contexts at which decisions shall change least, and others to measure that at."""
     if contexts is None:
         layout = policy.state.schema.layout
         observed = policy.state.model.deployed().observed.contexts
@@ -85,12 +82,10 @@ def read_sample(
 
 
 def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 0) -> FloatArray:
-    """Return observed contexts and copies, each moved by a tenth of the way between two others.
-
-    So that constants stay constant, and what varies together is moved together. There are at
-    least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
-    last numbers of a context, stay the same.
-    """
+    """Return observed contexts and copies, each moved by a tenth of the way between two others."""
+    # So that constants stay constant, and what varies together is moved together. There are at
+    # least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
+    # last numbers of a context, stay the same.
     copies = -(-_FEWEST // len(observed)) if len(observed) < _FEWEST else 1
     start = np.tile(observed, (copies, 1))
     one, two = rng.integers(len(observed), size=(2, len(start)))

@@ -325,11 +325,9 @@ class _Emitter:
         return self._gaps(upper=graph.stack(upper), lower=graph.stack(lower))
 
     def _smallest_gaps(self, arms: list[ArmGraph], states: IntArray) -> str:
-        """The smallest gap at every step, shape (steps, batch).
-
-        With h the arm of highest upper U1, and U2 the second highest, it is
-        min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
-        """
+        """The smallest gap at every step, shape (steps, batch)."""
+        # With h the arm of highest upper U1, and U2 the second highest, it is
+        # min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
         graph = self.graph
         lower, upper = self._by_step(arms[0], states[:, 0])
         highest, second, lowest, lower_of_highest = upper, "", lower, lower

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -65,12 +66,10 @@ class _Intervals:
         return np.asarray(second - lowest)
 
     def smallest_gaps(self, first: int, end: int, contexts: IntArray) -> FloatArray:
-        """Return the smallest gap at steps first..end − 1, shape (steps, contexts).
-
-        With h the arm of highest upper U1, and U2 the second highest, the gap of any other arm a
-        is U1 − lower_a and that of h is U2 − lower_h. So the smallest is
-        min(U1 − max lower, U2 − lower_h), where max may run over h too since U1 ≥ U2.
-        """
+        """Return the smallest gap at steps first..end − 1, shape (steps, contexts)."""
+        # With h the arm of highest upper U1, and U2 the second highest, the gap of any other arm a
+        # is U1 − lower_a and that of h is U2 − lower_h. So the smallest is
+        # min(U1 − max lower, U2 − lower_h), where max may run over h too since U1 ≥ U2.
         shape = (end - first, len(contexts))
         highest, second, lowest = (np.full(shape, -np.inf) for _ in range(3))
         lower_of_highest = np.empty(shape)
@@ -171,11 +170,7 @@ class LookBack:
 
     def choice(self) -> Choice:
         """Return, for every context, the leader of the step with the smallest gap."""
-        steps = list(self._steps)
-        best = steps[0]
-        for later in steps[1:]:
-            best = _earlier_or_smaller(best, later)
-        return best
+        return reduce(_earlier_or_smaller, self._steps)
 
 
 def _earlier_or_smaller(earlier: Choice, later: Choice) -> Choice:

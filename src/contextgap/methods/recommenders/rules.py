@@ -92,10 +92,7 @@ class ModelEvidence:
 
     @property
     def bounds(self) -> tuple[Belief, Belief, FloatArray] | None:
-        """Beliefs with the least and the highest widths, and bounds on the means' rounding errors.
-
-        None where they would not save time.
-        """
+        """Beliefs with the least and highest widths, and the means' rounding; None if not cheap."""
         bounds = self._predictor.bounds(self.contexts)
         if bounds is None:
             return None

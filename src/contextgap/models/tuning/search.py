@@ -309,10 +309,7 @@ class Search:
         return self.descend(theta, _SETTLING, keep=len(self.reference))[1]
 
     def with_terms(self, terms: Terms) -> Search:
-        """Return the search for another kernel with as many bandwidths, prepared as this one is.
-
-        Only a kernel that has this one's trend, or none, can be searched for.
-        """
+        """Return this search for another kernel, with as many bandwidths and this trend or none."""
         other = copy(self)
         other.terms = terms
         if self.unclipped is not None:
@@ -400,10 +397,7 @@ class Search:
         return replace(terms, slope=weights.pop()) if terms.trend is not None else terms
 
     def start(self, level: float | FloatArray, ratio: float, offset: float = 0.0) -> FloatArray:
-        """Return the point for a level of the bandwidths, a ratio and an offset.
-
-        Level and offset are logarithms; the level is one number or one per bandwidth.
-        """
+        """Return the point for log bandwidths, one or one per bandwidth, ratio and log offset."""
         bandwidths = np.clip(np.full(len(self.reference), level), self.shortest, _LONGEST)
         weights = [] if self.terms.trend is None else [WEIGHT]
         weights += [] if self.terms.offset is None else [offset]
