@@ -130,12 +130,10 @@ def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
 
 
 def targets(decided: Decided, fitted: str) -> FloatArray:
-    """Return the functions of the context to fit, one per arm, whose highest is the decision.
-
-    These are the upper bounds, or the means. Where the arm with the highest mean is not the one
-    deployed, the means are moved as little as it takes: the deployed arm's is raised, and those
-    above it are lowered, to the same level, and half a usual margin apart.
-    """
+    """Return the functions of the context to fit, one per arm, whose highest is the decision."""
+    # These are the upper bounds, or the means. Where the arm with the highest mean is not the one
+    # deployed, the means are moved as little as it takes: the deployed arm's is raised, and those
+    # above it are lowered, to the same level, and half a usual margin apart.
     if fitted == "upper":
         return decided.upper
     moved = decided.mean.copy()
@@ -307,12 +305,10 @@ def refitted(
     arm: IntArray,
     weights: FloatArray,
 ) -> Policy:
-    """Return a policy whose means are prior + weights·k(points, x).
-
-    The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They were
-    never observed, so nothing is promised any more (``Rules.tuned_on_rewards``).
-    ``arm`` holds the points' arms as indices into ``policy.arms``.
-    """
+    """Return a policy whose means are prior + weights·k(points, x)."""
+    # The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They
+    # were never observed, so nothing is promised any more (``Rules.tuned_on_rewards``). ``arm``
+    # holds the points' arms as indices into ``policy.arms``.
     place = np.asarray(policy.state.active, dtype=np.intp)[arm]
     final = weighted_model(policy.state.model, contexts, place, weights)
     method = Method(explorer=policy.method.explorer, recommender=recommender)

@@ -259,11 +259,9 @@ class _Emitter:
         return ArmGraph(mean, std, lower, upper, states=1)
 
     def _shared_tables(self, table: SharedTable, values: str) -> dict[str, str]:
-        """Return mean, std, lower, upper and gap, each of shape (arms, batch).
-
-        All arms use one factor, which the file holds once: v_a = L⁻¹(s_a∘k), where s_a says how
-        alike arm a is to the arm of each observation.
-        """
+        """Return mean, std, lower, upper and gap, each of shape (arms, batch)."""
+        # All arms use one factor, which the file holds once: v_a = L⁻¹(s_a∘k), where s_a says how
+        # alike arm a is to the arm of each observation.
         graph, n, diagonal = self.graph, len(table.support), self._diagonal()
         means, variances = [self.prior] * len(table.alike), [diagonal] * len(table.alike)
         solutions = []

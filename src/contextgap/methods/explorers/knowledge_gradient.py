@@ -235,11 +235,9 @@ def distances(mean: FloatArray) -> FloatArray:
 
 
 def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
-    """Return E max(mean + slope·Z) − max(mean) over the last axis, where all arms may move.
-
-    Going up in Z from −∞, the highest line has the lowest slope first; the next is the one that
-    crosses it soonest. On every stretch between two crossings one line is integrated.
-    """
+    """Return E max(mean + slope·Z) − max(mean) over the last axis, where all arms may move."""
+    # Going up in Z from −∞, the highest line has the lowest slope first; the next is the one that
+    # crosses it soonest. On every stretch between two crossings one line is integrated.
     from scipy.special import ndtr
 
     mean, slope = np.broadcast_arrays(mean, slope)

@@ -111,11 +111,9 @@ def learn(
 
 
 def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
-    """Return the share of the squared error of the arms' averages that a model removes.
-
-    Every reward is predicted from the other rewards of its arm, by the model and by their average;
-    ``errors`` are the model's errors, one array per arm.
-    """
+    """Return the share of the squared error of the arms' averages that a model removes."""
+    # Every reward is predicted from the other rewards of its arm, by the model and by their
+    # average; ``errors`` are the model's errors, one array per arm.
     overall = float(np.concatenate(rewards).mean())
     plain = sum(float(np.square(errors_of_averages(y, overall)).sum()) for y in rewards)
     left = sum(float(np.square(error).sum()) for error in errors)

@@ -174,15 +174,13 @@ def places_used(
     operations: float = MOST_OPERATIONS,
     power: int = 3,
 ) -> list[IntArray]:
-    """Return, for every arm, the places of the observations to use, evenly spread over time.
-
-    Those of an arm with n of them cost n to the power given; all together cost at most
-    ``operations``.
-
-    Repeated observations at one context count once if they always agree to the last digit: their
-    noise does not change between visits, so it would be mistaken for no noise, and the function for
-    noise. If any two disagree, every visit has noise of its own and counts.
-    """
+    """Return, for every arm, the places of the observations to use, evenly spread over time."""
+    # Those of an arm with n of them cost n to the power given; all together cost at most
+    # ``operations``.
+    #
+    # Repeated observations at one context count once if they always agree to the last digit: their
+    # noise does not change between visits, so it would be mistaken for no noise, and the function
+    # for noise. If any two disagree, every visit has noise of its own and counts.
     places = [np.arange(len(y)) for y in rewards]
     firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
     if all(first is not None for first in firsts):
