@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -379,11 +378,6 @@ def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, Int
     return model.observed.contexts[places], arm[places]
 
 
-def _keeps(wanted: float, samples: Iterable[Decided], policy: Policy) -> bool:
-    """Whether a policy decides as before at this share of every sample."""
-    return all(sample.share_kept(policy) >= wanted for sample in samples)
-
-
 def search(
     candidates: Iterable[Candidate],
     goal: tuple[str, float],
@@ -394,9 +388,13 @@ def search(
     kind, wanted = goal
     best: tuple[float, Candidate, int] | None = None
     least_bytes: list[int] = []
+
+    def decides_as_before(policy: Policy) -> bool:
+        return all(sample.share_kept(policy) >= wanted for sample in (held_out, fitting))
+
     for candidate in candidates:
         if kind == "agreement":
-            size = _smallest(candidate, partial(_keeps, wanted, (held_out, fitting)))
+            size = _smallest(candidate, decides_as_before)
             score = 0.0 if size is None else -float(candidate.bytes(size))
         else:
             size = _largest(candidate, int(wanted) if kind == "bytes" else None)
