@@ -97,10 +97,7 @@ class Belief:
         return np.asarray(std_of_differences(self.covariance)[arm])
 
     def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """Return random values of all arms at one context, shape (count, arms).
-
-        Their standard deviations are the half widths.
-        """
+        """Return random values at one context, shape (count, arms); half widths are their stds."""
         normals = rng.standard_normal((count, len(self.mean)))
         if self.covariance is None:
             return np.asarray(self.mean + self.half_width * normals)
@@ -145,10 +142,8 @@ def highest_other(values: FloatArray) -> FloatArray:
 
 
 def leader_and_challenger(lower: FloatArray, upper: FloatArray) -> tuple[int, int]:
-    """Return the leader and the challenger at one context, defined as in ``Belief``.
-
-    This is plain Python because, for as few numbers as there are arms, it is several times as fast.
-    """
+    """Return the leader and the challenger at one context, defined as in ``Belief``."""
+    # Plain Python because, for as few numbers as there are arms, it is several times as fast.
     lowers, uppers = lower.tolist(), upper.tolist()
     if len(uppers) == 1:
         return 0, 0
@@ -213,10 +208,7 @@ class Decision:
         sign: float = 1.0,
         propensity: float | None = None,
     ) -> Decision:
-        """Return the decision for arm number ``pick`` of a belief at one context.
-
-        The sign is −1 for users who tell costs.
-        """
+        """Return the decision for arm number ``pick`` at one context; the sign is −1 for costs."""
         arrays = (*belief.told(sign), belief.gap)
         for array in arrays:
             array.flags.writeable = False

@@ -74,10 +74,7 @@ class Answers:
 def answers_of(
     policy: Policy, rule: DecisionRule, contexts: FloatArray, eligible: Mask | None = None
 ) -> Answers:
-    """Return a policy's answers; ``rule`` is the same policy as plain arrays.
-
-    Where arms are not ``eligible``, means are −∞, and gaps, scores and bounds ∞.
-    """
+    """Return a policy's answers, ``_NOT_ELIGIBLE`` where arms are not; ``rule`` is the policy's."""
     seen, everywhere = seen_by_kernels(rule.table, contexts), np.arange(len(contexts))
     blocks, order = [], []
     for places, chooser in policy.chooser.groups(eligible):
@@ -155,11 +152,8 @@ def _smallest_gaps(policy: Policy, rule: DecisionRule, contexts: FloatArray) -> 
 def comparison_contexts(
     policy: Policy, rule: DecisionRule, count: int, given: Any, seed: int = 0
 ) -> FloatArray:
-    """Return contexts to compare at, as exports take them: given ones, or near those observed.
-
-    Of ``count`` that are made, a quarter are observed ones, half lie between and a quarter around
-    them.
-    """
+    """Return contexts to compare at, as exports take them: given ones, or near those observed."""
+    # Of those that are made, a quarter are observed ones, half lie between and a quarter around.
     if given is not None:
         return policy.state.read(given)[0] if rule.table is None else read_rows(rule.table, given)
     rng = np.random.default_rng(seed)

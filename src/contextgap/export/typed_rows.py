@@ -145,11 +145,9 @@ def rows_of(table: TableSchema, seen: FloatArray) -> FloatArray:
 def random_rows(
     table: TableSchema, observed: FloatArray, count: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Return rows like those observed, but for each column by itself.
-
-    Numbers lie between and, for a third of the rows, around those observed; codes are those of all
-    levels and of none; and values are missing where they may be.
-    """
+    """Return rows like those observed, but for each column by itself."""
+    # Numbers lie between and, for a third of the rows, around those observed; codes are those of
+    # all levels and of none; and values are missing where they may be.
     rows = np.empty((count, len(table.codings)))
     around = 0.25 * (rng.random(count) < 1 / 3)
     for place, coding in enumerate(table.codings):
@@ -168,11 +166,9 @@ def random_rows(
 def seen_ranges(
     fallback: Fallback, rule: DecisionRule, dtype: DTypeLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest and the highest of each number that kernels see and that counts as seen.
-
-    A column of a cycle that never changed has a range of no length, which the target's own sine may
-    miss by a rounding. So ranges of sines and cosines are longer by as much as that.
-    """
+    """Return the lowest and the highest of each number that kernels see and that counts as seen."""
+    # A column of a cycle that never changed has a range of no length, which the target's own sine
+    # may miss by a rounding. So ranges of sines and cosines are longer by as much as that.
     if not fallback.low:  # every number is below 1 or above 0, and so outside
         return np.ones(rule.dimension), np.zeros(rule.dimension)
     low, high = np.array(fallback.low), np.array(fallback.high)

@@ -171,14 +171,13 @@ def _picked(value: Any, places: IntArray) -> Any:
 def deviations(
     columns: FloatArray, tied: tuple[int, ...] | None, *, far: bool = False
 ) -> FloatArray:
-    """Return, for every bandwidth, √(number of bandwidths) standard deviations of its columns.
-
-    Constant columns count as having standard deviation 1. Placeholders such as -9999, which are far
-    beyond all other values, count only if ``far`` is true. In tables, two levels are as far apart
-    however rare they are, so that the deviation of a category, and of the indicator of missing
-    values, is what it would be if two contexts always differed: √½ of the distance. (By its own
-    deviation, a value missing in every tenth row would be more than three deviations away.)
-    """
+    """Return, for every bandwidth, √(number of bandwidths) standard deviations of its columns."""
+    # Constant columns count as having standard deviation 1. Placeholders such as -9999, which are
+    # far beyond all other values, count only if ``far`` is true. In tables, two levels are as far
+    # apart however rare they are, so that the deviation of a category, and of the indicator of
+    # missing values, is what it would be if two contexts always differed: √½ of the distance. (By
+    # its own deviation, a value missing in every tenth row would be more than three deviations
+    # away.)
     largest, deviation = np.abs(columns).max(axis=0), columns.std(axis=0)
     limits = None if far else far_beyond(columns)
     if limits is not None:
@@ -195,11 +194,9 @@ def deviations(
 
 
 def _are_levels(columns: FloatArray, tied: IntArray) -> Any:
-    """Say which bandwidths belong to levels that are at distance 1 from each other.
-
-    Those of a category, whose columns are the corners of a simplex, and those of a column that is 0
-    or 1, as the indicator of missing values.
-    """
+    """Say which bandwidths belong to levels that are at distance 1 from each other."""
+    # Those of a category, whose columns are the corners of a simplex, and those of a column that is
+    # 0 or 1, as the indicator of missing values.
     found = np.zeros(tied.max() + 1, dtype=bool)
     for bandwidth in range(len(found)):
         own = columns[:, tied == bandwidth]

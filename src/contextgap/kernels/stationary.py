@@ -182,11 +182,9 @@ class Gaussian(Stationary):
         return np.exp(exponent, out=exponent)
 
     def _exponent_by_product(self, left: FloatArray, right: FloatArray) -> FloatArray | None:
-        """−|x − y|²/2 as x·y − |x|²/2 − |y|²/2, one matrix product; None where that is inaccurate.
-
-        The error is about 1e-16·|x|², which a Gaussian passes on unchanged (a Matérn kernel takes
-        the root), so contexts must be near their centre.
-        """
+        """−|x − y|²/2 as x·y − |x|²/2 − |y|²/2, one matrix product; None where inaccurate."""
+        # The error is about 1e-16·|x|², which a Gaussian passes on unchanged (a Matérn kernel takes
+        # the root), so contexts must be near their centre.
         if len(left) * len(right) < _MANY:
             return None
         if self.categories:

@@ -1,4 +1,7 @@
 """Models: what the rewards seen so far say about every arm at a context."""
+# All names are for other packages of this library, which import them from here.
+# mypy: implicit-reexport
+# ruff: noqa: F401
 
 from contextgap.models.alike import Alike, Features
 from contextgap.models.base import (
@@ -27,36 +30,3 @@ from contextgap.models.exact import ExactModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Eligible, Observations, check_floats
 from contextgap.models.tracked import TrackedModel
-
-__all__ = [
-    "MOST_REPLAYED",
-    "POINTS",
-    "Alike",
-    "BoundedModel",
-    "Dictionary",
-    "Eligible",
-    "ExactModel",
-    "Features",
-    "Follower",
-    "JointModel",
-    "KeepsHistory",
-    "LookAhead",
-    "Model",
-    "Observations",
-    "Posterior",
-    "Predictor",
-    "Statistics",
-    "Support",
-    "TrackedModel",
-    "check_floats",
-    "describe_model",
-    "dictionary_of",
-    "grown_model",
-    "larger_model",
-    "new_model",
-    "refitted_model",
-    "restored_model",
-    "summed_model",
-    "sums_by_arm",
-    "weighted_model",
-]

@@ -90,10 +90,8 @@ class Arm:
         return self.z.view if prior == 0 else self.z.view - prior * self.w.view
 
     def dual(self, prior: float) -> FloatArray:
-        """Return the weights of kernel values: the mean is prior + weights·k.
-
-        Kept until the next observation: a frozen policy computes them once.
-        """
+        """Return the weights of kernel values: the mean is prior + weights·k."""
+        # Kept until the next observation: a frozen policy computes them once.
         if self._dual is None or self._dual[0] != (prior, len(self)):
             weights = self.weights(prior).copy()
             self.factor.solve_transposed(weights)
@@ -149,8 +147,6 @@ class Arm:
         check_floats(arrays["w"], (size,))
         other = cls(ridge)
         other.factor = PanelFactor.from_packed(arrays["factor"], size)
-        if size and other.factor.diagonal.min() <= 0:
-            raise ValueError("a factor's diagonal is not positive")
         other.z, other.w = Rows.of(arrays["z"]), Rows.of(arrays["w"])
         other._add_gain(other.factor.diagonal.tolist())
         return other
@@ -177,12 +173,16 @@ def root(variance: FloatArray) -> FloatArray:
 
 
 def pivot(variance: float, ridge: float, prior_variance: float, size: int) -> float:
-    """Return √(std² + ridge), the factor's next diagonal entry after ``size`` rows.
-
-    Rounding leaves an error of about n·ε·k(x, x) in std² = k(x, x) − v·v. With a ridge below that,
-    errors would grow from row to row, so the entry is kept above it.
-    """
+    """Return √(std² + ridge), the factor's next diagonal entry after ``size`` rows."""
+    # Rounding leaves an error of about n·ε·k(x, x) in std² = k(x, x) − v·v. With a ridge below
+    # that, errors would grow from row to row, so the entry is kept above it.
     return math.sqrt(max(max(variance, 0.0) + ridge, ROUNDING * (size + 1) * prior_variance))
+
+
+def pivots(variance: FloatArray, ridge: float, prior_variance: FloatArray, size: int) -> FloatArray:
+    """Return the same for many variances."""
+    least = ROUNDING * (size + 1) * prior_variance
+    return np.sqrt(np.maximum(np.maximum(variance, 0.0) + ridge, least))
 
 
 def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:

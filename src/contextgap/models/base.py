@@ -175,10 +175,7 @@ class Predictor:
 
 
 class Follower:
-    """The posterior at some points, kept up to date as rewards come; the caller owns it.
-
-    This one computes everything anew, for models that have nothing to carry over.
-    """
+    """The posterior at some points, kept up to date as rewards come; here computed anew."""
 
     model: Model
 
@@ -188,10 +185,7 @@ class Follower:
         self._seen = 0
 
     def steps(self, arms: Sequence[int]) -> Iterator[Posterior]:
-        """Take in what was observed since the last call, one reward after the other.
-
-        Yields the posterior at the points after each, or the last if the model has no history.
-        """
+        """Yield the posterior after each reward not taken in yet; without a history, the last."""
         since, self._seen = self._seen, len(self.model)
         if not isinstance(self.model, KeepsHistory):
             yield self.posterior(arms)

@@ -7,7 +7,7 @@ are kept as well, for they are small: from them the inducing points are chosen a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -163,16 +163,14 @@ class BoundedModel(Model):
         self._add(sums)
 
     def choose_anew(self) -> bool:
-        """Choose the inducing points anew if that pays, and replay all rows; return whether it did.
-
-        It pays if the mean δ falls by a tenth or more.
-        """
+        """Choose inducing points anew and replay all rows, if that pays; return whether it did."""
         contexts = self.observed.contexts
         self._next_choice = 2 * len(self)
         mean, largest = self.dictionary.mean_residual(self.kernel, contexts)
-        if len(self.dictionary) and largest <= TOLERANCE * self.ridge:
+        tolerance = TOLERANCE * self.ridge
+        if len(self.dictionary) and largest <= tolerance:
             return False
-        chosen = self._chosen(contexts)
+        chosen = Dictionary.chosen(self.kernel, contexts, self.points, tolerance)
         if len(self.dictionary) and chosen.mean_residual(self.kernel, contexts)[0] > _WORTH * mean:
             return False
         self._use(chosen)
@@ -207,7 +205,7 @@ class BoundedModel(Model):
             self.assume(pending)
         mean, std = np.empty((2, len(contexts), len(arms)))
         prior, assumed = self.prior(), bool(pending)
-        for block in self.blocks(len(contexts)):
+        for block in blocks(len(contexts), len(self.dictionary)):
             features, residual = self.whiten(contexts[block])
             for column, arm in enumerate(arms):
                 state = self._arms[arm]
@@ -240,10 +238,7 @@ class BoundedModel(Model):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        """Return how far trying an arm at contexts would move means at points.
-
-        A reward moves means through the inducing points alone: δ is no part of a covariance.
-        """
+        # A reward moves means through the inducing points alone: δ is no part of a covariance.
         self.assume(pending)
         state, tried = self._arms[arm], self.whiten(contexts)
         q, v = state.solve_many(tried.features, assumed=True)
@@ -258,12 +253,9 @@ class BoundedModel(Model):
         return BoundedPredictor(self, arms)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        """Return posteriors at observed contexts, without the rewards observed there.
-
-        With h = w·(|q|² − |v|²), the share of a prediction that is the reward's own, k visits left
-        out together have the error (y − mean)/(1 − k·h) and leave a variance of δ + (|q|² −
-        |v|²)/(1 − k·h). The inducing points do not change.
-        """
+        # With h = w·(|q|² − |v|²), the share of a prediction that is the reward's own, k visits
+        # left out together have the error (y − mean)/(1 − k·h) and leave a variance of
+        # δ + (|q|² − |v|²)/(1 − k·h). The inducing points do not change.
         log, prior = self.observed, self.prior()
         contexts = log.contexts[places]
         posterior = self.posterior(contexts, arms)
@@ -310,10 +302,7 @@ class BoundedModel(Model):
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what is known about Σ weight · (expected reward) over contexts and arms.
-
-        What inducing points leave over has its prior covariance, K − ΦᵀΦ.
-        """
+        # What inducing points leave over has its prior covariance, K − ΦᵀΦ.
         self.assume(NOTHING_PENDING)
         gram, features = self.kernel(contexts, contexts), self.whiten(contexts).features
         variance, duals = np.zeros(len(weights)), {}
@@ -324,7 +313,7 @@ class BoundedModel(Model):
             variance += np.einsum("ki,ki->k", own, own @ gram) - squares(combined)
             variance += squares(q) - squares(v)
             # R⁻¹(I + VᵀV)⁻¹q, by the same identity that gives the variance.
-            inner = q - state.beside.rows.view.T @ _solved_transposed(state, v)
+            inner = q - state.beside.rows.view.T @ state.beside.factor.solved_transposed(v).T
             duals[arm] = np.stack([state.folded.root.solve_transposed(x) for x in inner.T])
         return np.maximum(variance, 0.0), self._sum_moves(duals, len(weights))
 
@@ -332,7 +321,7 @@ class BoundedModel(Model):
         """Return w·φ·dual of every observation's arm, shape (count, observations)."""
         log = self.observed
         moves = np.zeros((count, len(log)))
-        for block in self.blocks(len(log)):
+        for block in blocks(len(log), len(self.dictionary)):
             features, residual = self.whiten(log.contexts[block])
             for arm, dual in duals.items():
                 own = np.flatnonzero(log.arms[block] == arm)
@@ -417,9 +406,6 @@ class BoundedModel(Model):
         """Return φ and δ of contexts."""
         return self.dictionary.whiten(self.kernel, contexts)
 
-    def _chosen(self, contexts: FloatArray) -> Dictionary:
-        return Dictionary.chosen(self.kernel, contexts, self.points, TOLERANCE * self.ridge)
-
     def _use(self, dictionary: Dictionary) -> None:
         """Take another dictionary and replay all rows."""
         arms, before = self._arms, self.dictionary
@@ -447,15 +433,3 @@ class BoundedModel(Model):
         folded, prior = self._arms[arm].all_folded(), self.prior()
         z = folded.fit[0] - prior * folded.fit[1]
         return self.dictionary.factor.solve_transposed(folded.root.solve_transposed(z))
-
-    def blocks(self, rows: int) -> Iterator[slice]:
-        """Yield slices of rows for whose φ there is memory enough."""
-        return blocks(rows, len(self.dictionary))
-
-
-def _solved_transposed(arm: BoundedArm, columns: FloatArray) -> FloatArray:
-    """Return C⁻ᵀ·columns."""
-    rows = np.ascontiguousarray(columns.T)
-    for row in rows:
-        arm.beside.factor.solve_transposed(row)
-    return rows.T

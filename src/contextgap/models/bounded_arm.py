@@ -48,11 +48,6 @@ class Folded(NamedTuple):
     fit: FloatArray
     unexplained: float  # Σ ln(1 + δ/ridge)
 
-    @property
-    def log_determinant(self) -> float:
-        """½ ln det RᵀR."""
-        return float(np.log(self.root.diagonal).sum())
-
 
 class Beside:
     """The rows that are not folded in yet, and pending picks, which never are."""
@@ -95,7 +90,7 @@ class BoundedArm:
 
     def __init__(self, ridge: float, size: int) -> None:
         self.ridge = ridge
-        self.folded = Folded(Triangle.identity(size), np.zeros((2, size)), 0.0)
+        self.folded = Folded(Triangle.of(np.eye(size)), np.zeros((2, size)), 0.0)
         self.beside = Beside(size)
         self._log_determinant = 0.0
 
@@ -142,7 +137,7 @@ class BoundedArm:
         beside.gain += math.log(pivot)
         beside.unexplained += math.log1p(residual / self.ridge)
         if len(beside) == FOLD:
-            self._fold()
+            self._set_folded(self.all_folded())
 
     def assume(self, context: FloatArray, features: FloatArray, residual: float) -> None:
         """Count an observation whose reward is not known yet."""
@@ -236,8 +231,6 @@ class BoundedArm:
         for name in ("scaled", "rows", "told", "innovations"):
             setattr(beside, name, Rows.of(arrays[name]))
         beside.factor = PanelFactor.from_packed(arrays["corner"], late)
-        if late and beside.factor.diagonal.min() <= 0:
-            raise ValueError("a factor's diagonal is not positive")
         beside.unexplained = beside_sum
         for pivot in beside.factor.diagonal.tolist():  # in order, so that no bit differs
             beside.gain += math.log(pivot)
@@ -255,12 +248,9 @@ class BoundedArm:
         self.beside.factor.append(weight * v, pivot)
         return weight, pivot
 
-    def _fold(self) -> None:
-        self._set_folded(self.all_folded())
-
     def _set_folded(self, folded: Folded) -> None:
         self.folded, self.beside = folded, Beside(folded.root.size)
-        self._log_determinant = folded.log_determinant
+        self._log_determinant = float(np.log(folded.root.diagonal).sum())  # ½ ln det RᵀR
 
 
 def _shapes(size: int, late: int) -> dict[str, tuple[int, ...]]:

@@ -161,11 +161,9 @@ def restored_model(
 
 
 def weighted_model(like: Model, contexts: FloatArray, arms: IntArray, weights: FloatArray) -> Model:
-    """Return a model whose arms' means are prior + weights·k(own contexts, x).
-
-    The posterior mean has this form if the rewards are prior + (K + ridge·I)·weights. Such rewards
-    were never observed, so nothing is guaranteed any more.
-    """
+    """Return a model whose arms' means are prior + weights·k(own contexts, x)."""
+    # The posterior mean has this form if the rewards are prior + (K + ridge·I)·weights. Such
+    # rewards were never observed, so nothing is guaranteed any more.
     prior = like.prior()
     trial, final = (ExactModel(like.kernel, like.ridge, like.n_arms, prior) for _ in range(2))
     if not len(arms):

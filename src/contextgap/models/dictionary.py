@@ -94,15 +94,13 @@ def sample(contexts: FloatArray) -> FloatArray:
 
 
 def choose(kernel: Kernel, contexts: FloatArray, most: int, tolerance: float) -> IntArray:
-    """Return places of contexts whose residuals, given each other, leave little of the others'.
-
-    Randomly pivoted Cholesky draws points with probabilities in proportion to δ. Here many are
-    drawn at once, and one that those before it have explained by now is rejected with the
-    probability by which its δ fell, so that points are distributed as if drawn one by one (Epperly,
-    Tropp and Webber, "Embrace rejection: Kernel matrix approximation by accelerated randomly
-    pivoted Cholesky", 2024). It ends with ``most`` points, or when every δ is within the tolerance;
-    contexts that are within it already are not drawn.
-    """
+    """Return places of contexts whose residuals, given each other, leave little of the others'."""
+    # Randomly pivoted Cholesky draws points with probabilities in proportion to δ. Here many are
+    # drawn at once, and one that those before it have explained by now is rejected with the
+    # probability by which its δ fell, so that points are distributed as if drawn one by one
+    # (Epperly, Tropp and Webber, "Embrace rejection: Kernel matrix approximation by accelerated
+    # randomly pivoted Cholesky", 2024). It ends with ``most`` points, or when every δ is within the
+    # tolerance; contexts that are within it already are not drawn.
     rng = np.random.default_rng(len(contexts))
     left = kernel.diagonal(contexts).copy()
     rows = np.empty((min(most, len(contexts)), len(contexts)))  # of the partial factor, transposed
@@ -131,10 +129,7 @@ def choose(kernel: Kernel, contexts: FloatArray, most: int, tolerance: float) ->
 def _accepted(
     gram: FloatArray, before: FloatArray, tolerance: float, draws: FloatArray
 ) -> tuple[list[int], FloatArray]:
-    """Return which proposals to accept, and the Cholesky factor of their residual covariance.
-
-    ``gram`` is that of all proposals, and is spoilt. The first is always accepted.
-    """
+    """Return which proposals to accept, and their residual covariance's factor; spoils ``gram``."""
     accepted: list[int] = []
     lower = np.zeros_like(gram)
     for i, draw in enumerate(draws):

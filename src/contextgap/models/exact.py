@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
-from contextgap.models.arm import MEAN_ROUNDING, ROUNDING, Arm, left_out, pivot, root
+from contextgap.models.arm import MEAN_ROUNDING, ROUNDING, Arm, left_out, pivots, root
 from contextgap.models.base import (
     NOTHING_PENDING,
     Bounds,
@@ -154,11 +154,8 @@ class ExactModel(Model, KeepsHistory):
         self._assume(pending)
         v, v_points = self.solved(contexts, arm, True), self.solved(points, arm, True)
         prior_variance = self.kernel.diagonal(contexts)
-        variance = np.maximum(prior_variance - np.einsum("ij,ij->j", v, v), 0.0)
-        steps = [
-            pivot(float(left), self.ridge, float(whole), len(v))
-            for left, whole in zip(variance, prior_variance, strict=True)
-        ]
+        variance = prior_variance - np.einsum("ij,ij->j", v, v)
+        steps = pivots(variance, self.ridge, prior_variance, len(v))
         return np.asarray((self.kernel(points, contexts) - v_points.T @ v) / steps)
 
     def follow(self, points: FloatArray | None = None) -> ExactFollower:
@@ -214,10 +211,7 @@ class ExactModel(Model, KeepsHistory):
             v = np.ascontiguousarray(self.kernel(points, contexts) @ own.T)
             state.factor.solve_many(v)
             variance -= np.einsum("ik,ik->k", v, v)
-            solved = v.T.copy()
-            for row in solved:
-                state.factor.solve_transposed(row)
-            moves[:, self.observed.places(arm)] = solved
+            moves[:, self.observed.places(arm)] = state.factor.solved_transposed(v)
         return np.maximum(variance, 0.0), moves
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
@@ -287,11 +281,9 @@ class ExactModel(Model, KeepsHistory):
         return v
 
     def _solved_when_asked(self, context: FloatArray, arm: int) -> tuple[FloatArray, float] | None:
-        """L⁻¹k and k(x, x) as found when the context was asked about, if no pick was assumed.
-
-        With assumed rows in the solve, the others may come out different by a bit, and a learner
-        from a file, which was not asked, would no longer go on exactly as this one.
-        """
+        """L⁻¹k and k(x, x) as found when the context was asked about, if no pick was assumed."""
+        # With assumed rows in the solve, the others may come out different by a bit, and a learner
+        # from a file, which was not asked, would no longer go on exactly as this one.
         asked = self._asked
         if asked is None or asked.context != context.tobytes():
             return None

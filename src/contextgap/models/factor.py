@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-from scipy.linalg.blas import dtpmv, dtpsv, dtrsm
+from scipy.linalg.blas import dtpsv, dtrsm
 from scipy.linalg.lapack import dtpttr, dtrttp
 
 from contextgap.base.arrays import FloatArray, Rows
@@ -79,6 +79,13 @@ class PanelFactor:
             dtpsv(len(part), self._triangles[panel], part, overwrite_x=1)
             if first:
                 right[:first] -= part @ self._rectangles[panel][: len(part)]
+
+    def solved_transposed(self, columns: FloatArray) -> FloatArray:
+        """Return L⁻ᵀ·columns, transposed."""
+        rows = columns.T.copy()
+        for row in rows:
+            self.solve_transposed(row)
+        return rows
 
     def append(self, row: FloatArray, diagonal: float) -> None:
         """Add the row (``row``, ``diagonal``) to L."""
@@ -140,6 +147,8 @@ class PanelFactor:
         for n in range(size):
             row = flat[n * (n + 1) // 2 :][: n + 1]
             factor.append(row[:-1], row[-1])
+        if size and factor.diagonal.min() <= 0:
+            raise ValueError("a factor's diagonal is not positive")
         return factor
 
     def _add_panel(self) -> None:
@@ -176,11 +185,6 @@ class Triangle:
         packed, _ = dtrttp(upper)  # without a copy if it is in LAPACK's order
         return cls(np.asarray(packed), len(upper))
 
-    @classmethod
-    def identity(cls, size: int) -> Self:
-        """Return the triangle of the identity matrix."""
-        return cls.of(np.eye(size))
-
     @property
     def diagonal(self) -> FloatArray:
         """The diagonal of T."""
@@ -195,10 +199,6 @@ class Triangle:
         if not self.size:
             return np.empty((0, 0))
         return np.asarray(dtpttr(self.size, self.packed)[0])
-
-    def times(self, vector: FloatArray) -> FloatArray:
-        """Return T·vector."""
-        return np.asarray(dtpmv(self.size, self.packed, vector, trans=1)) if self.size else vector
 
     def solve(self, vector: FloatArray) -> FloatArray:
         """Return T⁻¹·vector."""

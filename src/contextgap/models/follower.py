@@ -90,10 +90,7 @@ class FollowedArm:
 def carried_over(
     old: IntArray | FloatArray, new: IntArray | FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Return which of the old reference points to keep, and which of the new to add after them.
-
-    Points are places in a sequence, of which some usually stay, or an array of their own.
-    """
+    """Return which of the old reference points to keep, and which of the new to add after them."""
     everything = np.arange(len(new))
     if old is new or (old.dtype == new.dtype and np.array_equal(old, new)):
         return everything, everything[:0]
@@ -233,19 +230,14 @@ class ExactFollower(Follower):
 
 
 def starts_with(whole: Sequence[FloatArray], start: Sequence[FloatArray]) -> bool:
-    """Return whether a list of contexts begins with the very arrays of another.
-
-    Pending picks are only ever appended or removed, so that all before one that kept its place
-    kept theirs.
-    """
+    """Return whether a list of contexts begins with the very arrays of another."""
+    # Pending picks are only ever appended or removed, so that all before one that kept its place
+    # kept theirs.
     return not start or (len(start) <= len(whole) and whole[len(start) - 1] is start[-1])
 
 
 class _FollowedBoundedArm:
-    """One arm at some points: q of its factor, and the rows beside it as an exact model's rows.
-
-    An observation costs one product with q and one with the rows, a fold a solve per point.
-    """
+    """One arm at some points: q of its factor, and the rows beside it as an exact model's rows."""
 
     def __init__(self, arm: BoundedArm, features: FloatArray) -> None:
         self._folded: Folded

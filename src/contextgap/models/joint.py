@@ -27,7 +27,7 @@ from scipy.linalg import solve_triangular
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
-from contextgap.models.arm import new_rows, pivot, root
+from contextgap.models.arm import new_rows, pivots, root
 from contextgap.models.base import (
     NOTHING_PENDING,
     History,
@@ -233,13 +233,10 @@ class JointModel(Model, KeepsHistory):
         return History(states, steps, covariance)
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
-        """Return posteriors at observed contexts without the rewards observed there.
-
-        With c the diagonal of C⁻¹ = MᵀM, α = C⁻¹(y − m) and q = k_bᵀC⁻¹e_i, leaving out
-        observation i moves the mean of arm b by −q·α_i/c_i and its variance by q²/c_i. Where k
-        visits that always observed the same are left out together, c_i becomes 1/ridge −
-        k·(1/ridge − c_i) and both changes are k-fold.
-        """
+        # With c the diagonal of C⁻¹ = MᵀM, α = C⁻¹(y − m) and q = k_bᵀC⁻¹e_i, leaving out
+        # observation i moves the mean of arm b by −q·α_i/c_i and its variance by q²/c_i. Where k
+        # visits that always observed the same are left out together, c_i becomes 1/ridge −
+        # k·(1/ridge − c_i) and both changes are k-fold.
         log = self.observed
         posterior = self.posterior(log.contexts[places], arms)
         covariance = np.asarray(posterior.covariance)
@@ -278,11 +275,8 @@ class JointModel(Model, KeepsHistory):
         return [len(self)] * len(arms)
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
-        """Return what each arm's posterior rests on.
-
-        With s how alike an arm is to those observed, v = L⁻¹·diag(s)·k: the factor to solve with
-        is diag(s)⁻¹·L.
-        """
+        # With s how alike an arm is to those observed, v = L⁻¹·diag(s)·k: the factor to solve with
+        # is diag(s)⁻¹·L.
         self.assume(NOTHING_PENDING)
         whole, n = self._whole(), len(self)
         lower = self._lower(whole)
@@ -374,12 +368,7 @@ class JointModel(Model, KeepsHistory):
 
     def pivots(self, contexts: FloatArray, variance: FloatArray) -> FloatArray:
         """Return √(variance + ridge) of rewards to come, as the factor would have it."""
-        whole = np.broadcast_to(self.kernel.diagonal(contexts), variance.shape)
-        steps = [
-            pivot(float(left), self.ridge, float(most), self.rows)
-            for left, most in zip(variance, whole, strict=True)
-        ]
-        return np.array(steps)
+        return pivots(variance, self.ridge, self.kernel.diagonal(contexts), self.rows)
 
     def parts(self, points: FloatArray, first: int = 0) -> FloatArray:
         """Return rows of u_a = M_a·k_a for every arm, shape (all arms, rows, points)."""

@@ -286,10 +286,7 @@ class EligibleLog:
 
     @classmethod
     def restored(cls, arrays: Mapping[str, NDArray[Any]], arms: IntArray, n_arms: int) -> Self:
-        """Return the log that ``arrays`` was called on; ``arms`` are those that were observed.
-
-        Raises ``ValueError`` if it is invalid.
-        """
+        """Do as ``Observations.restored``; ``arms`` are those that were observed."""
         other = cls()
         there = {"eligible", "eligible_sequence"} & set(arrays)
         if not there:

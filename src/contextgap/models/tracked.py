@@ -139,11 +139,9 @@ class TrackedModel:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Bring all points up to date.
-
-        For b late observations of an arm, the rows of its factor are [C, T], with C of shape (b,
-        earlier rows) and T triangular, and the rows to add to V are T⁻¹(K − C·V).
-        """
+        """Bring all points up to date."""
+        # For b late observations of an arm, the rows of its factor are [C, T], with C of shape (b,
+        # earlier rows) and T triangular, and the rows to add to V are T⁻¹(K − C·V).
         far = slice(self._near_end, None)
         for arm, late in enumerate(self._late):
             if not late or self._near_end >= self._gram.shape[1]:

@@ -233,12 +233,7 @@ def _check_choices(
     name: str, recommender: Recommender, n_arms: int, rows: int, contexts: FloatArray
 ) -> None:
     """Call the recommender itself: a policy would take an arm of −1 for the last one."""
-    model = new_model(Gaussian(1.0), 0.1, n_arms, 0.0)
-    seen = points(rows, contexts.shape[1])
-    for step, reward in enumerate(payoff(seen, n_arms)):
-        model.observe(seen[step], step % n_arms, float(reward[step % n_arms]))
-
-    predictor = model.predictor(range(n_arms))
+    predictor = _observed(n_arms, points(rows, contexts.shape[1])).predictor(range(n_arms))
 
     def choose(where: FloatArray) -> Choice:
         return recommender.choose(

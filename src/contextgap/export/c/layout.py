@@ -36,10 +36,8 @@ class Form(Enum):
         certificates: bool = False,
         fallback: Fallback | None = None,
     ) -> Form:
-        """Return the form for a rule; one that needs means only has widths for certificates.
-
-        A fallback with a tolerance compares every recommended arm's certificate with it.
-        """
+        """Return the form for a rule; one that needs means only has widths for certificates."""
+        # A fallback with a tolerance compares every recommended arm's certificate with it.
         compares = fallback is not None and fallback.tolerance is not None
         if isinstance(recommender, HighestMean) and not compares:
             return cls.MEANS_EXPLAINED if certificates else cls.MEANS
@@ -52,11 +50,9 @@ class Form(Enum):
 
     @property
     def mean_from_weights(self) -> bool:
-        """Whether a recommendation needs the weights only.
-
-        Where v = L⁻¹k is solved for anyway, the mean comes from v and the innovations, as in
-        Python: there are as many of them, and nothing cancels when the ridge is small.
-        """
+        """Whether a recommendation needs the weights only."""
+        # Where v = L⁻¹k is solved for anyway, the mean comes from v and the innovations, as in
+        # Python: there are as many of them, and nothing cancels when the ridge is small.
         return self in (Form.MEANS, Form.MEANS_EXPLAINED)
 
 

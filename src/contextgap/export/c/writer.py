@@ -164,11 +164,9 @@ def write_c(
 
 
 def _precision(rule: DecisionRule, layout: Layout, expected: Answers) -> tuple[float, str]:
-    """Emulate the exported formulas in their precision and compare with Python's answers.
-
-    Only kernel values are computed in double and then rounded. Returns the deviation of means and
-    gaps, or difference of scores, up to which it is rounding; and the same in words.
-    """
+    """Return the deviation of means, gaps or scores up to which it is rounding, and it in words."""
+    # The exported formulas are emulated in their precision and compared with Python's answers; only
+    # kernel values are computed in double and then rounded.
     real, contexts = layout.real, seen_by_kernels(rule.table, expected.contexts[:_MOST])
     mean, half = np.zeros((2, len(contexts), layout.arms))
     for i, arm in enumerate(_tables(rule)):

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,10 +60,7 @@ WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
 def read_sample(
     policy: Policy, contexts: Any, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the contexts at which decisions shall change least, and others to measure that at.
-
-    They come from a table of contexts, by default the observed ones and jittered copies of them.
-    """
+    """Return the contexts at which decisions shall change least, and others to measure that at."""
     if contexts is None:
         layout = policy.state.schema.layout
         observed = policy.state.model.deployed().observed.contexts
@@ -85,12 +81,10 @@ def read_sample(
 
 
 def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 0) -> FloatArray:
-    """Return observed contexts and copies, each moved by a tenth of the way between two others.
-
-    So that constants stay constant, and what varies together is moved together. There are at
-    least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
-    last numbers of a context, stay the same.
-    """
+    """Return observed contexts and copies, each moved by a tenth of the way between two others."""
+    # So that constants stay constant, and what varies together is moved together. There are at
+    # least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
+    # last numbers of a context, stay the same.
     copies = -(-_FEWEST // len(observed)) if len(observed) < _FEWEST else 1
     start = np.tile(observed, (copies, 1))
     one, two = rng.integers(len(observed), size=(2, len(start)))
@@ -101,17 +95,12 @@ def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 
 
 
 class Decided(NamedTuple):
-    """What a policy decides at m contexts, and what it believes there.
+    """What a policy decides at m contexts, and what it believes there."""
 
-    ``contexts`` has shape (m, d), ``arm`` holds the indices of the m arms recommended, ``answered``
-    those of the arms answered, which may be the safe one, and ``mean``, ``lower`` and ``upper``
-    have shape (m, arms).
-    """
-
-    contexts: FloatArray
-    arm: IntArray
-    answered: IntArray
-    mean: FloatArray
+    contexts: FloatArray  # shape (m, d)
+    arm: IntArray  # the indices of the arms recommended
+    answered: IntArray  # those of the arms answered, which may be the safe one
+    mean: FloatArray  # shape (m, arms), as are the bounds
     lower: FloatArray
     upper: FloatArray
 
@@ -140,12 +129,10 @@ def answered_arms(policy: Policy, contexts: FloatArray) -> IntArray:
 
 
 def targets(decided: Decided, fitted: str) -> FloatArray:
-    """Return the functions of the context to fit, one per arm, whose highest is the decision.
-
-    These are the upper bounds, or the means. Where the arm with the highest mean is not the one
-    deployed, the means are moved as little as it takes: the deployed arm's is raised, and those
-    above it are lowered, to the same level, and half a usual margin apart.
-    """
+    """Return the functions of the context to fit, one per arm, whose highest is the decision."""
+    # These are the upper bounds, or the means. Where the arm with the highest mean is not the one
+    # deployed, the means are moved as little as it takes: the deployed arm's is raised, and those
+    # above it are lowered, to the same level, and half a usual margin apart.
     if fitted == "upper":
         return decided.upper
     moved = decided.mean.copy()
@@ -184,15 +171,12 @@ def _common_level(own: float, above: FloatArray) -> float:
 
 
 class Equations(NamedTuple):
-    """The normal equations ``matrix @ weights = rhs`` of all candidates.
-
-    ``arm`` holds the arm of each of the n candidates, ascending; ``contexts`` has shape (n, d).
-    """
+    """The normal equations ``matrix @ weights = rhs`` of all candidates."""
 
     matrix: FloatArray
     rhs: FloatArray
-    arm: IntArray
-    contexts: FloatArray
+    arm: IntArray  # of each of the n candidates, ascending
+    contexts: FloatArray  # shape (n, d)
 
 
 def normal_equations(
@@ -320,12 +304,10 @@ def refitted(
     arm: IntArray,
     weights: FloatArray,
 ) -> Policy:
-    """Return a policy whose means are prior + weights·k(points, x).
-
-    The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They were
-    never observed, so nothing is promised any more (``Rules.tuned_on_rewards``).
-    ``arm`` holds the points' arms as indices into ``policy.arms``.
-    """
+    """Return a policy whose means are prior + weights·k(points, x)."""
+    # The ordinary posterior mean is that if the rewards are prior + (K + ridge·I)·weights. They
+    # were never observed, so nothing is promised any more (``Rules.tuned_on_rewards``). ``arm``
+    # holds the points' arms as indices into ``policy.arms``.
     place = np.asarray(policy.state.active, dtype=np.intp)[arm]
     final = weighted_model(policy.state.model, contexts, place, weights)
     method = Method(explorer=policy.method.explorer, recommender=recommender)
@@ -336,14 +318,11 @@ def refitted(
 
 
 class Candidate(NamedTuple):
-    """One way to compress a policy, at any size: how many points all arms have together.
-
-    ``fitted`` says what the means are fitted to, ``"mean"`` or ``"upper"``.
-    """
+    """One way to compress a policy, at any size: how many points all arms have together."""
 
     original: Policy
     recommender: Recommender
-    fitted: str
+    fitted: str  # what the means are fitted to, "mean" or "upper"
     selection: Selection
     layout: Layout
 
@@ -399,11 +378,6 @@ def _observed(policy: Policy, rng: np.random.Generator) -> tuple[FloatArray, Int
     return model.observed.contexts[places], arm[places]
 
 
-def _keeps(wanted: float, samples: Iterable[Decided], policy: Policy) -> bool:
-    """Whether a policy decides as before at this share of every sample."""
-    return all(sample.share_kept(policy) >= wanted for sample in samples)
-
-
 def search(
     candidates: Iterable[Candidate],
     goal: tuple[str, float],
@@ -414,9 +388,13 @@ def search(
     kind, wanted = goal
     best: tuple[float, Candidate, int] | None = None
     least_bytes: list[int] = []
+
+    def decides_as_before(policy: Policy) -> bool:
+        return all(sample.share_kept(policy) >= wanted for sample in (held_out, fitting))
+
     for candidate in candidates:
         if kind == "agreement":
-            size = _smallest(candidate, partial(_keeps, wanted, (held_out, fitting)))
+            size = _smallest(candidate, decides_as_before)
             score = 0.0 if size is None else -float(candidate.bytes(size))
         else:
             size = _largest(candidate, int(wanted) if kind == "bytes" else None)

@@ -148,7 +148,7 @@ class _Emitter:
         values = self._values_by_arm()
         if self.means_alone:
             pairs = zip(rule.arms, values, strict=True)
-            return self._highest_mean(graph.stack([self._mean(*pair) for pair in pairs]))
+            return self._pick("ArgMax", graph.stack([self._mean(*pair) for pair in pairs]))
         arms = [
             self._arm(table, own, first)
             for table, own, first in zip(rule.arms, values, _first_states(rule), strict=True)
@@ -176,9 +176,9 @@ class _Emitter:
             table = self._shared_tables(shared, values)
             return self._picked(table, table["gap"])
         if not values:
-            return self._highest_mean(self.graph.stack([self.prior] * len(shared.alike)))
+            return self._pick("ArgMax", self.graph.stack([self.prior] * len(shared.alike)))
         product = self.graph.node("MatMul", self.graph.real(shared.weights), values)
-        return self._highest_mean(self.graph.node("Add", product, self.prior))
+        return self._pick("ArgMax", self.graph.node("Add", product, self.prior))
 
     def _picked(self, table: dict[str, str], gap_when_chosen: str) -> Decided:
         """Pick an arm by what is believed, and say why if that is asked for."""
@@ -194,9 +194,6 @@ class _Emitter:
         own_gap = graph.node("GatherElements", gap_when_chosen, place, axis=0)
         bound = graph.node("Max", own_gap, graph.real(0.0))
         return replace(decided, gap=own_gap, certificate=self._row(bound), believed=table)
-
-    def _highest_mean(self, means: str) -> Decided:
-        return self._pick("ArgMax", means)
 
     def _pick(self, operator: str, scores: str) -> Decided:
         """Return the first place of the highest (ArgMax) or lowest (ArgMin) score."""
@@ -227,10 +224,7 @@ class _Emitter:
         return self.graph.node("Add", product, self.prior)
 
     def _arm(self, table: ArmTable, values: str, first: int) -> ArmGraph:
-        """Return an arm's states after ``first`` observations of its own, one more, ..., all.
-
-        ``values`` names the kernel values at its support, shape (n, batch).
-        """
+        """Return an arm's states after ``first`` observations of its own, one more, ..., all."""
         graph, n, diagonal = self.graph, len(table.weights), self._diagonal()
         mean, variance = [self.prior], [diagonal]
         if n:
@@ -265,11 +259,9 @@ class _Emitter:
         return ArmGraph(mean, std, lower, upper, states=1)
 
     def _shared_tables(self, table: SharedTable, values: str) -> dict[str, str]:
-        """Return mean, std, lower, upper and gap, each of shape (arms, batch).
-
-        All arms use one factor, which the file holds once: v_a = L⁻¹(s_a∘k), where s_a says how
-        alike arm a is to the arm of each observation.
-        """
+        """Return mean, std, lower, upper and gap, each of shape (arms, batch)."""
+        # All arms use one factor, which the file holds once: v_a = L⁻¹(s_a∘k), where s_a says how
+        # alike arm a is to the arm of each observation.
         graph, n, diagonal = self.graph, len(table.support), self._diagonal()
         means, variances = [self.prior] * len(table.alike), [diagonal] * len(table.alike)
         solutions = []
@@ -320,10 +312,7 @@ class _Emitter:
         return graph.node("Sub", rival, lower)
 
     def _gaps_at_best_step(self, arms: list[ArmGraph], states: IntArray) -> str:
-        """Every arm's gap at the step whose smallest gap is smallest, for each context.
-
-        Row t of ``states`` says which state each arm is in at step t.
-        """
+        """Every arm's gap at the step whose smallest gap is smallest; ``states`` are by step."""
         graph, smallest = self.graph, self._smallest_gaps(arms, states)
         step = graph.node("ArgMin", smallest, axis=0, keepdims=1, select_last_index=0)
         lower, upper = [], []
@@ -334,11 +323,9 @@ class _Emitter:
         return self._gaps(upper=graph.stack(upper), lower=graph.stack(lower))
 
     def _smallest_gaps(self, arms: list[ArmGraph], states: IntArray) -> str:
-        """The smallest gap at every step, shape (steps, batch).
-
-        With h the arm of highest upper U1, and U2 the second highest, it is
-        min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
-        """
+        """The smallest gap at every step, shape (steps, batch)."""
+        # With h the arm of highest upper U1, and U2 the second highest, it is
+        # min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
         graph = self.graph
         lower, upper = self._by_step(arms[0], states[:, 0])
         highest, second, lowest, lower_of_highest = upper, "", lower, lower

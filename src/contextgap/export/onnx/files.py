@@ -201,10 +201,7 @@ def _metadata(rule: DecisionRule) -> dict[str, str]:
 
 
 def _numbers_per_context(rule: DecisionRule) -> int:
-    """Numbers per context of the graph's largest value, by which runners choose their blocks.
-
-    These are kernel values, or bounds at every step.
-    """
+    """Numbers per context of the graph's largest value: kernel values, or bounds at every step."""
     observations = sum(_factors(rule))
     looks_back = isinstance(rule.recommender, SmallestGapInHistory)
     steps = len(rule.pulls) + 1 - rule.first_step if looks_back else 1

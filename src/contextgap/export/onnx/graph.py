@@ -359,10 +359,7 @@ class KernelGraph:
     def _squared_distance(
         self, support: FloatArray, contexts: str, unlike: FloatArray | None = None
     ) -> str:
-        """Squared distances from rows of ``support`` (n, d) to columns of ``contexts``.
-
-        ``unlike`` is the squared distance of codes that differ, for every category.
-        """
+        """Squared distances of rows and columns; ``unlike`` of codes that differ, by category."""
         codes = 0 if unlike is None else len(unlike)
         squares = self._squares(support[:, : support.shape[1] - codes], contexts)
         if unlike is None or not codes:

@@ -41,11 +41,9 @@ class ContextualGap(Explorer):
 
 
 def more_informative(belief: Belief, leader: int, challenger: int, ridge: float) -> int:
-    """Return the leader or the challenger, whichever says more about their difference.
-
-    A reward of arm a shrinks the variance of the difference D by cov(a, D)² / (variance of a +
-    ridge): where arms have nothing in common, more the wider a is. A tie goes to the lower index.
-    """
+    """Return the leader or the challenger, whichever says more about their difference."""
+    # A reward of arm a shrinks the variance of the difference D by cov(a, D)² / (variance of a +
+    # ridge): where arms have nothing in common, more the wider a is. A tie goes to the lower index.
     covariance = np.diag(belief.std**2) if belief.covariance is None else belief.covariance
     with_difference = covariance[:, leader] - covariance[:, challenger]
 

@@ -157,11 +157,7 @@ class KnowledgeGradient(ReferringExplorer):
     def _per_reward(
         self, gain_with: Callable[[FloatArray], FloatArray], variance: FloatArray, ridge: float
     ) -> FloatArray:
-        """Return the highest gain per reward.
-
-        ``gain_with`` takes the factor by which several rewards move means farther than one does;
-        ``variance`` is that of the arms tried, where they are tried.
-        """
+        """Return the highest gain per reward; ``gain_with`` takes how much farther several move."""
         gains = [
             gain_with(_factors(variance, ridge, times)) / times for times in _several(self.repeats)
         ]
@@ -208,11 +204,9 @@ def _times(moves: FloatArray, factor: FloatArray) -> FloatArray:
 
 
 def spread_over(seen: int, most: int) -> IntArray:
-    """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``.
-
-    From one step to the next all places stay, one is added, or every second one is dropped, so that
-    most of what was computed for them can be reused.
-    """
+    """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``."""
+    # From one step to the next all places stay, one is added, or every second one is dropped, so
+    # that most of what was computed for them can be reused.
     stride = 1
     while seen > most * stride:
         stride *= 2
@@ -220,10 +214,8 @@ def spread_over(seen: int, most: int) -> IntArray:
 
 
 def _average_gains(distance: FloatArray, move: FloatArray, factors: FloatArray) -> FloatArray:
-    """Return the averages over references of ``gain`` with moves times each row of factors.
-
-    Factors rise from row to row, and what is too far away for the last is so for all.
-    """
+    """Return the averages over references of ``gain`` with moves times each row of factors."""
+    # Factors rise from row to row, and what is too far away for the last is so for all.
     (references, arms), move = move.shape, np.abs(move)
     near = np.flatnonzero(move * factors[-1] > distance / _FAR)
     arm = near % arms
@@ -243,11 +235,9 @@ def distances(mean: FloatArray) -> FloatArray:
 
 
 def highest_line(mean: FloatArray, slope: FloatArray) -> FloatArray:
-    """Return E max(mean + slope·Z) − max(mean) over the last axis, where all arms may move.
-
-    Going up in Z from −∞, the highest line has the lowest slope first; the next is the one that
-    crosses it soonest. On every stretch between two crossings one line is integrated.
-    """
+    """Return E max(mean + slope·Z) − max(mean) over the last axis, where all arms may move."""
+    # Going up in Z from −∞, the highest line has the lowest slope first; the next is the one that
+    # crosses it soonest. On every stretch between two crossings one line is integrated.
     from scipy.special import ndtr
 
     mean, slope = np.broadcast_arrays(mean, slope)

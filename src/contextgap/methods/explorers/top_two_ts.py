@@ -47,14 +47,11 @@ class TopTwoTS(Explorer):
 
 
 def _likeliest_rival(belief: Belief, first: int) -> int:
-    """Return the arm that most likely beats the first, without waiting for a draw that shows it.
-
-    Of normals, arm a exceeds the first with probability Φ(ratio), where ratio is the difference of
-    the means divided by its standard deviation: the root of the summed squares of the half widths
-    if they are independent. This
-    replaces the probability of being the best of all arms: the two hardly differ once the first arm
-    wins a hundred draws in a row.
-    """
+    """Return the arm that most likely beats the first, without waiting for a draw that shows it."""
+    # Of normals, arm a exceeds the first with probability Φ(ratio), where ratio is the difference
+    # of the means divided by its standard deviation: the root of the summed squares of the half
+    # widths if they are independent. This replaces the probability of being the best of all arms:
+    # the two hardly differ once the first arm wins a hundred draws in a row.
 
     def merit(arm: int) -> tuple[float, float]:
         lead = float(belief.mean[arm] - belief.mean[first])

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -43,16 +44,12 @@ class Choice:
 
 
 class _Intervals:
-    """Every arm's interval at every context and step.
-
-    Each arm's ``lower`` and ``upper`` have shape (states of the arm, contexts), and row t of
-    ``states`` says which state each arm is in at step t.
-    """
+    """Every arm's interval at every context and step."""
 
     def __init__(self, lower: list[FloatArray], upper: list[FloatArray], states: IntArray) -> None:
-        self._lower = lower
+        self._lower = lower  # each arm's, shape (states of the arm, contexts)
         self._upper = upper
-        self._states = states
+        self._states = states  # row t: which state each arm is in at step t
         self.steps = len(states)
         self.contexts = lower[0].shape[1]
 
@@ -69,12 +66,10 @@ class _Intervals:
         return np.asarray(second - lowest)
 
     def smallest_gaps(self, first: int, end: int, contexts: IntArray) -> FloatArray:
-        """Return the smallest gap at steps first..end − 1, shape (steps, contexts).
-
-        With h the arm of highest upper U1, and U2 the second highest, the gap of any other arm a
-        is U1 − lower_a and that of h is U2 − lower_h. So the smallest is
-        min(U1 − max lower, U2 − lower_h), where max may run over h too since U1 ≥ U2.
-        """
+        """Return the smallest gap at steps first..end − 1, shape (steps, contexts)."""
+        # With h the arm of highest upper U1, and U2 the second highest, the gap of any other arm a
+        # is U1 − lower_a and that of h is U2 − lower_h. So the smallest is
+        # min(U1 − max lower, U2 − lower_h), where max may run over h too since U1 ≥ U2.
         shape = (end - first, len(contexts))
         highest, second, lowest = (np.full(shape, -np.inf) for _ in range(3))
         lower_of_highest = np.empty(shape)
@@ -160,7 +155,6 @@ class LookBack:
     def __init__(self, last: int | None) -> None:
         self.last = last
         self._steps: deque[Choice] = deque(maxlen=last)
-        self._merge = last is None
 
     @property
     def empty(self) -> bool:
@@ -170,17 +164,13 @@ class LookBack:
     def add(self, belief: Belief) -> None:
         """Take in the belief after one more step."""
         found = Choice(belief.leader, belief.gap.min(axis=-1))
-        if self._merge and self._steps:
+        if self.last is None and self._steps:
             found = _earlier_or_smaller(self._steps.pop(), found)
         self._steps.append(found)
 
     def choice(self) -> Choice:
         """Return, for every context, the leader of the step with the smallest gap."""
-        steps = list(self._steps)
-        best = steps[0]
-        for later in steps[1:]:
-            best = _earlier_or_smaller(best, later)
-        return best
+        return reduce(_earlier_or_smaller, self._steps)
 
 
 def _earlier_or_smaller(earlier: Choice, later: Choice) -> Choice:

@@ -92,10 +92,7 @@ class ModelEvidence:
 
     @property
     def bounds(self) -> tuple[Belief, Belief, FloatArray] | None:
-        """Beliefs with the least and the highest widths, and bounds on the means' rounding errors.
-
-        None where they would not save time.
-        """
+        """Beliefs with the least and highest widths, and the means' rounding; None if not cheap."""
         bounds = self._predictor.bounds(self.contexts)
         if bounds is None:
             return None
@@ -173,14 +170,12 @@ class SmallestGap(_ByBelief):
     def decided(
         self, least: Belief, most: Belief, slack: FloatArray
     ) -> tuple[IntArray, NDArray[np.bool_]]:
-        """Return the leader, and where it is the same for all widths between two beliefs'.
-
-        Both have the same means, which may be wrong by up to ``slack`` at each context.
-
-        With m the means, w the half widths and M the highest upper bound of the arms other than a
-        and b, the gap of b exceeds that of a by s_a − s_b, where s_i = m_i + max(m_i, M − w_i):
-        mostly the widths cancel out, so this decides more often than bounds on the gaps would.
-        """
+        """Return the leader, and where it is the same for all widths between two beliefs'."""
+        # Both have the same means, which may be wrong by up to ``slack`` at each context.
+        #
+        # With m the means, w the half widths and M the highest upper bound of the arms other than a
+        # and b, the gap of b exceeds that of a by s_a − s_b, where s_i = m_i + max(m_i, M − w_i):
+        # mostly the widths cancel out, so this decides more often than bounds on the gaps would.
         mean, rows = least.mean, np.arange(len(least.mean))
         if mean.shape[1] == 1:
             return np.zeros(len(rows), dtype=np.intp), np.ones(len(rows), dtype=bool)

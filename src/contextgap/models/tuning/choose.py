@@ -111,11 +111,9 @@ def learn(
 
 
 def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
-    """Return the share of the squared error of the arms' averages that a model removes.
-
-    Every reward is predicted from the other rewards of its arm, by the model and by their average;
-    ``errors`` are the model's errors, one array per arm.
-    """
+    """Return the share of the squared error of the arms' averages that a model removes."""
+    # Every reward is predicted from the other rewards of its arm, by the model and by their
+    # average; ``errors`` are the model's errors, one array per arm.
     overall = float(np.concatenate(rewards).mean())
     plain = sum(float(np.square(errors_of_averages(y, overall)).sum()) for y in rewards)
     left = sum(float(np.square(error).sum()) for error in errors)
@@ -159,10 +157,8 @@ class _Fit:
         return _followed(search, min(starts, key=search.loss))
 
     def unit(self, *, far: bool = False) -> tuple[float, ...]:
-        """Return what each column is divided by: the bandwidths of the prior.
-
-        A linear trend goes on through values far beyond all others, which then count.
-        """
+        """Return what each column is divided by: the bandwidths of the prior."""
+        # A linear trend goes on through values far beyond all others, which then count: ``far``.
         tied = self.spread.tied
         found = deviations(np.vstack(self.data[0]), tied, far=far)
         return tuple((found if tied is None else found[np.asarray(tied)]).tolist())
@@ -191,11 +187,9 @@ def _contextual(fit: _Fit) -> dict[str, _Found]:
 
 
 def _cautious(fit: _Fit) -> Hyperparameters:
-    """Return a Gaussian model with the bandwidths of the prior and its noise by leave-one-out.
-
-    More noise comes with more weight of the arms' levels, so that contexts matter less and levels
-    as much as before; at the end of the scan hardly anything but the levels is left.
-    """
+    """Return a Gaussian model with the bandwidths of the prior and its noise by leave-one-out."""
+    # More noise comes with more weight of the arms' levels, so that contexts matter less and levels
+    # as much as before; at the end of the scan hardly anything but the levels is left.
     terms = Terms(Gaussian(fit.unit()), offset=1.0, tied=fit.spread.tied)
     search = Search(terms, *fit.data, fit.criterion)
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
@@ -208,10 +202,8 @@ def _cautious(fit: _Fit) -> Hyperparameters:
 
 
 def _bases(candidates: dict[str, Candidate]) -> list[str]:
-    """Return the kernels to try with arms that share: the most probable, and a smooth one.
-
-    Together the arms may show what one arm's rewards are too few for.
-    """
+    """Return the kernels to try with arms that share: the most probable, and a smooth one."""
+    # Together the arms may show what one arm's rewards are too few for.
     if "given" in candidates:
         return ["given"]
     found = [_contextual_one(candidates), _smooth_one(candidates)]
@@ -231,8 +223,7 @@ def _clearly_shared(candidates: dict[str, Candidate], margin: float) -> bool:
     together = candidates["shared"]
     others = [each for name, each in candidates.items() if name not in ("shared", "cautious")]
     rival = max(each.advantage for each in others)
-    predicts = together.explained > max(0.0, candidates["constant"].explained)
-    return predicts and together.advantage >= rival + margin
+    return _predicts(candidates, together) and together.advantage >= rival + margin
 
 
 def _better_shared(candidates: dict[str, Candidate], base: str, joint: Shared) -> bool:

@@ -44,27 +44,19 @@ _HEAVY = 0.5
 
 
 class Detail(NamedTuple):
-    """What takes longer than the loss itself.
+    """What takes longer than the loss itself."""
 
-    ``slopes`` holds, for every arm, the matrix whose inner product with dC is the change of the
-    loss; ``errors`` holds every arm's leave-one-out residuals.
-    """
-
-    slopes: list[FloatArray]
-    errors: list[FloatArray]
+    slopes: list[FloatArray]  # by arm, the matrix whose inner product with dC changes the loss
+    errors: list[FloatArray]  # every arm's leave-one-out residuals
 
 
 class Score(NamedTuple):
-    """A criterion's verdict on settings, with the mean and reward scale s² that are best for them.
+    """A criterion's verdict on settings, with the mean and reward scale s² best for them."""
 
-    ``loss`` is to be minimised, in nats for all observations together. ``detail`` may be called
-    once.
-    """
-
-    loss: float
+    loss: float  # to be minimised, in nats for all observations together
     prior_mean: float
     reward_scale: float
-    detail: Callable[[], Detail]
+    detail: Callable[[], Detail]  # may be called once
 
 
 Criterion = Callable[[Sequence[FloatArray], Sequence[FloatArray], float, float], Score | None]
@@ -182,15 +174,13 @@ def places_used(
     operations: float = MOST_OPERATIONS,
     power: int = 3,
 ) -> list[IntArray]:
-    """Return, for every arm, the places of the observations to use, evenly spread over time.
-
-    Those of an arm with n of them cost n to the power given; all together cost at most
-    ``operations``.
-
-    Repeated observations at one context count once if they always agree to the last digit: their
-    noise does not change between visits, so it would be mistaken for no noise, and the function for
-    noise. If any two disagree, every visit has noise of its own and counts.
-    """
+    """Return, for every arm, the places of the observations to use, evenly spread over time."""
+    # Those of an arm with n of them cost n to the power given; all together cost at most
+    # ``operations``.
+    #
+    # Repeated observations at one context count once if they always agree to the last digit: their
+    # noise does not change between visits, so it would be mistaken for no noise, and the function
+    # for noise. If any two disagree, every visit has noise of its own and counts.
     places = [np.arange(len(y)) for y in rewards]
     firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
     if all(first is not None for first in firsts):

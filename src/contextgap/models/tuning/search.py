@@ -64,14 +64,10 @@ class Hyperparameters:
 
 
 class BandwidthPrior(NamedTuple):
-    """How far single bandwidths are from the others: a Student t distribution.
+    """How far single bandwidths are from the others: a Student t distribution."""
 
-    ``spread`` is its scale, ``tail`` its degrees of freedom: the fewer, the farther may a few
-    bandwidths stand out.
-    """
-
-    spread: float
-    tail: float
+    spread: float  # its scale
+    tail: float  # its degrees of freedom: the fewer, the farther may a few bandwidths stand out
 
 
 LOOSE = BandwidthPrior(0.3, 1.0)
@@ -181,12 +177,9 @@ def _addends(kernel: Kernel, factor: float = 1.0) -> list[tuple[Kernel, float]]:
 
 
 class _Part(NamedTuple):
-    """A group's kernel values and their slopes; how alike the arms of its observations are.
+    """A group's kernel values and their slopes; how alike the arms of its observations are."""
 
-    ``values`` and ``alike`` are None where arms have nothing in common.
-    """
-
-    values: FloatArray | None
+    values: FloatArray | None  # as ``alike``, None where arms have nothing in common
     steepness: FloatArray | None
     alike: FloatArray | None
 
@@ -274,10 +267,7 @@ class Search:
     def descend(
         self, start: FloatArray, iterations: int, *, keep: int = 0
     ) -> tuple[float, FloatArray]:
-        """Return the lowest loss found from a start, and where it is.
-
-        The first ``keep`` entries are fixed.
-        """
+        """Return the lowest loss found from a start, and where; ``keep`` entries are fixed."""
         from scipy.optimize import minimize  # slow to load, and most learners do not need it
 
         kept = [(value, value) for value in start[:keep].tolist()]
@@ -319,10 +309,7 @@ class Search:
         return self.descend(theta, _SETTLING, keep=len(self.reference))[1]
 
     def with_terms(self, terms: Terms) -> Search:
-        """Return the search for another kernel with as many bandwidths, prepared as this one is.
-
-        Only a kernel that has this one's trend, or none, can be searched for.
-        """
+        """Return this search for another kernel, with as many bandwidths and this trend or none."""
         other = copy(self)
         other.terms = terms
         if self.unclipped is not None:
@@ -410,10 +397,7 @@ class Search:
         return replace(terms, slope=weights.pop()) if terms.trend is not None else terms
 
     def start(self, level: float | FloatArray, ratio: float, offset: float = 0.0) -> FloatArray:
-        """Return the point for a level of the bandwidths, a ratio and an offset.
-
-        Level and offset are logarithms; the level is one number or one per bandwidth.
-        """
+        """Return the point for log bandwidths, one or one per bandwidth, ratio and log offset."""
         bandwidths = np.clip(np.full(len(self.reference), level), self.shortest, _LONGEST)
         weights = [] if self.terms.trend is None else [WEIGHT]
         weights += [] if self.terms.offset is None else [offset]

@@ -96,15 +96,11 @@ _STEPS = 25
 
 
 class Shared(NamedTuple):
-    """The best hyperparameters of arms that share, and how much better they are.
-
-    ``gain`` is in nats, over the same kernel with arms that have nothing in common; ``rewards`` are
-    those used, by arm.
-    """
+    """The best hyperparameters of arms that share, and how much better they are."""
 
     found: Hyperparameters
-    gain: float
-    rewards: list[FloatArray]
+    gain: float  # in nats, over the same kernel with arms that have nothing in common
+    rewards: list[FloatArray]  # those used, by arm
 
 
 def shared(
@@ -126,15 +122,11 @@ def shared(
         sharing = Sharing(np.array([len(y) for y in part[1]]), features)
         together = Search(terms, *part, criterion, sharing, limits)
         alone, own = Search(terms, *part, criterion, None, limits).descend(theta, _STEPS)
-        start = point if len(point) else _joined(own, sharing.start())
-        loss, point = together.descend(start, _STEPS)
+        if not len(point):  # of arms alone, with how alike they are: the ratio stays last
+            point = np.concatenate([own[:-1], sharing.start(), own[-1:]])
+        loss, point = together.descend(point, _STEPS)
         if loss >= alone:
             return None
         if sum(map(len, part[1])) == sum(map(len, data[1])):
             break
     return Shared(together.hyperparameters(point), alone - loss, part[1])
-
-
-def _joined(theta: FloatArray, alike: FloatArray) -> FloatArray:
-    """Return the point of arms that share, from that of arms alone: the ratio stays last."""
-    return np.concatenate([theta[:-1], alike, theta[-1:]])
