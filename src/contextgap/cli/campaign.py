@@ -156,9 +156,9 @@ def create_command(
     with database_complaints():
         from contextgap.team.campaign import Campaign
 
-        sheet = None if reference is None else read_sheet(reference)
         goal, columns = None, None
-        if sheet is not None:
+        if reference is not None:
+            sheet = read_sheet(reference)
             names = context_columns(sheet, exclude)
             kinds = given_kinds(category, cyclic)
             table, columns = described_table(sheet, names, kinds, missing or ())
@@ -281,7 +281,10 @@ def status_command(database: Where = FILE, campaign: Which = None, json: Json = 
         return
     print_table(f"campaign {status.name}", ["", "value"], status.rows())
     if policies:
-        rows = [[each.name, each.at[:19], _listed(each.recalled)] for each in policies]
+        rows = [
+            [each.name, each.at[:19], ", ".join(map(str, each.recalled)) or "none"]
+            for each in policies
+        ]
         print_table("frozen policies", ["name", "frozen (UTC)", "rests on trials changed"], rows)
 
 
@@ -570,7 +573,3 @@ def _text(cell: Any) -> str:
     if cell is None:
         return ""
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
-
-
-def _listed(numbers: tuple[int, ...]) -> str:
-    return ", ".join(map(str, numbers)) or "none"

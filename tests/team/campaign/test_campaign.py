@@ -320,7 +320,7 @@ def test_events_that_were_altered_are_noticed(local, contexts):
 def test_a_log_of_a_later_release_is_refused(local):
     campaign = local.create()
     before = campaign._session.replay.hash
-    event = Event.following(2, before, "teleport", None, "{}", "{}")
+    event = Event.following(before, (2, calls.now(), "teleport", None, "{}", "{}"))
     with campaign._session.store.locked() as connection:
         campaign._session.store.append(connection, [event])
     with pytest.raises(ValueError, match="'teleport', unknown to this release"):

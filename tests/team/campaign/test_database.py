@@ -121,7 +121,7 @@ def test_the_database_refuses_an_event_whose_predecessor_is_not_the_last(place):
             store.append(connection, [event])
 
     for number, before in [(42, log[-1].hash), (5, log[1].hash), (5, "0" * 64), (4, log[2].hash)]:
-        wrong = type(log[0]).following(number, before, "progress", None, "{}", "{}")
+        wrong = type(log[0]).following(before, (number, calls.now(), "progress", None, "{}", "{}"))
         with pytest.raises(IntegrityError):
             append(wrong)
     assert events(campaign) == log

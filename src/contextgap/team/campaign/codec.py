@@ -27,7 +27,6 @@ from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.models.tuning import Tuning
 from contextgap.policy.card import Card
 from contextgap.tables.table import Table
-from contextgap.team.campaign import calls
 from contextgap.team.campaign.values import CampaignStatus, FrozenPolicy, Recall, Recalled, Trial
 
 MOST_COLUMNS = 4096
@@ -116,6 +115,8 @@ def some_rows(encoded: Mapping[str, Any], places: Sequence[int]) -> dict[str, An
 NOTHING = ""
 """The hash of a log without events."""
 
+_Parts = tuple[int, str, str, str | None, str, str]  # the first fields of an event
+
 
 @dataclass(frozen=True)
 class Pick:
@@ -135,10 +136,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Event:
-    """What happened to a campaign; ``hash`` covers all events up to it.
-
-    ``by`` is who caused it, and ``before`` the hash of the event before it.
-    """
+    """What happened to a campaign; ``hash`` covers all events up to it."""
 
     number: int
     at: str
@@ -147,24 +145,12 @@ class Event:
     request_text: str
     result_text: str
     hash: str
-    by: str | None = None
-    before: str = NOTHING
+    by: str | None = None  # who caused it
+    before: str = NOTHING  # the hash of the event before it
 
     @classmethod
-    def following(
-        cls,
-        number: int,
-        before: str,
-        kind: str,
-        key: str | None,
-        request: str,
-        result: str,
-        *,
-        at: str | None = None,
-        by: str | None = None,
-    ) -> Event:
-        """Return the event that comes after a log with the hash ``before``."""
-        parts = (number, at or calls.now(), kind, key, request, result)
+    def following(cls, before: str, parts: _Parts, by: str | None = None) -> Event:
+        """Return the event, with its first fields, that comes after a log with some hash."""
         return cls(*parts, _hash(before, parts, by), by, before)
 
     def follows(self, before: str) -> bool:
@@ -223,7 +209,7 @@ class Event:
         ]
 
 
-def _hash(before: str, parts: tuple[Any, ...], by: str | None) -> str:
+def _hash(before: str, parts: _Parts, by: str | None) -> str:
     logged = parts if by is None else (*parts, by)  # releases before 0.3 did not log callers
     return hashlib.sha256(f"{before}\n{as_json(logged)}".encode()).hexdigest()
 

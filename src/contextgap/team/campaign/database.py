@@ -93,10 +93,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yield a connection for a transaction that is undone if the block raises.
-
-        On SQLite no other process can write meanwhile.
-        """
+        """Yield a connection for a transaction that is undone if the block raises."""
         with self.connected() as connection, self.writing_on(connection):
             yield connection
 
@@ -271,10 +268,8 @@ def _journal_mode(connection: Any, path: str | None) -> str:
 
 
 def _begin_writing(connection: Any) -> None:
-    """Begin a transaction as soon as no other process writes.
-
-    SQLite itself would sleep up to a tenth of a second between attempts, while nobody writes.
-    """
+    """Begin a transaction as soon as no other process writes."""
+    # SQLite itself would sleep up to a tenth of a second between attempts, while nobody writes.
     patience = seconds_left(WAIT)
     deadline = time.monotonic() + patience
     connection.execute("PRAGMA busy_timeout=0")

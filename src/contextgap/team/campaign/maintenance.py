@@ -104,8 +104,7 @@ def restore(database: Database, path: Path) -> None:
                 raise ValueError(f"{path} is no backup: it has no tables of contextgap")
         try:
             with _alone(database) as target, source.reading() as connection:
-                known = _tables(target)
-                for table in reversed(known.sorted_tables):
+                for table in reversed(_tables(target).sorted_tables):
                     table.drop(target)
                 make_tables(database, target)
                 _copy(connection, target)
@@ -189,11 +188,7 @@ def _copy(source: Connection, target: Connection) -> None:
 
 
 def verify(database: Database) -> Iterator[str]:
-    """Check a database; yield in words what is not as it was written.
-
-    The chain of hashes of every log, the table of trials against the log, and every snapshot and
-    frozen policy are checked.
-    """
+    """Check hashes, trials against logs, snapshots and policies; yield what is not as written."""
     prepare(database)
     for name, (number, _) in campaign_names(database).items():
         with database.reading() as connection:

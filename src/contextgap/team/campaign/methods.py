@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from contextgap.base.labels import Label
 from contextgap.learner import Learner, StoppingRule
@@ -51,8 +51,7 @@ class CampaignMethods:
     @property
     def arms(self) -> tuple[Label, ...]:
         """The arms to choose from."""
-        found: tuple[Label, ...] = self._call("arms")
-        return found
+        return cast("tuple[Label, ...]", self._call("arms"))
 
     def ask(
         self,
@@ -149,8 +148,7 @@ class CampaignMethods:
         key
             As for ``ask``.
         """
-        found: Trial = self._call("cancel", trial=trial, key=key)
-        return found
+        return cast("Trial", self._call("cancel", trial=trial, key=key))
 
     def retract(self, trial: Any, why: str, *, key: str | None = None) -> Recall:
         """Take a reward back: it was never told, as far as the learner is concerned.
@@ -169,8 +167,7 @@ class CampaignMethods:
         recall
             Which frozen policies rest on the trial, and how many of their decisions would change.
         """
-        found: Recall = self._call("retract", trial=trial, why=why, key=key)
-        return found
+        return cast("Recall", self._call("retract", trial=trial, why=why, key=key))
 
     def correct(self, trial: Any, reward: float, why: str, *, key: str | None = None) -> Recall:
         """Replace a reward by another, as if that had been told in the first place.
@@ -193,8 +190,7 @@ class CampaignMethods:
         recall
             Which frozen policies rest on the trial, and how many of their decisions would change.
         """
-        found: Recall = self._call("correct", trial=trial, reward=reward, why=why, key=key)
-        return found
+        return cast("Recall", self._call("correct", trial=trial, reward=reward, why=why, key=key))
 
     def trials(self, state: str | Sequence[str] | None = None) -> Any:
         """Return the trials as a DataFrame, one row each, with the columns of their contexts.
@@ -224,8 +220,7 @@ class CampaignMethods:
         most
             Return at most so many.
         """
-        found: list[Trial] = self._call("find_trials", state=state, after=after, most=most)
-        return found
+        return cast("list[Trial]", self._call("find_trials", state=state, after=after, most=most))
 
     def trial(self, number: int) -> Trial:
         """Return one trial.
@@ -235,8 +230,7 @@ class CampaignMethods:
         number
             Its number.
         """
-        found: Trial = self._call("trial", number=number)
-        return found
+        return cast("Trial", self._call("trial", number=number))
 
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return the arm to deploy, given what is known now, as ``Learner.recommend`` does.
@@ -252,8 +246,7 @@ class CampaignMethods:
 
     def learner(self) -> Learner:
         """Return a copy of the learner, to read all that ``Learner`` offers, or to go on with."""
-        found: Learner = self._call("learner")
-        return found
+        return cast("Learner", self._call("learner"))
 
     def freeze(
         self,
@@ -276,15 +269,14 @@ class CampaignMethods:
         key
             As for ``ask``.
         """
-        found: Policy = self._call(
-            "freeze", name=name, fallback=fallback, tolerance=tolerance, key=key
+        return cast(
+            "Policy",
+            self._call("freeze", name=name, fallback=fallback, tolerance=tolerance, key=key),
         )
-        return found
 
     def policies(self) -> tuple[FrozenPolicy, ...]:
         """Return what is known of all frozen policies, and which trials they rest on in error."""
-        found: tuple[FrozenPolicy, ...] = self._call("policies")
-        return found
+        return cast("tuple[FrozenPolicy, ...]", self._call("policies"))
 
     def policy(self, name: str) -> Policy:
         """Return a frozen policy.
@@ -294,8 +286,7 @@ class CampaignMethods:
         name
             Its name.
         """
-        found: Policy = self._call("policy", name=name)
-        return found
+        return cast("Policy", self._call("policy", name=name))
 
     def rebuild(self, name: str) -> Policy:
         """Return a frozen policy, made again from the log alone; its file has the same bytes.
@@ -305,8 +296,7 @@ class CampaignMethods:
         name
             Its name.
         """
-        found: Policy = self._call("rebuild", name=name)
-        return found
+        return cast("Policy", self._call("rebuild", name=name))
 
     def tune(self, criterion: str = "evidence", *, key: str | None = None) -> None:
         """Learn the hyperparameters again from all rewards, as ``Learner.tune`` does.
@@ -355,5 +345,4 @@ class CampaignMethods:
             Whether to compute the settled share and the score now. Otherwise they are cached, and
             computed anew whenever there are 5 % more rewards; the status says of when.
         """
-        found: CampaignStatus = self._call("status", fresh=fresh)
-        return found
+        return cast("CampaignStatus", self._call("status", fresh=fresh))

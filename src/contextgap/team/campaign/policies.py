@@ -32,19 +32,6 @@ from contextgap.team.campaign.values import (
 _LEAST = 2  # rewards, so that one can be left out
 
 
-def _read(event: Event, recalled: Sequence[int]) -> FrozenPolicy:
-    """Return what a freeze event says."""
-    result = event.result
-    return FrozenPolicy(
-        name=event.request["name"],
-        at=event.at,
-        event=result["upto"],
-        log=result["log"],
-        sha256=result["sha256"],
-        recalled=tuple(recalled),
-    )
-
-
 def find(session: Session, connection: Connection, name: str) -> Event:
     """Return the freeze event of a policy."""
     for event in session.store.events_of(connection, "freeze"):
@@ -67,9 +54,10 @@ def all_frozen(session: Session, connection: Connection) -> tuple[FrozenPolicy, 
     told_by = {row["id"]: row["told_by"] for row in trials}
     found = []
     for event in store.events_of(connection, "freeze"):
-        upto = event.result["upto"]
+        upto, log, sha256 = (event.result[name] for name in ("upto", "log", "sha256"))
         since = {each.request["trial"] for each in changed if each.number > upto}
-        found.append(_read(event, sorted(trial for trial in since if told_by[trial] <= upto)))
+        recalled = tuple(sorted(trial for trial in since if told_by[trial] <= upto))
+        found.append(FrozenPolicy(event.request["name"], event.at, upto, log, sha256, recalled))
     return tuple(found)
 
 
@@ -77,16 +65,15 @@ def freeze(
     replay: Replay, fallback: Label | None, tolerance: float | None, card: Card | None = None
 ) -> Policy:
     """Return the policy of a learner, with a card that carries the hash of the log."""
-    if card is not None:
-        return replay.learner.freeze(card, fallback=fallback, tolerance=tolerance)
-    if len(replay.learner.state.model) < _LEAST:
+    learner, rewards = replay.learner, len(replay.learner.state.model)
+    if card is None and rewards < _LEAST:
         raise ValueError(
             f"freeze needs at least {_LEAST} rewards, for the policy's score card; "
-            f"there are {len(replay.learner.state.model)}"
+            f"there are {rewards}"
         )
-    card = replay.learner.score(fallback=fallback, tolerance=tolerance)
-    card = replace(card, log=replay.hash)
-    return replay.learner.freeze(card, fallback=fallback, tolerance=tolerance)
+    if card is None:
+        card = replace(learner.score(fallback=fallback, tolerance=tolerance), log=replay.hash)
+    return learner.freeze(card, fallback=fallback, tolerance=tolerance)
 
 
 def keep(
@@ -157,10 +144,7 @@ def recall(
     told_by: int,
     goal: StoppingRule | None,
 ) -> Recall:
-    """Return what the policies frozen on a trial would have decided, had all been known.
-
-    That is, with everything that was retracted or corrected since they were frozen.
-    """
+    """Return what policies frozen on a trial would have decided, had all edits since been known."""
     found = []
     store = session.store
     edits = store.events_of(connection, "retract", "correct")

@@ -67,13 +67,6 @@ def seen_contexts(state: LearnerState | PolicyState) -> Encoded:
     return Encoded(contexts[evenly(np.arange(len(contexts)), _SAMPLE)], state.schema)
 
 
-def _goal_for(learner: Learner, goal: StoppingRule | None) -> StoppingRule | None:
-    """Return the goal, by default a regret bound of 0 at contexts seen; None before any reward."""
-    if goal is not None or not len(learner.state.model):
-        return goal
-    return StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner.state))
-
-
 def _steps(rewards: int) -> int:
     """Return at how many numbers of rewards progress was recorded: each, then every 5 % more."""
     if rewards <= _FEW:
@@ -87,15 +80,16 @@ def is_due(before: int, rewards: int) -> bool:
 
 
 def progress(learner: Learner, goal: StoppingRule | None) -> dict[str, Any]:
-    """Return how far the exploration is, as plain values."""
-    rule = _goal_for(learner, goal)
+    """Return how far exploring is; without a goal, to a regret bound of 0 at contexts seen."""
     found: dict[str, Any] = {"rewards": len(learner.state.model), "settled": None}
-    if rule is not None:
+    if goal is None and found["rewards"]:
+        goal = StoppingRule(0.0, share=_SHARE, reference=seen_contexts(learner.state))
+    if goal is not None:
         schema = learner.state.schema
-        reference = Encoded(rule.contexts_for(schema), schema)
+        reference = Encoded(goal.contexts_for(schema), schema)
         bounds = Policy(learner.state.policy()).certificate(reference).bound
         quantiles = np.quantile(bounds, _QUANTILES).tolist()
-        found["settled"] = rule.settled(bounds)
+        found["settled"] = goal.settled(bounds)
         found["bounds"] = [bound if math.isfinite(bound) else None for bound in quantiles]
     return found
 
@@ -118,10 +112,7 @@ def recorded(store: Store, connection: Connection) -> list[dict[str, Any]]:
 def _asks_left(
     now: Mapping[str, Any], before: Sequence[Mapping[str, Any]], share: float
 ) -> int | None:
-    """Return about how many more rewards are needed, at the rate since there were half as many.
-
-    None where that cannot be estimated: before the first rewards, or if the share does not grow.
-    """
+    """Return how many more rewards it takes at the rate since half as many; None if unknown."""
     if now["settled"] is None:
         return None
     if now["settled"] >= share:
@@ -138,10 +129,7 @@ def _asks_left(
 
 
 class ProgressCache:
-    """Computes the status of a campaign, and keeps what takes long for a while.
-
-    ``goal`` is when exploring may end; None for a regret bound of 0.
-    """
+    """Computes the status of a campaign, and keeps what takes long for a while."""
 
     def __init__(self, session: Session, goal: StoppingRule | None) -> None:
         self._session = session

@@ -35,6 +35,7 @@ from contextgap.team.campaign.values import AlteredError
 Changes = Mapping[int, float | None]
 """The rewards of trials that were corrected, None for those that were retracted."""
 
+_Said = Mapping[str, Any]  # a request, or its result
 _NO_CHANGES: Changes = {}
 _ANEW = "anew"  # instead of hyperparameters: the learner learns them when its own rule says so
 _LEARNING = ("tell", "record", "tune")  # events upon which hyperparameters may be learnt
@@ -99,8 +100,7 @@ class Replay:
 
     def pick(self, trial: int) -> Pick:
         """Return the pick of a trial."""
-        known = self._picks.get(trial)
-        return self._find(trial) if known is None else known
+        return self._picks.get(trial) or self._find(trial)
 
     def apply(
         self,
@@ -110,11 +110,7 @@ class Replay:
         *,
         anew: bool = False,
     ) -> None:
-        """Take in the next event.
-
-        ``changes`` are those of later events, as ``changes_in`` returns them, and ``edits`` these
-        events; ``anew`` says to learn hyperparameters, whatever the log has.
-        """
+        """Take in the next event, given later edits; ``anew`` ignores what the log has learnt."""
         if event.number != self.number + 1:
             raise RuntimeError(f"event {event.number} cannot follow event {self.number}")
         if not event.follows(self.hash):
@@ -136,19 +132,9 @@ class Replay:
         self._went_on(event, start)
 
     def append(
-        self,
-        kind: str,
-        key: str | None,
-        request: Any,
-        result: dict[str, Any],
-        *,
-        at: str,
-        by: str | None,
+        self, kind: str, key: str | None, request: Any, result: _Said, *, at: str, by: str | None
     ) -> Event:
-        """Take in what happens now; return it as the next event.
-
-        The pick of an ask counts as pending already.
-        """
+        """Take in what happens now, for an ask but its pick; return it as the next event."""
         start, self.sound = time.perf_counter(), False
         text = as_json(request)
         read = json.loads(text)  # the learner is only ever given what was read back from JSON
@@ -157,8 +143,8 @@ class Replay:
             result = {**result, "learnt": learnt}
         elif kind != "ask":
             self._step(kind, read, result, _NO_CHANGES, None)
-        following = (self.number + 1, self.hash, kind, key, text, as_json(result))
-        event = Event.following(*following, at=at, by=by)
+        parts = (self.number + 1, at, kind, key, text, as_json(result))
+        event = Event.following(self.hash, parts, by)
         vars(event)["request"] = read
         if kind == "ask":
             vars(event)["result"] = result  # plain values, which read back as the same
@@ -175,14 +161,7 @@ class Replay:
         self.learner.restore(state)
         vars(self).update(rest)
 
-    def _step(
-        self,
-        kind: str,
-        request: Mapping[str, Any],
-        result: Mapping[str, Any],
-        changes: Changes,
-        learnt: Any,
-    ) -> Any:
+    def _step(self, kind: str, request: _Said, result: _Said, changes: Changes, learnt: Any) -> Any:
         """Give what happened to the learner; return the hyperparameters learnt."""
         step = getattr(self, f"_on_{kind}")
         if kind not in _LEARNING:
@@ -212,10 +191,10 @@ class Replay:
         self.seconds += time.perf_counter() - start
         self.since_snapshot += 1
 
-    def _on_create(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_create(self, request: _Said, _: _Said, __: Changes) -> None:
         self._learner = loaded(io.BytesIO(base64.b64decode(request["learner"])))
 
-    def _on_ask(self, request: Mapping[str, Any], result: Mapping[str, Any], _: Changes) -> None:
+    def _on_ask(self, request: _Said, result: _Said, _: Changes) -> None:
         if "pool" in result:
             self.learner.learn_columns(decode_contexts(result["pool"]))
         contexts = result.get("context") or request["contexts"]
@@ -229,9 +208,7 @@ class Replay:
         if "random" in result:
             self.learner.set_random(result["random"])
 
-    def _on_tell(
-        self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
-    ) -> None:
+    def _on_tell(self, request: _Said, result: _Said, changes: Changes) -> None:
         trial = request["trial"]
         pick, reward = self.pick(trial), changes.get(trial, request["reward"])
         context = decode_contexts(pick.context)
@@ -243,9 +220,7 @@ class Replay:
             self.learner.expect(context, pick.arm, eligible=pick.eligible)
         self.learner.tell(context, pick.arm, reward, eligible=pick.eligible)
 
-    def _on_record(
-        self, request: Mapping[str, Any], result: Mapping[str, Any], changes: Changes
-    ) -> None:
+    def _on_record(self, request: _Said, result: _Said, changes: Changes) -> None:
         contexts = request["contexts"]
         told = zip(result["trials"], request["rewards"], strict=True)
         rewards = [changes.get(trial, reward) for trial, reward in told]
@@ -267,24 +242,24 @@ class Replay:
         self.learner.expect(rows, arms, eligible=eligible)
         self.learner.tell(rows, arms, values, eligible=eligible)
 
-    def _on_cancel(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_cancel(self, request: _Said, _: _Said, __: Changes) -> None:
         pick = self.pick(request["trial"])
         self.learner.forget_pick(decode_contexts(pick.context), pick.arm)
 
-    def _on_tune(self, request: Mapping[str, Any], _: Mapping[str, Any], changes: Changes) -> None:
+    def _on_tune(self, request: _Said, _: _Said, changes: Changes) -> None:
         if changes and len(self.learner.state.model) < _LEAST_TUNED:
             return  # there were more, before some were retracted
         self.learner.tune(request["criterion"])
 
-    def _on_add_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_add_arm(self, request: _Said, _: _Said, __: Changes) -> None:
         features = request["features"]
         known = None if features is None else decode_contexts(features)
         self.learner.add_recorded_arm(decode_label(request["arm"]), known)
 
-    def _on_remove_arm(self, request: Mapping[str, Any], _: Mapping[str, Any], __: Changes) -> None:
+    def _on_remove_arm(self, request: _Said, _: _Said, __: Changes) -> None:
         self.learner.remove_arm(decode_label(request["arm"]))
 
-    def _on_freeze(self, _: Mapping[str, Any], __: Mapping[str, Any], ___: Changes) -> None:
+    def _on_freeze(self, _: _Said, __: _Said, ___: Changes) -> None:
         """Change how earlier events are read, or nothing at all."""
 
     _on_expire = _on_cancel

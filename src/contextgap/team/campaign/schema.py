@@ -143,11 +143,7 @@ def check_version(connection: Connection) -> int:
 
 
 def check_database(database: Database) -> None:
-    """Raise unless a database can be read and written by this release: for ``/readyz``.
-
-    Raises ``ValueError`` for tables that this release cannot use, and ``OSError`` or
-    ``SQLAlchemyError`` while the database is away, full, or can only be read.
-    """
+    """Raise unless a database can be read and written by this release: for ``/readyz``."""
     if not database.exists:
         return
     with database.writing() as connection:
@@ -163,11 +159,8 @@ def check_database(database: Database) -> None:
 
 
 def make_tables(database: Database, connection: Connection) -> bool:
-    """Make tables, or upgrade them; return whether there was something to upgrade.
-
-    Processes that do so at once do it one after the other.
-    """
-    if not database.is_file:
+    """Make tables, or upgrade them; return whether there was something to upgrade."""
+    if not database.is_file:  # processes that do so at once do it one after the other
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})"))
         connection.execute(text("SET LOCAL statement_timeout = 0"))
     version = check_version(connection)

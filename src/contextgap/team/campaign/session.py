@@ -229,12 +229,14 @@ class Session:
             yield connection
 
     def run(self, work: Callable[[Draft], R]) -> R:
-        """Call ``work`` with a draft and write it; again if the log has grown meanwhile.
-
-        If ``work`` or writing raises, nothing was changed.
-        """
+        """Have ``work`` fill a draft and write it, again if the log grew; errors change nothing."""
         if self._group is not None:
-            return _undone_if_it_raises(self._group, work)
+            mark = self._group.mark()
+            try:
+                return work(self._group)
+            except BaseException:
+                self._group.rewind(mark)
+                raise
         for attempt in itertools.count():
             check_time()
             # Where others are in the way all the time, somebody has to keep them out at last.
@@ -251,10 +253,7 @@ class Session:
         raise AssertionError  # never reached: the loop has no end
 
     def _attempt(self, work: Callable[[Draft], R], *, alone: bool) -> tuple[bool, bool, Any]:
-        """Try a call; return whether it was written, whether only leases ran out, and the result.
-
-        Leases that ran out are written by themselves: they stay if the call raises.
-        """
+        """Try a call; return whether it was written, if only leases ran out, and the result."""
         draft: Draft | None = None
         try:
             # What is read need not be as of one moment: it counts if no event came meanwhile.
@@ -263,6 +262,7 @@ class Session:
                 with self.store.locked_on(connection) if alone else nullcontext():
                     if alone:
                         self._catch_up(connection)
+                    # Leases that ran out are written alone: they stay if the call raises.
                     due = self._is_due(connection)
                     draft = Draft(self, connection)
                     mark, start = self.mark(), time.monotonic()
@@ -383,11 +383,7 @@ class Session:
         *,
         from_log: bool = False,
     ) -> Replay:
-        """Return the learner after event ``upto``.
-
-        With ``changes`` to the rewards of events from number ``before`` on it is what it would be;
-        hyperparameters are learnt anew from there. ``from_log`` reads no snapshot.
-        """
+        """Return the learner after event ``upto``, with ``changes`` to events from ``before``."""
         self._connection = connection
         last = upto if before is None else min(upto, before - 1)
         replay = None if from_log else self._loaded(connection, last)
@@ -415,10 +411,7 @@ class Session:
         return replay
 
     def _catch_up(self, connection: Connection) -> None:
-        """Take in all events there are; read the log anew if it is not the one known.
-
-        A backup may have been restored, or the server may be another one.
-        """
+        """Take in all events there are; read the log anew if it is not the one known."""
         self._connection = connection
         known = self._replay
         if known is not None and known.sound:
@@ -432,7 +425,7 @@ class Session:
                     for event in new:
                         known.apply(event)
                     return
-        self._replay = None
+        self._replay = None  # a backup may have been restored, or the server is another one
         self._replay = self.rebuilt(connection, self.store.last_event(connection)[0])
 
     def _newest(self, connection: Connection) -> int:
@@ -459,16 +452,13 @@ class Session:
         return None
 
     def _take_snapshot(self, patience: float | None = None) -> None:
-        """Write a snapshot if replaying the events since the last one takes long.
-
-        What calls did is written already, so that it does not matter if this fails.
-        """
+        """Write a snapshot if replaying the events since the last one takes long."""
         replay = self.replay
         if patience is None:
             patience = max(_SECONDS, _OF_WRITING * self._writing)
         if replay.seconds < patience and replay.since_snapshot < _MOST:
             return
-        with suppress(OSError, SQLAlchemyError):
+        with suppress(OSError, SQLAlchemyError):  # what calls did is written already
             with self.store.reading() as connection:
                 newest = self._newest(connection)
             if newest > replay.number - replay.since_snapshot:  # another process took one meanwhile
@@ -497,22 +487,9 @@ class Session:
         return Pick.of(self.store.trial(self._connection, trial))
 
 
-def _undone_if_it_raises(draft: Draft, work: Callable[[Draft], R]) -> R:
-    mark = draft.mark()
-    try:
-        return work(draft)
-    except BaseException:
-        draft.rewind(mark)
-        raise
-
-
 def _surplus(numbers: list[int]) -> list[int]:
-    """Return the snapshots to remove.
-
-    The last two stay, and of the others one for each halving, so that a retraction of an early
-    trial need not replay everything; what they hold grows with the square of the number, so they
-    take little.
-    """
+    """Return the snapshots to remove: all but the last two, and one for each halving before."""
+    # So a retraction of an early trial need not replay everything; early snapshots are small.
     kept, wanted = set(numbers[-2:]), numbers[-1] // 2
     while wanted:
         kept.update([n for n in numbers if n <= wanted][-1:])

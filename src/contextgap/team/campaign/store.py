@@ -106,11 +106,7 @@ class Store:
     def events(
         self, connection: Connection, after: int = 0, upto: int = LARGEST
     ) -> Iterator[Event]:
-        """Yield the events with numbers above ``after`` and up to ``upto``, in order.
-
-        Whoever uses them checks that each follows the one before; those of other methods are
-        checked by their own hash.
-        """
+        """Yield events after ``after`` up to ``upto``; callers check that each follows."""
         while True:
             page = self._events_after.rows(connection, after=after, upto=upto)
             yield from map(_event, page)
@@ -196,16 +192,14 @@ class Store:
         return [_checked(dict(row)) for row in connection.execute(statement).mappings()]
 
     def counts(self, connection: Connection) -> dict[str, int]:
-        """Return how many trials there are in each state.
-
-        Trials are numbered without gaps, and most of them are told: those need not be counted.
-        """
+        """Return how many trials there are in each state."""
         statement = (
             select(TRIALS.c.state, func.count())
             .where(TRIALS.c.campaign == self.campaign, TRIALS.c.state.in_(_NOT_TOLD))
             .group_by(TRIALS.c.state)
         )
         found = {row[0]: row[1] for row in connection.execute(statement)}
+        # Trials are numbered without gaps, and most of them are told: those need not be counted.
         return {**found, "told": self.last_trial(connection) - sum(found.values())}
 
     def due(self, connection: Connection, now: str) -> list[int]:
@@ -385,10 +379,7 @@ def find_store(database: Database, name: str) -> Store:
 
 
 def created_before(database: Database, name: str, key: str, request: Mapping[str, Any]) -> bool:
-    """Return whether a campaign was created by this very request; raise if by another with its key.
-
-    Learners without a seed draw one, so that two requests with the same settings differ there.
-    """
+    """Return whether this very request created a campaign; raise if another with its key did."""
     if name not in campaign_names(database):
         return False
     store = find_store(database, name)

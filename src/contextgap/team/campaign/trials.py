@@ -110,13 +110,6 @@ def seconds(called: str, lease: float | timedelta) -> float | None:
     return checks.positive(called, length, "seconds, a timedelta, or math.inf for ever")
 
 
-def until(lease: float | str | None, now: str) -> str | None:
-    """Return when a lease that begins now runs out; None for never."""
-    if lease is None or isinstance(lease, str):
-        return None
-    return calls.after(lease, now)
-
-
 def read_create(
     learner: ReplayedLearner, goal: dict[str, Any] | None, lease: float | timedelta
 ) -> dict[str, Any]:
@@ -133,12 +126,10 @@ def read_create(
 
 
 def read_ask(contexts: Any, pool: Any, key: Any, lease: Any, once: bool = False) -> dict[str, Any]:
-    """Return the request of an ask, but for the eligible arms.
-
-    A lease for ever is "ever", so that it differs from none given. A pool is known by its hash.
-    """
+    """Return the request of an ask, but for the eligible arms; a pool is known by its hash."""
     check_key(key)
     length = None if lease is None else seconds("lease", lease)
+    # For ever differs from none given.
     kept = "ever" if lease is not None and length is None else length
     if pool is None:
         if once:
@@ -232,15 +223,15 @@ def ask(
         return [read_trial(row) for row in draft.trials(known.result["trials"])]
     result = pick(draft.session.replay, request, pool)
     result["trials"] = draft.new_numbers(len(result["arms"]))
-    result["until"] = until(request["lease"] or lease, draft.now())
+    lasting = request["lease"] or lease
+    result["until"] = None
+    if lasting is not None and lasting != "ever":
+        result["until"] = calls.after(lasting, draft.now())
     return _add(draft, draft.append("ask", request, result, key))
 
 
 def pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
-    """Ask the learner; return what came of it, as the log keeps it.
-
-    Until the event is in the log, the learner is ahead of it.
-    """
+    """Ask the learner, which is ahead of the log from then on; return the result for the log."""
     start, learner = time.perf_counter(), replay.learner
     before, arms = learner.state.random, decode_eligible(request["arms"])
     learner.forget_followed()

@@ -230,11 +230,7 @@ _ABOUT = ("state", "arm", "reward", "asked", "until", "told", "why", "by")
 
 
 def context_cells(trial: Trial) -> dict[str, Any]:
-    """Return a trial's context by column; columns without names are x0, x1, ...
-
-    A column named as something else about a trial is prefixed with "context.", twice if another
-    column is called so.
-    """
+    """Return a trial's context by column; names of something else get "context." in front."""
     if isinstance(trial.context, Mapping):
         named = dict(trial.context)
     else:

@@ -49,6 +49,7 @@ _PAGE = 5000  # trials in one request
 _WEEK = timedelta(days=7)
 _AGAIN = (429, 502, 503, 504)  # later there may be another answer
 _FIRST, _LONGEST = 0.05, 5.0  # seconds between two tries
+_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _RAISED: dict[str, type[Exception]] = {
     "ConflictError": ConflictError,
     "NotFoundError": NotFoundError,
@@ -105,10 +106,12 @@ class Campaign(CampaignMethods):
         trials.check_name("name", name)
         connection = Connection(url, token, patience)
         target = encode_goal(goal)
+        if target is not None:
+            target["reference"] = request_contexts(target["reference"])
         body = {
             "name": name,
             "arms": arms if isinstance(arms, int) else [*map(encode_label, read_labels(arms))],
-            "goal": None if target is None or goal is None else _goal_json(goal),
+            "goal": target,
             "lease": _lease_json(lease),
             "settings": _settings_json(settings, arms),
             "key": _key(key),
@@ -284,11 +287,6 @@ def _lease_json(lease: float | timedelta) -> float | str:
     return "ever" if length is None else length
 
 
-def _goal_json(goal: StoppingRule) -> dict[str, Any]:
-    reference = contexts_json(goal.given, "reference")
-    return {"tolerance": goal.tolerance, "share": goal.share, "reference": reference}
-
-
 def _trials(found: dict[str, Any]) -> Any:
     if "trial" in found:
         return read_trial_json(found["trial"])
@@ -313,11 +311,7 @@ def _plain(value: Any) -> Any:
 
 
 def eligible_json(arms: Any, known: Callable[[], Sequence[Label]]) -> Any:
-    """Return eligible arms as JSON values: None for all, labels, or labels for each context.
-
-    ``known`` returns all arms; it is called where these say what is meant: for a boolean array, and
-    for tuples, which are labels or collections of them.
-    """
+    """Return eligible arms as JSON values; ``known`` returns all arms, for masks and tuples."""
     if arms is None:
         return None
     if hasattr(arms, "to_numpy") and not hasattr(arms, "columns"):
@@ -327,10 +321,11 @@ def eligible_json(arms: Any, known: Callable[[], Sequence[Label]]) -> Any:
     if isinstance(arms, str) or not hasattr(arms, "__iter__"):
         raise TypeError(f"arms must be labels, or a boolean array, got {arms!r}")
     entries = list(arms)
+    # Tuples are labels, or collections of them.
     labels = set(known()) if any(isinstance(entry, tuple) for entry in entries) else set()
     return [
         [encode_label(label) for label in entry]
-        if _is_collection(entry) and not (isinstance(entry, tuple) and entry in labels)
+        if isinstance(entry, _COLLECTIONS) and not (isinstance(entry, tuple) and entry in labels)
         else encode_label(entry)
         for entry in entries
     ]
@@ -344,16 +339,8 @@ def _named(mask: np.ndarray[Any, np.dtype[np.bool_]], labels: Sequence[Label]) -
     return rows[0] if mask.ndim == 1 else rows
 
 
-def _is_collection(entry: Any) -> bool:
-    return isinstance(entry, list | tuple | set | frozenset | np.ndarray)
-
-
 class Connection:
-    """A service, and a token for it.
-
-    Requests are repeated while the service cannot be reached or is busy: those that change
-    something carry a key, so that they happen once however often they are sent.
-    """
+    """A service, and a token for it; requests are repeated while it is away or busy."""
 
     def __init__(self, url: str, token: str | None, patience: float) -> None:
         url, _, fragment = url.partition("#")

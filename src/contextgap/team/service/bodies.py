@@ -204,10 +204,7 @@ class Create(Keyed):
 
 
 def check_size(request: StrictRequest, *given: Any) -> int:
-    """Return how many contexts a request has; raise if they or their cells are too many.
-
-    They are taken from what the caller may send in a time.
-    """
+    """Return how many contexts a request has, taken from the caller's; raise if too many."""
     most, count = request.service.settings, 0
     for value in given:
         if value is None:

@@ -47,14 +47,10 @@ class Job(NamedTuple):
 
 
 class Worker:
-    """The thread that does everything on one campaign, in the order in which requests come.
-
-    Those that wait are committed together. ``open_campaign`` is called in the thread, and again
-    after it failed; ``waiting`` is how many requests may wait.
-    """
+    """The thread that does everything on one campaign, in order; calls that wait share a commit."""
 
     def __init__(self, open_campaign: Callable[[], Campaign], waiting: int) -> None:
-        self._open = open_campaign
+        self._open = open_campaign  # called in the thread, and again after it failed
         self._most = waiting
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()

@@ -76,10 +76,7 @@ def start_logs(kind: str, stream: TextIO) -> None:
 
 
 class Metrics:
-    """Counts requests by route, so that names of campaigns do not make ever more series.
-
-    ``waiting`` returns how many requests wait for each open campaign.
-    """
+    """Counts requests by route, so that names of campaigns do not make ever more series."""
 
     def __init__(self, waiting: Callable[[], Mapping[str, int]]) -> None:
         self._registry = registry = CollectorRegistry()

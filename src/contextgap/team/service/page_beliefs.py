@@ -49,11 +49,7 @@ class Belief:
 
 
 class Beliefs:
-    """The last belief of each campaign's learner.
-
-    That of a large campaign takes a while, so it is used again for ten times as long as it took,
-    even if the log grew meanwhile; answers say as of which event they are.
-    """
+    """The last belief of each campaign's learner; ones that take long are used for a while."""
 
     def __init__(self, hosting: Hosting, standings: Standings) -> None:
         self._hosting, self._standings = hosting, standings
@@ -151,10 +147,7 @@ def course(belief: Belief, column: Any, at: Any) -> dict[str, Any]:
 
 
 def why(belief: Belief, context: Any, against: Any) -> dict[str, Any]:
-    """Return the arms at a context, best first, and why the first is thought better than another.
-
-    Trials are named by their places among the rewards that count.
-    """
+    """Return the arms at a context, best first, and why; trials by places among the rewards."""
     policy = _policy(belief)
     ranking = policy.rank(context)
     explained = None

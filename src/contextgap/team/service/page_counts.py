@@ -47,18 +47,14 @@ _STEPS = 240  # records of progress in one answer
 
 
 class Counted(NamedTuple):
-    """All trials up to an event: entry ``i`` of an array is about trial ``i + 1``.
-
-    ``arms`` are JSON texts in the order in which they were first tried; ``arm`` and ``state`` are
-    places among these and in ``STATES``. Rewards are NaN, and ``told_by`` 0, before they are told.
-    """
+    """All trials up to an event: entry ``i`` of an array is about trial ``i + 1``."""
 
     event: int
-    arms: tuple[str, ...]
-    arm: NDArray[np.int32]
-    state: NDArray[np.int8]
-    reward: FloatArray
-    told_by: IntArray
+    arms: tuple[str, ...]  # JSON texts, in the order in which they were first tried
+    arm: NDArray[np.int32]  # places among these
+    state: NDArray[np.int8]  # places in STATES
+    reward: FloatArray  # NaN before it is told
+    told_by: IntArray  # 0 before
 
     def are(self, state: str) -> NDArray[np.bool_]:
         """Return which trials are in a state."""
@@ -86,11 +82,7 @@ class Counted(NamedTuple):
         ]
 
     def over_time(self) -> dict[str, Any]:
-        """Return picks and rewards by bins of the trials' numbers, for the arms that are shown.
-
-        A bin is given by the numbers of its first and last trial; ``null`` is a mean of nothing.
-        With more arms than can be shown, the last series is of all others.
-        """
+        """Return picks and rewards by bins, from a first to a last trial, for the arms shown."""
         shown = self._shown()
         series = np.full(len(self.arms), len(shown), dtype=np.intp)
         series[shown] = np.arange(len(shown))
@@ -165,10 +157,7 @@ def _means(
 
 
 class Standing:
-    """How one campaign stands; what was worked out for an event is kept until the next.
-
-    It is thread-safe.
-    """
+    """How one campaign stands, for all threads; what an event led to is kept until the next."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -195,11 +184,7 @@ class Standing:
 
     def series(self) -> dict[str, Any]:
         """Return picks, rewards and progress over time."""
-
-        def make(connection: Connection, trials: Counted) -> dict[str, Any]:
-            return {**trials.over_time(), "progress": self._progress(connection)}
-
-        return self._once("series", make)
+        return self._once("series", self._series)
 
     def _once(
         self, what: str, make: Callable[[Connection, Counted], dict[str, Any]]
@@ -231,12 +216,13 @@ class Standing:
             "arms": trials.by_arm(),
         }
 
-    def _progress(self, connection: Connection) -> list[dict[str, Any]]:
-        """Return progress as recorded over time."""
+    def _series(self, connection: Connection, trials: Counted) -> dict[str, Any]:
+        """Return picks and rewards over time, and progress as it was recorded."""
         events = self.store.events_of(connection, "progress")
         stride = -(-len(events) // _STEPS) or 1
         some = events[::-1][::stride][::-1]  # with the last one
-        return [{**event.result, "at": event.at} for event in some]
+        steps = [{**event.result, "at": event.at} for event in some]
+        return {**trials.over_time(), "progress": steps}
 
     def _count(self, connection: Connection) -> Counted:
         with self._lock:
@@ -294,11 +280,7 @@ class Standing:
         text: str = "",
         before: int | None = None,
     ) -> dict[str, Any]:
-        """Return trials with smaller numbers than ``before``, the newest first.
-
-        ``arm`` is an arm's key, and ``text`` is looked for in arms, contexts and reasons; ``next``
-        is what to give as ``before`` for more.
-        """
+        """Return trials before a number, the newest first; ``next`` is the next ``before``."""
         for state in states:
             if state not in STATES:
                 raise ValueError(f"state must be one of {STATES}, got {state!r}")

@@ -267,10 +267,7 @@ async def events(request: StrictRequest, campaign: CampaignName) -> Response:
 
 
 class Listening:
-    """Sends the number of the last event to listeners; one task reads a log for all of them.
-
-    ``stopping`` says whether the service is about to end, and so are all streams.
-    """
+    """Sends the number of the last event to listeners; one task reads a log for all of them."""
 
     def __init__(self, standings: Standings, stopping: Callable[[], bool]) -> None:
         self._standings = standings

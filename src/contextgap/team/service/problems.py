@@ -41,17 +41,14 @@ _OF_FRAMEWORK = {404: "there is no such path", 405: "this path does not take tha
 
 
 class RefusedError(Exception):
-    """A request that is not carried out, with the status and the headers of its answer.
-
-    ``error`` is the name of the exception that a client is to raise; None for one of its own.
-    """
+    """A request that is not carried out, with the status and the headers of its answer."""
 
     def __init__(
         self,
         status: int,
         detail: str,
         *,
-        error: str | None = None,
+        error: str | None = None,  # what a client is to raise; None for one of its own
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(detail)

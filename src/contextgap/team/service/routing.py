@@ -195,10 +195,7 @@ class GuardedRoute(APIRoute):
 
 
 class DirectRoute(GuardedRoute):
-    """A guarded route with names in its path and a body, for which the framework reads nothing.
-
-    That takes as long as a recommendation by a frozen policy.
-    """
+    """A guarded route with names and a body, for which the framework reads nothing: it is slow."""
 
     methods: set[str]
 

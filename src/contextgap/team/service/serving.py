@@ -118,10 +118,7 @@ class _Server(uvicorn.Server):
 def serve(
     database: str | os.PathLike[str], settings: Settings, announce: Callable[[str], None]
 ) -> None:
-    """Listen until a signal says to stop; then finish what runs, leave snapshots and return.
-
-    ``announce`` is called with the address once it listens.
-    """
+    """Listen, ``announce`` the address, and at a signal finish what runs and leave snapshots."""
     where = Database(database)
     try:
         prepare(where)  # so that what is no database, or of a later release, is said at once

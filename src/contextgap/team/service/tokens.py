@@ -91,10 +91,7 @@ def create_token(
 
 
 def create_first_token(database: str | os.PathLike[str]) -> str | None:
-    """Make a token that may do everything, if there is no good one; return its secret.
-
-    None if there is one, or if the database cannot be used now.
-    """
+    """Make a token that may do everything, if there is no good one; return its secret, or None."""
     where = Database(database)
     try:
         if any(token.good for token in read_tokens(where).values()):
