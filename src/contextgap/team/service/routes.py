@@ -110,8 +110,11 @@ async def recommend(
         return read_json(body.contexts), bodies.read_eligible_labels(body.arms)
 
     contexts, arms = await request.read(read)
-    found = await request.hosting.run(campaign, lambda c: c.recommend(contexts, arms=arms))
-    return json_answer(_labels_json(found))
+
+    def call(found: Campaign) -> Any:
+        return found.recommend(contexts, arms=arms)
+
+    return json_answer(_labels_json(await request.hosting.run(campaign, call)))
 
 
 @router.post(
@@ -283,7 +286,10 @@ async def ask(request: StrictRequest, campaign: CampaignName, body: bodies.Ask) 
 
 
 def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadline: float) -> None:
-    """Raise if an ask would take longer than a request may, by asking a copy for a few contexts."""
+    """Raise if an ask would take longer than a request may.
+
+    A copy of the learner is asked for a few contexts, and for some more, to see what each takes.
+    """
     seconds = []
     given = "contexts" if how["pool"] is None else "pool"
     for few in _PROBES:
@@ -376,8 +382,11 @@ async def cancel(
 ) -> Response:
     """Take back an open trial, which will not be tried."""
     key = bodies.read_key(request, body)
-    found = await request.hosting.run(campaign, lambda c: c.cancel(trial, key=key), brief=True)
-    return json_answer({"trial": trial_json(found)})
+
+    def call(found: Campaign) -> Any:
+        return trial_json(found.cancel(trial, key=key))
+
+    return json_answer({"trial": await request.hosting.run(campaign, call, brief=True)})
 
 
 @router.post(
@@ -388,9 +397,12 @@ async def retract(
     request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Retract
 ) -> Response:
     """Take a reward back, and say which frozen policies rest on it."""
-    why, key = body.why, bodies.read_key(request, body)
-    found = await request.hosting.run(campaign, lambda c: c.retract(trial, why, key=key))
-    return json_answer(recall_json(found))
+    key = bodies.read_key(request, body)
+
+    def call(found: Campaign) -> Any:
+        return recall_json(found.retract(trial, body.why, key=key))
+
+    return json_answer(await request.hosting.run(campaign, call))
 
 
 @router.post(
@@ -401,9 +413,12 @@ async def correct(
     request: StrictRequest, campaign: CampaignName, trial: TrialNumber, body: bodies.Correct
 ) -> Response:
     """Replace a reward by the right one, and say which frozen policies rest on it."""
-    hosting, why, key = request.hosting, body.why, bodies.read_key(request, body)
-    found = await hosting.run(campaign, lambda c: c.correct(trial, body.reward, why, key=key))
-    return json_answer(recall_json(found))
+    key = bodies.read_key(request, body)
+
+    def call(found: Campaign) -> Any:
+        return recall_json(found.correct(trial, body.reward, body.why, key=key))
+
+    return json_answer(await request.hosting.run(campaign, call))
 
 
 @router.get("", **describe("read", "The names of all campaigns", {"campaigns": ["sensors"]}))
@@ -453,8 +468,11 @@ async def status(
     ] = True,
 ) -> Response:
     """Return how a campaign stands; looked_after says after which event that was computed."""
-    found = await request.hosting.run(campaign, lambda c: c.status(fresh=fresh))
-    return json_answer(status_json(found))
+
+    def call(found: Campaign) -> Any:
+        return status_json(found.status(fresh=fresh))
+
+    return json_answer(await request.hosting.run(campaign, call))
 
 
 @router.get(
@@ -529,5 +547,8 @@ def _arms(campaign: Campaign) -> list[Any]:
 
 
 def _about(campaign: Campaign) -> dict[str, Any]:
-    goal = encode_goal(campaign.goal)
-    return {"name": campaign.name, "arms": _arms(campaign), "goal": goal}
+    return {
+        "name": campaign.name,
+        "arms": _arms(campaign),
+        "goal": encode_goal(campaign.goal),
+    }
