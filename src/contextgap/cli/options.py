@@ -82,16 +82,14 @@ Methods = Annotated[
     ),
 ]
 KernelName = Annotated[
-    str | None,
-    typer.Option(help="Your own as package.module:name, in place of Gaussian ones."),
+    str | None, typer.Option(help="Your own as package.module:name, in place of Gaussian ones.")
 ]
 Seed = Annotated[int, typer.Option(help="Of data and methods.", min=0)]
 Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]
 GridSize = Annotated[int, typer.Option(help="Bandwidths and ridges tried when tuning.", min=1)]
 Exclude = Annotated[
-    list[str] | None,
-    list_option("Columns that are not context, such as ids, comma-separated."),
+    list[str] | None, list_option("Columns that are not context, such as ids, comma-separated.")
 ]
 CategoryColumns = Annotated[
     list[str] | None,
@@ -117,6 +115,7 @@ SkipMissing = Annotated[
 Fresh = Annotated[
     bool, typer.Option("--fresh", help="Do finished parts again; after a change of your code.")
 ]
+Results = Annotated[Path, typer.Option("--out", help="Folder for results.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 CORES = os.cpu_count() or 1

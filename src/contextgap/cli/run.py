@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from contextgap.cli.options import (
     Methods,
     ProblemName,
     ProblemOptions,
+    Results,
     Seed,
     with_groups,
 )
@@ -88,7 +89,7 @@ def run_command(
     grid: Annotated[int | None, typer.Option(hidden=True)] = None,
     seed: Seed = 0,
     jobs: Jobs = CORES,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/run"),
+    folder: Results = Path("out/run"),
     json: Json = False,
 ) -> None:
     """Explore a problem with default settings, report the regret and save the policy.
@@ -108,7 +109,9 @@ def run_command(
         seeds = list(range(seed, seed + repetitions))
         samples = [data.read(problem, number) for number in seeds]
         reference, rounds = _parts(samples, data, held_out=until is not None)
-        contestants = _read(methods)
+        # "auto" gets the name of the method that it stands for.
+        named = [read_method(name).name if name == "auto" else name for name in methods]
+        contestants = read_methods(named)
         settings = _settings(rounds[0][0].inputs, kernel, bandwidth, ridge, scale)
         steps = len(rounds[0][0])
         first = next(iter(contestants.values()))
@@ -118,8 +121,8 @@ def run_command(
         results = evaluate_defaults(
             rounds,
             methods=contestants,
-            checkpoints=_evenly(steps, _CHECKPOINTS),
-            full_checkpoints=_doubling(steps),
+            checkpoints=_shares(steps, range(1, _CHECKPOINTS + 1), _CHECKPOINTS),
+            full_checkpoints=_shares(steps, (1, 2, 4, 8), 8),
             seeds=seeds,
             settings=settings,
             executor=executor,
@@ -144,14 +147,13 @@ def run_command(
     _print_summary(rounds, ranked(results.records))
     print_card(policy)
     if saving is not None:
-        out.print(_saved(next(iter(contestants)), saving), soft_wrap=True)
+        out.print(
+            f"{next(iter(contestants))} stopped after {saving['stopped_after']} of "
+            f"{saving['of_steps']} steps ({100 * saving['saved']:.0f} % saved), average regret "
+            f"{saving['average_regret']:.3g}; bounds: {saving['bounds']}",
+            soft_wrap=True,
+        )
     out.print(f"policy: {folder / 'policy.cgap'}\nreport: {page}", soft_wrap=True)
-
-
-def _read(methods: Sequence[str]) -> dict[str, Method]:
-    """Return methods by label; "auto" gets the name of the method that it stands for."""
-    named = [read_method(name).name if name == "auto" else name for name in methods]
-    return read_methods(named)
 
 
 def _parts(
@@ -191,14 +193,9 @@ def _settings(
     return settings if ridge is None else {**settings, "ridge": ridge}
 
 
-def _evenly(steps: int, count: int) -> list[int]:
-    """Return that many numbers of steps, evenly spaced, up to all of them."""
-    return sorted({-(-steps * part // count) for part in range(1, count + 1)})
-
-
-def _doubling(steps: int) -> list[int]:
-    """Return an eighth, a quarter, half and all of the steps."""
-    return sorted({-(-steps // part) for part in (8, 4, 2, 1)})
+def _shares(steps: int, parts: Iterable[int], whole: int) -> list[int]:
+    """Return these parts of the whole, in steps, rounded up."""
+    return sorted({-(-steps * part // whole) for part in parts})
 
 
 def _policy(
@@ -233,14 +230,6 @@ def _saving(policy: Policy, pair: Pair, until: float) -> dict[str, Any]:
         "average_regret": float(exploit.regret(chosen).mean()),
         "bounds": "heuristic" if policy.probability is None else policy.probability,
     }
-
-
-def _saved(label: str, saving: Mapping[str, Any]) -> str:
-    return (
-        f"{label} stopped after {saving['stopped_after']} of {saving['of_steps']} steps "
-        f"({100 * saving['saved']:.0f} % saved), average regret {saving['average_regret']:.3g}; "
-        f"bounds: {saving['bounds']}"
-    )
 
 
 def _print_summary(rounds: Sequence[Pair], table: DataFrame) -> None:

@@ -13,7 +13,17 @@ import typer
 
 from contextgap.base.files import whole_file
 from contextgap.base.names import study_import
-from contextgap.cli.options import CORES, Dask, Fresh, Jobs, Json, Methods, list_option, numbers_in
+from contextgap.cli.options import (
+    CORES,
+    Dask,
+    Fresh,
+    Jobs,
+    Json,
+    Methods,
+    Results,
+    list_option,
+    numbers_in,
+)
 from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.studies import resume
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
@@ -58,7 +68,7 @@ def select_command(
     ] = False,
     jobs: Jobs = CORES,
     dask: Dask = None,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/select"),
+    folder: Results = Path("out/select"),
     instance: Annotated[
         Path | None,
         typer.Option(help="New instances to select for: a .csv or .parquet file of features."),
@@ -92,34 +102,17 @@ def select_command(
             how = {"method": names[0], "budget": budgets[0], "choose": choose}
             ship(folders[0], instance, how, folder, onnx, c, json)
             return
-    _study(folders, names, budgets, range(seeds), choose, jobs, dask, folder, fresh, json)
-
-
-def _study(
-    folders: Sequence[Path],
-    names: Sequence[str],
-    budgets: Sequence[float],
-    seeds: Sequence[int],
-    choose: bool,
-    jobs: int,
-    dask: str | None,
-    folder: Path,
-    fresh: bool,
-    json: bool,
-) -> None:
     from contextgap.studies.report.selection import selection_report
     from contextgap.studies.report.studies import write
 
     with complaints(resume(folder)), phases() as watch, workers(jobs, dask) as executor:
         scenarios = _read_scenarios(folders)
-        how: dict[str, Any] = {
-            "budget": budgets,
-            "seeds": seeds,
-            "executor": executor,
-            "store": parts_of(folder, fresh),
-        }
+        common: dict[str, Any] = {"budget": budgets, "seeds": range(seeds), "executor": executor}
+        common["store"] = parts_of(folder, fresh)
         tables = [
-            select_algorithms(scenario, methods=wanted, choose=chosen, progress=watch(phase), **how)
+            select_algorithms(
+                scenario, methods=wanted, choose=chosen, progress=watch(phase), **common
+            )
             for scenario in scenarios
             for wanted, chosen, phase in _passes(names, choose, scenario.name)
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ from contextgap.cli.options import (
     Methods,
     ProblemName,
     ProblemOptions,
+    Results,
     Seed,
     list_option,
     numbers_in,
@@ -43,9 +44,6 @@ from contextgap.studies.experiments.reproduce import (
 )
 from contextgap.studies.experiments.tune import tune_all
 
-if TYPE_CHECKING:
-    pass
-
 _ALL = list(PAPER_METHODS)
 _SCALES = ["1"]
 
@@ -66,9 +64,7 @@ def compare_command(
     seed: Seed = 0,
     jobs: Jobs = CORES,
     dask: Dask = None,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
-        "out/compare"
-    ),
+    folder: Results = Path("out/compare"),
     fresh: Fresh = False,
     json: Json = False,
 ) -> None:
@@ -112,7 +108,7 @@ def tune_command(
     grid: GridSize = 10,
     seed: Seed = 0,
     jobs: Jobs = CORES,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path("out/tune"),
+    folder: Results = Path("out/tune"),
     json: Json = False,
 ) -> None:
     """Find a good bandwidth and ridge on held-out rows."""
@@ -140,11 +136,7 @@ def tune_command(
                 "bandwidth": kernel.bandwidth if isinstance(kernel, Gaussian) else str(kernel),
                 **best,
                 "on_edge": found.on_edge,
-                "grid": {
-                    "bandwidth": tried.bandwidths,
-                    "unit": tried.unit,
-                    "ridge": tried.ridges,
-                },
+                "grid": {"bandwidth": tried.bandwidths, "unit": tried.unit, "ridge": tried.ridges},
                 "regret": found.regret.tolist(),
             }
         )
@@ -172,9 +164,7 @@ def reproduce_command(
     seed: Seed = 0,
     jobs: Jobs = CORES,
     dask: Dask = None,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for results.")] = Path(
-        "out/reproduce"
-    ),
+    folder: Results = Path("out/reproduce"),
     fresh: Fresh = False,
     json: Json = False,
 ) -> None:

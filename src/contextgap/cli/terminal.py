@@ -110,14 +110,8 @@ def phases(quiet: bool = False) -> Iterator[Phases]:
 _LONG = 10.0  # seconds
 
 
-def say_seconds(rows: int, seconds: float) -> None:
-    """Say how long work on so many rows takes, if that is long."""
-    if seconds > _LONG:
-        err.print(f"{rows:,} rows: about {seconds:.0f} s", markup=False)
-
-
 class Forecast:
-    """Says how long work takes that goes on like its first pieces, when so many are done."""
+    """Says how long work on rows takes, if long, when so many first pieces are done."""
 
     def __init__(self, total: int, pieces: int) -> None:
         self._total, self._left, self._start = total, pieces, time.perf_counter()
@@ -126,8 +120,9 @@ class Forecast:
         """Take note that a piece is done, and so many rows in all."""
         self._left -= 1
         if self._left == 0:
-            spent = time.perf_counter() - self._start
-            say_seconds(self._total, spent * self._total / max(done, 1))
+            seconds = (time.perf_counter() - self._start) * self._total / max(done, 1)
+            if seconds > _LONG:
+                err.print(f"{self._total:,} rows: about {seconds:.0f} s", markup=False)
 
 
 @contextmanager

@@ -352,26 +352,10 @@ def conduct(
 
 
 def run_once(
-    explore: Problem,
-    exploit: Problem,
-    method: Method,
-    kernel: Kernel,
-    ridge: float,
-    scale: float,
-    checkpoints: int | list[int],
-    seed: int,
+    explore: Problem, exploit: Problem, *, scale: float, ridge: float, **how: Any
 ) -> Result:
-    """Return one run's curve and how often each rank was picked."""
-    trace = run(
-        explore,
-        exploit,
-        method=method,
-        kernel=kernel,
-        ridge=ridge,
-        width=PosteriorWidth(scale),
-        checkpoints=checkpoints,
-        seed=seed,
-    )
+    """Return one run's curve and how often each rank was picked; ``how`` is for ``run``."""
+    trace = run(explore, exploit, width=PosteriorWidth(scale), ridge=ridge, **how)
     picks = np.bincount(trace.ranks, minlength=explore.n_arms + 1)[1:].tolist()
     return {"reached": trace.rows(), "picks": picks, "ridge": ridge}
 

@@ -8,7 +8,7 @@ and the *best single arm*, chosen by the rewards it is evaluated on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 FULL, SINGLE = "full information", "best single arm"
 YARDSTICKS = (FULL, SINGLE)
-_Entry: TypeAlias = tuple[str, Callable[..., Result], dict[str, Any]]
 
 
 def evaluate_defaults(
@@ -44,13 +43,22 @@ def evaluate_defaults(
     Full information is fitted anew after each of ``full_checkpoints``, to the rewards of all arms,
     which takes long. ``settings`` are given to every learner; ``how`` is for ``execute``.
     """
-    entries = _entries(
-        read_methods(methods),
-        list(checkpoints),
-        yardsticks,
-        list(checkpoints if full_checkpoints is None else full_checkpoints),
-        {} if settings is None else {"settings": dict(settings)},
-    )
+    given = {} if settings is None else {"settings": dict(settings)}
+    at = {"checkpoints": list(checkpoints)}
+    # What is compared: a label, a function and the arguments that only it has.
+    entries: list[tuple[str, Callable[..., Result], dict[str, Any]]] = [
+        (label, explore_once, {"method": method, **at, **given})
+        for label, method in read_methods(methods).items()
+    ]
+    unknown = [name for name in yardsticks if name not in YARDSTICKS]
+    if unknown:
+        raise ValueError(f"yardsticks must be among {YARDSTICKS}, got {unknown[0]!r}")
+    if FULL in yardsticks:
+        # One task per fit, so that workers share the longest part of the work evenly.
+        each = checkpoints if full_checkpoints is None else full_checkpoints
+        entries += [(FULL, full_information, {"checkpoints": [step], **given}) for step in each]
+    if SINGLE in yardsticks:
+        entries.append((SINGLE, best_single_arm, at))
     numbers = list(range(len(rounds)) if seeds is None else seeds)
     pairs = [
         {"explore": explore, "exploit": exploit, "seed": seed}
@@ -62,31 +70,6 @@ def evaluate_defaults(
         for repetition, pair in enumerate(pairs)
     ]
     return tabulate(execute_labelled(places, **how), "seconds")
-
-
-def _entries(
-    methods: Mapping[str, Method],
-    checkpoints: list[int],
-    yardsticks: Sequence[str],
-    full_checkpoints: list[int],
-    given: dict[str, Any],
-) -> list[_Entry]:
-    """Return what is compared: a label, a function and the arguments that only it has."""
-    unknown = [name for name in yardsticks if name not in YARDSTICKS]
-    if unknown:
-        raise ValueError(f"yardsticks must be among {YARDSTICKS}, got {unknown[0]!r}")
-    at = {"checkpoints": checkpoints}
-    entries: list[_Entry] = [
-        (label, explore_once, {"method": method, **at, **given})
-        for label, method in methods.items()
-    ]
-    if FULL in yardsticks:
-        # One task per fit, so that workers share the longest part of the work evenly.
-        each = [{"checkpoints": [step], **given} for step in full_checkpoints]
-        entries += [(FULL, full_information, own) for own in each]
-    if SINGLE in yardsticks:
-        entries.append((SINGLE, best_single_arm, at))
-    return entries
 
 
 def summarise_defaults(records: DataFrame) -> DataFrame:

@@ -14,7 +14,6 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth
-from contextgap.kernels import Kernel
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method
@@ -171,11 +170,9 @@ def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -
     return pandas.concat(tables, ignore_index=True)
 
 
-def fly_once(
-    mission: Any, method: Method, kernel: Kernel, ridge: float, scale: float, seed: int
-) -> Result:
-    """Return one flight's regret by orbit."""
-    trace = fly(mission, method, kernel=kernel, ridge=ridge, width=PosteriorWidth(scale), seed=seed)
+def fly_once(mission: Any, *, scale: float, **how: Any) -> Result:
+    """Return one flight's regret by orbit; ``how`` is for ``fly``."""
+    trace = fly(mission, width=PosteriorWidth(scale), **how)
     deployed = mission.orbit_number[trace.deployed]
     return {
         "orbit": trace.orbits.tolist(),

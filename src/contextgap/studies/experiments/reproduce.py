@@ -178,7 +178,7 @@ def reproduce(
 ) -> Reproduction:
     """Run one of the paper's studies; both pairs are rows to explore and rows to exploit."""
     authors = workshop.protocol == AUTHORS
-    study, problems = STUDIES[name](hold_out, evaluate, repetitions, seed, authors)
+    study, problems = STUDIES[name]((hold_out, evaluate), repetitions, seed, authors)
     contexts = study.hold_out[0].contexts
     # Channels of a flight have no common unit: each has a bandwidth in proportion to its spread.
     usual = () if name == "spacecraft" else (PAPER_BANDWIDTHS, PAPER_RIDGES)
@@ -198,19 +198,18 @@ def reproduce(
     return found
 
 
+_Sizes: TypeAlias = Sequence[tuple[int, int]]  # rows to explore and exploit: held out, compared
 _Made: TypeAlias = tuple[Study, Sequence[Problem]]  # and the problems it was made of
 
 
-def _sinusoids(
-    hold_out: tuple[int, int], evaluate: tuple[int, int], repetitions: int, seed: int, authors: bool
-) -> _Made:
+def _sinusoids(asked: _Sizes, repetitions: int, seed: int, authors: bool) -> _Made:
     """Return the synthetic study; every repetition shuffles the rows to compare on anew.
 
     By the authors' protocol, arms pay sin(0·x) to sin(19·x), and each first has one reward more: 1
     where it is the best arm, and 0 elsewhere.
     """
     maker = Sinusoids(first=0 if authors else 1)
-    sizes = _with_first_rows(hold_out, evaluate, authors * maker.n_arms)
+    sizes = _with_first_rows(asked, authors * maker.n_arms)
     problem = replace(maker.sample(sum(map(sum, sizes)), seed=seed), name="sinusoids")
     study = Study.of(problem, hold_out=sizes[0], evaluate=sizes[1], repetitions=repetitions)
     if authors:
@@ -218,9 +217,7 @@ def _sinusoids(
     return study, [problem]
 
 
-def _bench(
-    hold_out: tuple[int, int], evaluate: tuple[int, int], repetitions: int, seed: int, authors: bool
-) -> _Made:
+def _bench(asked: _Sizes, repetitions: int, seed: int, authors: bool) -> _Made:
     """Return the magnetometer study on recorded runs of the bench, one per repetition.
 
     All channels are divided by one unit, the smallest of their largest values in the first run, and
@@ -228,7 +225,7 @@ def _bench(
     those held out for tuning do, and every sensor first has one reward more, of 0.
     """
     maker = MagnetometerBench(sequence=True)
-    sizes = _with_first_rows(hold_out, evaluate, authors * len(SENSORS))
+    sizes = _with_first_rows(asked, authors * len(SENSORS))
     rows = sum(map(sum, sizes))
     runs = _in_one_unit([maker.sample(rows, seed=seed + i) for i in range(repetitions)])
     if authors:
@@ -239,18 +236,16 @@ def _bench(
     return study, runs
 
 
-def _spacecraft(
-    hold_out: tuple[int, int], evaluate: tuple[int, int], repetitions: int, seed: int, authors: bool
-) -> _Made:
+def _spacecraft(sizes: _Sizes, repetitions: int, seed: int, authors: bool) -> _Made:
     """Return the study on simulated missions, each with a seed of its own, in time order."""
     if authors:
         raise ValueError(
             "the authors' protocol divides all channels by one unit, and a flight's (A, °C, rpm, "
             "nT) have none in common; it is for the studies sinusoids and bench"
         )
-    rows = sum(hold_out) + sum(evaluate)
+    rows = sum(map(sum, sizes))
     missions = [Spacecraft().sample(rows, seed=seed + i) for i in range(repetitions)]
-    return Study.of_each(missions, hold_out=hold_out, evaluate=evaluate), missions
+    return Study.of_each(missions, hold_out=sizes[0], evaluate=sizes[1]), missions
 
 
 STUDIES: dict[str, Callable[..., _Made]] = {
@@ -260,11 +255,9 @@ STUDIES: dict[str, Callable[..., _Made]] = {
 }
 
 
-def _with_first_rows(
-    hold_out: tuple[int, int], evaluate: tuple[int, int], first: int
-) -> list[tuple[int, int]]:
+def _with_first_rows(sizes: _Sizes, first: int) -> _Sizes:
     """Return the sizes with rows for the rewards that each arm has beforehand."""
-    return [(explore + first, exploit) for explore, exploit in (hold_out, evaluate)]
+    return [(explore + first, exploit) for explore, exploit in sizes]
 
 
 def _in_one_unit(runs: Sequence[Problem]) -> list[Problem]:

@@ -106,19 +106,13 @@ def select_algorithms(
     budgets = _read_budgets(budget)
     chosen = read_methods(methods)
     parts = list(folds(scenario))
+    common = {"budgets": budgets, "choose": choose}
     places = [
         (
             {"method": label, "choose": choose, "seed": seed, "fold": number},
             Task(
                 select_on_fold,
-                {
-                    "train": train,
-                    "test": test,
-                    "method": method,
-                    "budgets": budgets,
-                    "seed": seed,
-                    "choose": choose,
-                },
+                {"train": train, "test": test, "method": method, "seed": seed, **common},
             ),
         )
         for label, method in chosen.items()
@@ -143,15 +137,10 @@ def _read_budgets(budget: Any) -> tuple[float, ...]:
 
 
 def select_on_fold(
-    train: Scenario,
-    test: Scenario,
-    method: Method,
-    budgets: Sequence[float],
-    seed: int,
-    choose: bool,
+    train: Scenario, test: Scenario, *, budgets: Sequence[float], **how: Any
 ) -> Result:
-    """Return what one method selects on one fold after each budget, and how good that is."""
-    explored = explore(train, method, budgets, seed, choose)
+    """Return what one method selects on one fold after each budget; ``how`` is for ``explore``."""
+    explored = explore(train, budgets=budgets, **how)
     return {
         "reached": [
             {"budget": budget, **_evaluated(train, test, policy), "runs_paid": runs}
@@ -245,12 +234,11 @@ def summarise_selection(table: DataFrame) -> DataFrame:
     table
         What ``select_algorithms`` returned, or several such tables joined by ``pandas.concat``.
     """
-    pandas = study_import("pandas")
     rows = [
         {**dict(zip(_BY, keys, strict=True)), **_summary(part, _yardstick(table, part))}
         for keys, part in table.groupby(_BY, sort=False)
     ]
-    return pandas.DataFrame(rows)
+    return study_import("pandas").DataFrame(rows)
 
 
 def _yardstick(table: DataFrame, part: DataFrame) -> FloatArray | None:

@@ -25,6 +25,7 @@ import numpy as np
 
 from contextgap import __version__
 from contextgap.base.components import Component
+from contextgap.base.names import study_import
 from contextgap.studies.problems import Problem
 
 Result: TypeAlias = dict[str, Any]
@@ -193,7 +194,5 @@ def perform(function: Callable[..., Result], arguments: dict[str, Any]) -> Resul
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread: runs are small, and do not then depend on a machine's cores."""
-    from contextgap.base.names import study_import
-
     with study_import("threadpoolctl").threadpool_limits(1):
         yield

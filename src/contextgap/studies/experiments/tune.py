@@ -198,31 +198,14 @@ def tune_all(
 
 
 def try_ridges(
-    explore: Problem,
-    exploit: Problem,
-    method: Method,
-    kernel: Kernel,
-    ridges: list[float],
-    width: Width,
-    seed: int,
+    explore: Problem, exploit: Problem, *, kernel: Kernel, ridges: list[float], **how: Any
 ) -> Result:
-    """Return the final average regret for every ridge with one kernel."""
-    gram = _shared_gram(kernel, explore, exploit)
-    regret = []
-    for ridge in ridges:
-        trace = run(
-            explore,
-            exploit,
-            method=method,
-            kernel=kernel,
-            ridge=ridge,
-            width=width,
-            checkpoints=[len(explore)],
-            seed=seed,
-            gram=gram,
-        )
-        regret.append(float(trace.average_regret[-1]))
-    return {"regret": regret}
+    """Return the final average regret for every ridge with one kernel; ``how`` is for ``run``."""
+    how |= {"kernel": kernel, "gram": _shared_gram(kernel, explore, exploit)}
+    traces = [
+        run(explore, exploit, ridge=ridge, checkpoints=[len(explore)], **how) for ridge in ridges
+    ]
+    return {"regret": [float(trace.average_regret[-1]) for trace in traces]}
 
 
 _LATEST: list[Any] = []  # the kernel values computed last, and what for

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(NamedTuple):
     """One method's statistic, over repetitions, after each number of exploration steps.
 
     ``std`` is the sample standard deviation and ``error`` the standard error of the mean; neither
@@ -39,20 +37,12 @@ def curves(records: DataFrame, statistic: str) -> dict[str, Curve]:
     """Return every method's curve, in the order of the records."""
     check_columns("records", records, ("method", "seed", "checkpoint", statistic))
     check_single("records", records, ("study", "scale"))
-    return {
-        str(method): _curve(rows, statistic)
-        for method, rows in records.groupby("method", sort=False)
-    }
-
-
-def _curve(rows: DataFrame, statistic: str) -> Curve:
-    found = rows.groupby("checkpoint")[statistic].agg(["mean", "std", "sem"])
-    return Curve(
-        found.index.to_numpy(dtype=np.intp),
-        found["mean"].to_numpy(dtype=float),
-        found["std"].to_numpy(dtype=float),
-        found["sem"].to_numpy(dtype=float),
-    )
+    found = {}
+    for method, rows in records.groupby("method", sort=False):
+        table = rows.groupby("checkpoint")[statistic].agg(["mean", "std", "sem"])
+        steps = table.index.to_numpy(dtype=np.intp)
+        found[str(method)] = Curve(steps, *table.to_numpy(dtype=float).T)
+    return found
 
 
 def check_columns(name: str, table: DataFrame, columns: Iterable[str]) -> None:
@@ -126,7 +116,7 @@ def regret_curves(
     ax = figure.add_subplot()
     points = _known(published, found)
     level = [] if single_arm is None else [np.array([single_arm])]
-    axis = _LogRange([*_means(found.values()), *(y for _, y in points.values()), *level])
+    axis = _LogRange([*(c.mean for c in found.values()), *(y for _, y in points.values()), *level])
     widths = [_THIN if label == FULL_INFORMATION else 2.0 for label in found]
     _draw(ax, found, axis, widths, half=_BANDS[band])
     looks = style.line_styles(found)
@@ -168,7 +158,7 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
     figure = Figure(figsize=(style.WIDTH, 1.2 + 2.6 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     labels = list(dict.fromkeys(label for found in panels.values() for label in found))
-    axis = _LogRange(_means(c for found in panels.values() for c in found.values()))
+    axis = _LogRange([c.mean for found in panels.values() for c in found.values()])
     for ax, (scale, found) in zip(grid.flat, panels.items(), strict=False):
         _draw(ax, found, axis, looks=style.line_styles(labels))
         ax.set_title(f"scale {scale:g}", size=style.TEXT, color=style.INK)
@@ -201,7 +191,7 @@ def history_comparison(records: DataFrame) -> Figure:
     found = curves(records, "average_regret")
     figure = Figure(figsize=(style.WIDTH, 4.4), layout="constrained")
     ax = figure.add_subplot()
-    axis = _LogRange(_means(found.values()))
+    axis = _LogRange([curve.mean for curve in found.values()])
     widths = [_TAPER[min(place, len(_TAPER) - 1)] for place in range(len(found))]
     _draw(ax, found, axis, widths=widths, markers=False)
     _name_axes(ax, "average_regret", None)
@@ -297,10 +287,6 @@ def _mark_zero(ax: Axes, level: float) -> None:
     )
     ax.set_yticks([level, *major], ["0", *map(style.readable, major)])
     ax.set_yticks(minor, minor=True)
-
-
-def _means(found: Iterable[Curve]) -> list[FloatArray]:
-    return [curve.mean for curve in found]
 
 
 def _known(

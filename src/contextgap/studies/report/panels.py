@@ -145,12 +145,15 @@ def tuning_heat_map(
     for ax in grid.flat[len(tunings) :]:
         ax.set_axis_off()
     if len({tuning.grid for tuning in tunings.values()}) == 1:
-        _label_outside_only(grid, len(tunings))
+        for place, ax in enumerate(grid.flat[: len(tunings)]):
+            lowest = place + columns >= len(tunings)
+            ax.tick_params(labelleft=place % columns == 0, labelbottom=lowest)
     figure.supxlabel("ridge", size=style.TEXT, color=style.INK)
     figure.supylabel("bandwidth", size=style.TEXT, color=style.INK)
     bar = figure.colorbar(images[0], ax=list(grid.flat), location="top", aspect=40, shrink=0.8)
     bar.set_label("average simple regret", size=style.TEXT, color=style.INK, labelpad=7)
-    bar.ax.xaxis.set_major_locator(LogLocator(subs=_subs(norm)))
+    wide = (norm.vmax or 1.0) / (norm.vmin or 1.0) > 30
+    bar.ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
     bar.ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.readable(value)))
     bar.ax.xaxis.set_minor_formatter(NullFormatter())  # they would overlap with the others
     bar.ax.tick_params(labelsize=style.SMALL, which="both")
@@ -178,7 +181,12 @@ def _panel(
     else:
         ax.plot(*chosen[::-1], "X", ms=10, mfc="red", mec="white", clip_on=False, gid="chosen")
         best += f", tuned {style.readable(float(tuning.regret[chosen]))}"
-    _ticks(ax, tuning)
+    style.dress(ax)
+    ax.spines[:].set_visible(False)
+    given = tuning.grid.unit == GIVEN
+    ax.set_xticks(*_some(tuning.grid.ridges), rotation=0)
+    ax.set_yticks(*(([0], ["given"]) if given else _some(tuning.grid.bandwidths)))
+    ax.tick_params(length=3)
     title = style.short(label, 22)
     ax.set_title(title, size=style.SMALL + 1, color=style.INK, parse_math=False, pad=18)
     ax.annotate(
@@ -194,27 +202,11 @@ def _panel(
     return image
 
 
-def _ticks(ax: Axes, tuning: GridSearch) -> None:
-    style.dress(ax)
-    ax.spines[:].set_visible(False)
-    ax.set_xticks(*_some(tuning.grid.ridges), rotation=0)
-    ax.set_yticks(
-        *(([0], ["given"]) if tuning.grid.unit == GIVEN else _some(tuning.grid.bandwidths))
-    )
-    ax.tick_params(length=3)
-
-
 def _some(values: Sequence[float]) -> tuple[list[int], list[str]]:
     """Return four evenly spaced places at most and the numbers there, where possible both ends."""
     step = max(1, math.ceil((len(values) - 1) / 3))
     places = list(range(0, len(values), step))
     return places, [style.readable(values[place]) for place in places]
-
-
-def _label_outside_only(grid: np.ndarray, used: int) -> None:
-    columns = grid.shape[1]
-    for place, ax in enumerate(grid.flat[:used]):
-        ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= used)
 
 
 def _norm(regrets: Sequence[np.ndarray]) -> LogNorm:
@@ -225,8 +217,3 @@ def _norm(regrets: Sequence[np.ndarray]) -> LogNorm:
         return LogNorm(1e-3, 1.0)
     low, high = float(positive.min()), float(positive.max())
     return LogNorm(low, max(high, low * 1.5))
-
-
-def _subs(norm: LogNorm) -> tuple[float, ...]:
-    wide = (norm.vmax or 1.0) / (norm.vmin or 1.0) > 30
-    return (1.0,) if wide else (1.0, 2.0, 5.0)

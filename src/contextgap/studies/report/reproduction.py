@@ -160,16 +160,10 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     below.set_yticks([0.5, 1.5], ["deployed", "tried"])
     below.set_xlabel("time [min]")
     below.set_xlim(minutes[0], minutes[-1])
-    extras = [
-        Patch(color=_ALONE, label="no feedback"),
-        Patch(color=style.INK, label="eclipse"),
-    ]
+    extras = [Patch(color=_ALONE, label="no feedback"), Patch(color=style.INK, label="eclipse")]
     handles = [*middle.get_lines(), *extras]
-    style.plain(
-        figure.legend(
-            handles=handles, loc="outside upper center", ncols=5, frameon=False, fontsize=11
-        )
-    )
+    look: dict[str, Any] = {"ncols": 5, "frameon": False, "fontsize": 11}
+    style.plain(figure.legend(handles=handles, loc="outside upper center", **look))
     return figure
 
 

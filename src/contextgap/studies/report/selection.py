@@ -61,7 +61,10 @@ def selection_figure(summary: DataFrame) -> Figure:
             # Words stand along the axis that has the values.
             (ax.set_ylabel if several else ax.set_xlabel)(words, size=style.SMALL)
     if several:
-        _finish_curves(figure, grid, labels)
+        for ax in grid[-1]:
+            ax.set_xlabel("share of all runs paid for", size=style.SMALL)
+        handles = [Line2D([], [], **_drawn(label, labels)) for label in labels]
+        style.legend_below(figure, handles, labels, 2)
     return style.fix_layout(figure)
 
 
@@ -189,10 +192,3 @@ def _moved(ax: Axes, points: float) -> Transform:
     if figure is None:
         raise ValueError("ax must be part of a figure")
     return ax.transData + ScaledTranslation(points / 72, 0, figure.dpi_scale_trans)
-
-
-def _finish_curves(figure: Figure, grid: Any, labels: list[str]) -> None:
-    for ax in grid[-1]:
-        ax.set_xlabel("share of all runs paid for", size=style.SMALL)
-    handles = [Line2D([], [], **_drawn(label, labels)) for label in labels]
-    style.legend_below(figure, handles, labels, 2)

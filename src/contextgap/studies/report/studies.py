@@ -51,10 +51,7 @@ _TRIED = (
 
 
 def write(
-    report: Report,
-    folder: Path,
-    command: str,
-    seconds: Callable[[], Mapping[str, float]],
+    report: Report, folder: Path, command: str, seconds: Callable[[], Mapping[str, float]]
 ) -> Path:
     """Write the page with links to the files in its folder, and every figure as SVG and PNG."""
     sections = [
@@ -203,16 +200,15 @@ def _best_by_scale(records: DataFrame) -> str:
 
 def study_settings(study: Study) -> dict[str, object]:
     """Return what a study's report says of its data."""
-    held, rounds = study.hold_out, study.rounds
-
-    def sizes(pair: Pair) -> str:
-        return " explored, ".join(str(len(part)) for part in pair) + " evaluated"
-
+    sizes = [
+        " explored, ".join(str(len(part)) for part in pair) + " evaluated"
+        for pair in (study.hold_out, study.rounds[0])
+    ]
     return {
-        "problem": repr(rounds[0][0]),
-        "held out for tuning": sizes(held),
-        "compared on": sizes(rounds[0]),
-        "repetitions": len(rounds),
+        "problem": repr(study.rounds[0][0]),
+        "held out for tuning": sizes[0],
+        "compared on": sizes[1],
+        "repetitions": len(study.rounds),
     }
 
 
@@ -248,10 +244,16 @@ def run_report(
         method=results.records["method"].map(marked)
     )
     table = ranked(results.records)
+    how_to_read = reading(records, ONE_ERROR)
+    if same_rows(rounds):
+        how_to_read += (
+            " The rows are in time order and the same in every repetition, so the bands show the "
+            "methods' own randomness only."
+        )
     sections = [
         Section(
             "Average regret",
-            f"{_reading(rounds, records)}\n\n{_YARDSTICKS}",
+            f"{how_to_read}\n\n{_YARDSTICKS}",
             [("Average simple regret.", regret_figure(records))],
             [(_CAPTION, table)],
         ),
@@ -294,16 +296,6 @@ def ranked(records: DataFrame) -> DataFrame:
     table = summarise_defaults(records)
     table["method"] = table["method"].map(marked)
     return table.dropna(axis="columns", how="all").rename(columns=_HEADINGS)
-
-
-def _reading(rounds: Sequence[Pair], records: DataFrame) -> str:
-    text = reading(records, ONE_ERROR)
-    if not same_rows(rounds):
-        return text
-    return (
-        f"{text} The rows are in time order and the same in every repetition, so the bands show "
-        "the methods' own randomness only."
-    )
 
 
 def _summary(table: DataFrame, explored: int, deployed: int, settings: Mapping[str, Any]) -> str:

@@ -209,7 +209,9 @@ def read_instances(path: Path, preparation: Preparation) -> Instances:
     relation = _relation(sheet, preparation)
     said = [step.name for step in preparation.steps if step.features is None]
     for name in said:
-        _check_said(relation, name)
+        for row in np.flatnonzero(~np.isin(relation.numbers(name), [0, 1])).tolist():
+            got = relation.column(name)[row]
+            raise ValueError(f"{relation.place(row, name)}: 0 or 1 is needed, got {got!r}")
     names = tuple(dict.fromkeys(relation.instances))
     table = mean_per_instance(relation, preparation.needed, names)
     raw = dict(zip(preparation.needed, table.T, strict=True))
@@ -246,11 +248,3 @@ def _relation(sheet: Sheet, preparation: Preparation) -> Relation:
 def _cell(cell: Any) -> Any:
     text = cell.strip() if isinstance(cell, str) else cell
     return None if text in ("", "?") else text
-
-
-def _check_said(relation: Relation, name: str) -> None:
-    wrong = np.flatnonzero(~np.isin(relation.numbers(name), [0, 1]))
-    if wrong.size:
-        row = int(wrong[0])
-        got = relation.column(name)[row]
-        raise ValueError(f"{relation.place(row, name)}: 0 or 1 is needed, got {got!r}")

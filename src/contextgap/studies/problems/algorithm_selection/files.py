@@ -160,7 +160,10 @@ def read_description(folder: Path) -> Description:
     """Return the description in a scenario's folder."""
     path = folder / _FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file; {_what_a_scenario_is()}")
+        raise FileNotFoundError(
+            f"{path}: there is no such file; an ASlib scenario is a folder with description.txt "
+            "and several .arff files"
+        )
     entries = _read_yaml(path)
     measures = _listed(entries.get("performance_measures"))
     if not measures:
@@ -168,7 +171,10 @@ def read_description(folder: Path) -> Description:
     kind = _first(entries, "performance_type", "runtime").lower()
     if kind not in _TYPES:
         raise ValueError(f"{path}: performance_type must be one of {_TYPES}, got {kind!r}")
-    maximize = _truth(path, "maximize", _first(entries, "maximize", "false"))
+    said = _first(entries, "maximize", "false")
+    if said.lower() not in ("true", "false"):
+        raise ValueError(f"{path}: maximize must be true or false, got {said!r}")
+    maximize = said.lower() == "true"
     if kind == "runtime" and maximize:
         raise ValueError(f"{path}: maximize must be false where performance_type is runtime")
     return Description(
@@ -177,13 +183,9 @@ def read_description(folder: Path) -> Description:
         measure=measures[0],
         runtime=kind == "runtime",
         maximize=maximize,
-        cutoff=_seconds(path, "algorithm_cutoff_time", entries.get("algorithm_cutoff_time")),
+        cutoff=_cutoff(path, entries.get("algorithm_cutoff_time")),
         steps=_read_steps(entries),
     )
-
-
-def _what_a_scenario_is() -> str:
-    return "an ASlib scenario is a folder with description.txt and several .arff files"
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -219,13 +221,7 @@ def _first(entries: dict[str, Any], name: str, default: str) -> str:
     return (*_listed(entries.get(name)), default)[0]
 
 
-def _truth(path: Path, name: str, value: str) -> bool:
-    if value.lower() not in ("true", "false"):
-        raise ValueError(f"{path}: {name} must be true or false, got {value!r}")
-    return value.lower() == "true"
-
-
-def _seconds(path: Path, name: str, value: Any) -> float:
+def _cutoff(path: Path, value: Any) -> float:
     if _is_missing(value):
         return math.inf
     try:
@@ -233,7 +229,9 @@ def _seconds(path: Path, name: str, value: Any) -> float:
     except (TypeError, ValueError):
         seconds = math.nan
     if not seconds > 0:
-        raise ValueError(f"{path}: {name} must be a positive number of seconds, got {value!r}")
+        raise ValueError(
+            f"{path}: algorithm_cutoff_time must be a positive number of seconds, got {value!r}"
+        )
     return seconds
 
 

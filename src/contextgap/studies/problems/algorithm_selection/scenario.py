@@ -75,12 +75,8 @@ class Scenario(Problem):
         instances = tuple(self.instances)
         given: Any = self.feature_cost
         costs = np.array(np.zeros(len(self)) if given is None else given, dtype=np.float64)
-        shapes = {
-            "folds": numbers.shape,
-            "instances": (len(instances),),
-            "feature_cost": costs.shape,
-        }
-        for name, shape in shapes.items():
+        shapes = {"folds": numbers.shape, "instances": (len(instances),)}
+        for name, shape in {**shapes, "feature_cost": costs.shape}.items():
             if shape != (len(self),):
                 raise ValueError(
                     f"{name} must have an entry for each of {len(self)} rows, got shape {shape}"
@@ -176,17 +172,15 @@ def folds(scenario: Scenario) -> Iterator[tuple[Scenario, Scenario]]:
     scenario
         What to divide.
     """
-    numbers = scenario.folds if scenario.folds.any() else _dealt(len(scenario))
+    numbers = scenario.folds
+    if not numbers.any():
+        numbers = np.random.default_rng(0).permutation(len(scenario)) % _DEALT_FOLDS + 1
     present = np.unique(numbers[numbers > 0])
     if len(scenario) < 2 or (len(present) == 1 and (numbers > 0).all()):
         raise ValueError(f"{scenario.name!r} has one fold only, which leaves nothing to train on")
     for number in present:
         test = numbers == number
         yield scenario.take(~test), scenario.take(test)
-
-
-def _dealt(rows: int) -> IntArray:
-    return np.random.default_rng(0).permutation(rows) % _DEALT_FOLDS + 1
 
 
 SHORTEST = 1e-3

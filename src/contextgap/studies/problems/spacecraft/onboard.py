@@ -83,24 +83,18 @@ def lagged(balance: FloatArray, lag: float, step: float, first: float) -> FloatA
     return fading_sum(before, kept)
 
 
-def panel_temperatures(facing: FloatArray, sunlit: FloatArray, step: float) -> FloatArray:
-    """Return the body panels' temperatures, °C; ``facing`` is their cosine to the Sun."""
+def outer_temperatures(
+    facing: FloatArray, sunlit: FloatArray, step: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the temperatures of body panels and of the boom, °C, by their cosines to the Sun."""
     dark, sun, near = c.PANEL_BALANCE
-    balance = dark + (sun * facing + near) * sunlit[:, np.newaxis]
-    return lagged(balance, c.PANEL_LAG, step, c.FIRST_TEMPERATURES["panel"])
-
-
-def boom_temperature(facing: FloatArray, sunlit: FloatArray, step: float) -> FloatArray:
-    """Return the temperature of wing and boom, °C; ``facing`` is the wing's cosine to the Sun."""
+    panels = dark + (sun * facing[:, :4] + near) * sunlit[:, np.newaxis]
     dark, sun, exponent = c.BOOM_BALANCE
-    balance = dark + sun * sunlit * facing**exponent
-    return lagged(balance, c.BOOM_LAG, step, c.FIRST_TEMPERATURES["boom"])
-
-
-def amplifier_temperature(interior: FloatArray, transmitter: FloatArray, step: float) -> FloatArray:
-    """Return the temperature in °C of the transmitter's power amplifier, whose current is in A."""
-    balance = interior + c.AMPLIFIER_BALANCE * transmitter
-    return lagged(balance, c.AMPLIFIER_LAG, step, c.FIRST_TEMPERATURES["amplifier"])
+    boom = dark + sun * sunlit * facing[:, 4] ** exponent
+    return (
+        lagged(panels, c.PANEL_LAG, step, c.FIRST_TEMPERATURES["panel"]),
+        lagged(boom, c.BOOM_LAG, step, c.FIRST_TEMPERATURES["boom"]),
+    )
 
 
 def keep_warm(load: FloatArray, sunlit: FloatArray, step: float) -> Interior:
@@ -125,25 +119,6 @@ def keep_warm(load: FloatArray, sunlit: FloatArray, step: float) -> Interior:
 
 
 @dataclass(frozen=True, eq=False)
-class Loads:
-    """Currents of the loads in A, one entry per time step; the thermostat switches the heater."""
-
-    transmitter: FloatArray
-    payload: FloatArray
-    wheel: FloatArray
-    torquers: FloatArray
-    processor: FloatArray
-
-    @property
-    def total(self) -> FloatArray:
-        """All of them, A."""
-        total: FloatArray = (
-            self.transmitter + self.payload + self.wheel + self.torquers + self.processor
-        )
-        return total
-
-
-@dataclass(frozen=True, eq=False)
 class Supply:
     """Panels and battery, one entry per time step."""
 
@@ -153,19 +128,18 @@ class Supply:
     voltage: FloatArray
 
 
-def loads(schedule: Schedule, motion: Motion) -> Loads:
-    """Return the currents that schedule and motion ask for."""
+def loads(schedule: Schedule, motion: Motion) -> dict[str, FloatArray]:
+    """Return the currents, A, that schedule and motion ask for: all loads but the heater."""
     at_rest, at_speed, per_torque = c.WHEEL_CURRENT
     speed = np.abs(motion.wheel) / c.WHEEL_FULL
-    return Loads(
-        transmitter=np.where(
-            schedule.downlink, c.DOWNLINK_CURRENT, c.BEACON_CURRENT * schedule.beacon
-        ),
-        payload=np.where(schedule.payload, c.PAYLOAD_CURRENT, 0.0),
-        wheel=at_rest + at_speed * speed + per_torque * np.abs(motion.wheel_torque),
-        torquers=c.TORQUER_CURRENT * np.abs(motion.command).sum(axis=1),
-        processor=schedule.processor,
-    )
+    beacon = c.BEACON_CURRENT * schedule.beacon
+    return {
+        "transmitter": np.where(schedule.downlink, c.DOWNLINK_CURRENT, beacon),
+        "payload": np.where(schedule.payload, c.PAYLOAD_CURRENT, 0.0),
+        "wheel": at_rest + at_speed * speed + per_torque * np.abs(motion.wheel_torque),
+        "torquers": c.TORQUER_CURRENT * np.abs(motion.command).sum(axis=1),
+        "processor": schedule.processor,
+    }
 
 
 def panel_currents(facing: FloatArray, sunlit: FloatArray, temperatures: FloatArray) -> FloatArray:
@@ -216,26 +190,25 @@ def fly_onboard(
     """Return currents, temperatures and battery; ``sun`` is its direction in body axes."""
     facing = _facing(sun)
     drawn = loads(schedule, motion)
-    inside = keep_warm(drawn.total, sunlit, step)
-    panels = panel_temperatures(facing[:, :4], sunlit, step)
-    boom = boom_temperature(facing[:, 4], sunlit, step)
+    load = np.asarray(sum(drawn.values()))
+    inside = keep_warm(load, sunlit, step)
+    panels, boom = outer_temperatures(facing, sunlit, step)
+    amplifier = inside.temperature + c.AMPLIFIER_BALANCE * drawn["transmitter"]
     available = panel_currents(facing, sunlit, np.column_stack([panels, boom]))
-    bus = drawn.total + inside.heater
+    bus = load + inside.heater
     supply = balance(available, bus, step)
     currents = {
         **dict(zip((*PANELS, "wing"), supply.panels.T, strict=True)),
         "battery": supply.battery,
         "bus": bus,
-        "transmitter": drawn.transmitter,
-        "payload": drawn.payload,
         "heater": inside.heater,
-        "wheel": drawn.wheel,
+        **{name: drawn[name] for name in ("transmitter", "payload", "wheel")},
     }
     temperatures = {
         **dict(zip(PANELS, panels.T, strict=True)),
         "interior": inside.temperature,
         "battery": inside.battery,
-        "amplifier": amplifier_temperature(inside.temperature, drawn.transmitter, step),
+        "amplifier": lagged(amplifier, c.AMPLIFIER_LAG, step, c.FIRST_TEMPERATURES["amplifier"]),
         "boom": boom,
     }
     return Onboard(currents, temperatures, supply)
