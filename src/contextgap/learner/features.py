@@ -21,11 +21,7 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class ArmFeatures:
-    """Features of arms as users give them, and as numbers: a row for each arm.
-
-    Like contexts they may have categories and missing values; ``table`` says how these become
-    numbers, None if all features are numbers.
-    """
+    """Features of arms, a row for each; ``table`` is how categories become numbers, if any."""
 
     names: tuple[str, ...]
     table: TableSchema | None
@@ -91,10 +87,7 @@ class ArmFeatures:
 
 
 def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
-    """Return one row per arm, from a mapping, a DataFrame indexed by arm, or rows in their order.
-
-    None stays None.
-    """
+    """Return one row per arm, from a mapping, a DataFrame or rows in their order; None for None."""
     if features is None:
         return None
     names: list[str] | None = None
@@ -144,10 +137,7 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
 
 
 def _by_arm(names: list[str], rows: list[Any], labels: Sequence[Label]) -> tuple[list[str], Any]:
-    """Return names and rows of a table; by arm if a column of texts holds the arms, else in order.
-
-    Such a column is no feature.
-    """
+    """Return names and rows of a table, by arm if a column holds the arms, which is no feature."""
     arms = {str(label): label for label in labels}
     for place, name in enumerate(names):
         column = [row[place] for row in rows]

@@ -807,13 +807,10 @@ class Learner(Stateful):
         return learn(*args, **settings)
 
     def _is_time_to_tune(self, new: int) -> bool:
-        """Return whether to learn hyperparameters with so many new rewards.
-
-        A single reward does not have a very long log gone through once more: by then,
-        hyperparameters are known.
-        """
+        """Return whether to learn hyperparameters with so many new rewards."""
         state = self.state
         count = len(state.model) + new
+        # A single reward has no very long log gone through again: hyperparameters are known.
         if state.next_tune is None or (new == 1 and count > MOST_REPLAYED):
             return False
         # However few, rewards that come in bulk may be all there will ever be.

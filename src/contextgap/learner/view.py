@@ -28,10 +28,7 @@ class Asked(NamedTuple):
 
 @dataclass
 class Pending:
-    """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index.
-
-    ``asked`` says, in the same order, how each pick was made.
-    """
+    """Contexts picked without a reward so far, by arm, oldest first, and how each was asked."""
 
     by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
     asked: dict[int, list[Asked]] = field(default_factory=dict)
@@ -87,10 +84,7 @@ class Pending:
         return int(places[0]) if len(places) else None
 
     def answer(self, rows: FloatArray, places: IntArray) -> tuple[list[Asked], int]:
-        """Forget the picks that contexts and arms answer; return how these were made.
-
-        The number returned says how many contexts are those of picks only when rounded.
-        """
+        """Forget the picks answered; return how they were made, and how many only when rounded."""
         asked, rounded, unanswered = [Asked()] * len(rows), 0, []
         for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
             found = self.find(context, arm)

@@ -106,11 +106,8 @@ def expected_regret(mean: FloatArray, std: FloatArray, picks: IntArray) -> Float
 
 
 def own_std(belief: Belief) -> FloatArray:
-    """Return the standard deviations of what arms do not share.
-
-    The common variance is the average covariance of two arms: then the average variance of a
-    difference is right.
-    """
+    """Return the standard deviations of what arms do not share."""
+    # By the average covariance of two arms, the average variance of a difference is right.
     arms = belief.mean.shape[-1]
     if belief.covariance is None or arms == 1:
         return belief.std
@@ -121,11 +118,8 @@ def own_std(belief: Belief) -> FloatArray:
 
 
 def _expected_highest(mean: FloatArray, std: FloatArray) -> float:
-    """Return E[highest] = end − ∫ P(all are below z) dz, up to an end that none exceeds.
-
-    The integral is a sum over short intervals: within reach of an arm, none is longer than the
-    arm's standard deviation.
-    """
+    """Return E[highest] = end − ∫ P(all are below z) dz, up to an end that none exceeds."""
+    # Within reach of an arm, no interval is longer than the arm's standard deviation.
     from scipy.special import ndtr  # slow to load, and most policies do without
 
     edges = np.unique(mean + std * _REACH[:, None])

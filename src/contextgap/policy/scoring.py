@@ -104,10 +104,7 @@ class AllRows(NamedTuple):
 
 
 class _Control(NamedTuple):
-    """Control variates: ``terms`` at some rows, shape (rows, c), whose average over all is 0.
-
-    ``rows`` is the number of all rows.
-    """
+    """Control variates at some rows, shape (rows, c), of average 0 over all ``rows``."""
 
     terms: FloatArray
     rows: int
@@ -210,10 +207,7 @@ def _affordable(model: Model, active: Sequence[int]) -> int:
 
 
 def _in_order(order: IntArray, eligible: Mask) -> FloatArray:
-    """Return the shares of arms if each row has the first arm of an order that is eligible there.
-
-    That is the best single arm; where it was not eligible, the next in order stands in for it.
-    """
+    """Return shares of arms if each row has the first of an order that is eligible there."""
     return np.asarray(np.eye(len(order))[order[eligible[:, order].argmax(axis=1)]])
 
 
@@ -504,11 +498,7 @@ def _errors_of_averages(model: Model) -> FloatArray:
 
 
 def _missed(error: FloatArray, shares: FloatArray, own: FloatArray) -> float:
-    """Return the error of an average if predictions are wrong everywhere as they are on some rows.
-
-    These are the rows whose logged arm has a share. Noise apart, this is how wrong the model is
-    where it matters.
-    """
+    """Return the error of an average if all predictions are as wrong as where arms have shares."""
     weights = (shares * own).sum(axis=1)
     size = np.abs(weights).sum()
     return float(weights @ error / size * np.abs(shares).sum(axis=1).mean()) if size > 0 else 0.0

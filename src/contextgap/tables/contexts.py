@@ -178,10 +178,7 @@ class ContextSchema:
         return table.picked(() if table.names is None else self._wanted(table.names))
 
     def in_order(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
-        """Return the values of contexts in the order of the columns, and names if they have some.
-
-        Numbers of columns and of rows are not names, unless they are those that were met before.
-        """
+        """Return values in the order of columns, and names; numbers are some only if met before."""
         if type(contexts) is np.ndarray:  # the usual case in a live loop, recognised first
             return None, contexts
         if not _may_have_names(contexts):

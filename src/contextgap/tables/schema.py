@@ -100,10 +100,8 @@ class Coding:
 
     @lazy
     def _truths(self) -> bool:
-        """Whether there are truth values, which tables also write as 1 and 0, and not as these.
-
-        Levels that come later do not change that, so that a cell is always read alike.
-        """
+        """Whether there are truth values, which tables also write as 1 and 0, and not as these."""
+        # Levels that come later do not change that, so that a cell is always read alike.
         known = set(self.levels)
         return not known.isdisjoint(_TRUTHS.values()) and known.isdisjoint(_TRUTHS)
 
@@ -180,10 +178,8 @@ class Coding:
         return row
 
     def spread(self, values: FloatArray) -> FloatArray:
-        """Return what ``read`` returned as kernels see it, shape (rows, width).
-
-        Circles are two numbers; where values may be missing, a number says whether one is.
-        """
+        """Return what ``read`` returned as kernels see it, shape (rows, width)."""
+        # Circles are two numbers; where values may be missing, a number says whether one is.
         if isinstance(self.kind, Category):
             return values[:, None]
         gone = np.isnan(values)
@@ -197,10 +193,7 @@ class Coding:
         return np.column_stack([*columns, gone] if self.kind.missing else columns)
 
     def decode(self, numbers: FloatArray) -> list[Any]:
-        """Return a column's cells from its numbers, shape (rows, width); None where one is missing.
-
-        Cells are numbers, text, truth values as text, and dates in ISO's format.
-        """
+        """Return cells from numbers, shape (rows, width): numbers, text, ISO dates or None."""
         if isinstance(self.kind, Category):
             return [self._level(int(code)) for code in numbers[:, 0]]
         if isinstance(self.kind, Cyclic):
@@ -454,10 +447,7 @@ class TableSchema:
     def read(
         self, cells: Sequence[Sequence[Any]], learning: bool = False
     ) -> tuple[FloatArray, TableSchema]:
-        """Return a table, given by columns, with one number per cell, and the schema after it.
-
-        This is what exported policies take: numbers, days since 1970, codes, NaN if missing.
-        """
+        """Return one number per cell, as exported policies take them, and the schema after."""
         self._check_count(len(cells))
         pairs = zip(self.codings, cells, strict=True)
         found = [coding.read(each, learning) for coding, each in pairs]

@@ -103,10 +103,7 @@ def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
 def eligible_arms(
     sheet: Sheet, columns: Sequence[str], arms: Sequence[Any], unknown: set[str] | None = None
 ) -> list[list[Any]]:
-    """Return the arms eligible in each row of a table: those in any of the cells, such as a|b.
-
-    Other arms, which a log may never have tried, are passed over, and put into ``unknown``.
-    """
+    """Return the arms in the cells, such as a|b, of each row; others go into ``unknown``."""
     written, found = Written(arms), list[list[Any]]()
     point = _with_point if sheet.decimal_comma else str
     rows = zip(*map(sheet.cells_of, columns), strict=True)

@@ -33,11 +33,7 @@ _NOTHING_WRONG = Holds(number=True), Holds(blank=True)
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The rows with the lowest of random numbers: of all rows, and of every arm.
-
-    Which rows these are depends on their places in the files alone, so samples of partitions can be
-    added in any grouping.
-    """
+    """The rows with the lowest of random numbers, which depend on their places in files alone."""
 
     sheets: tuple[Sheet, ...]  # the rows, in the order of the log
     draws: FloatArray  # a random number for each row
