@@ -44,30 +44,18 @@ _USUAL = 1e300  # numbers are smaller; comparing takes an int of any size
 _DIGITS = 12  # of a point on a circle; the last ones are rounding
 
 
-class Read(NamedTuple):
-    """A column as one number per cell, and the coding that knows all levels in it."""
-
-    values: FloatArray
-    coding: Coding
-
-
 @dataclass(frozen=True)
 class Coding:
-    """A column's name and kind, and what was learnt about it from the first table.
-
-    ``levels`` are a category's, in the order of their codes: first those that rewards were told
-    of, ``told`` many, then those that were only asked about. Of each, the frequent ones of the
-    first table come first, then others in order of arrival. ``filling`` stands in place of missing
-    numbers; None before the first number. ``zoned`` says whether times have a zone; None before
-    the first.
-    """
+    """A column's name and kind, and what was learnt about it from the first table."""
 
     name: str
     kind: Kind
+    # A category's, by code: first those that rewards were told of, then those only asked about. Of
+    # each, the frequent ones of the first table come first, then others in order of arrival.
     levels: tuple[Level, ...] = ()
-    filling: float | None = None
-    told: int = 0
-    zoned: bool | None = None
+    filling: float | None = None  # in place of missing numbers; None before the first number
+    told: int = 0  # levels that rewards were told of
+    zoned: bool | None = None  # whether times have a zone; None before the first
 
     @classmethod
     def of(cls, name: str, kind: Kind, column: Sequence[Any]) -> Coding:
@@ -76,7 +64,7 @@ class Coding:
         if isinstance(kind, Category):
             counts = Counter(found._read(cells.level, column))  # ties in order of arrival
             return replace(found, levels=tuple(each for each, _ in counts.most_common(MOST_LEVELS)))
-        return found.read(column, learning=True).coding
+        return found.read(column, learning=True)[1]
 
     @lazy
     def width(self) -> int:
@@ -121,7 +109,7 @@ class Coding:
         values, coding = self.read([value], learning)
         return float(values[0]), coding
 
-    def read(self, column: Sequence[Any], learning: bool) -> Read:
+    def read(self, column: Sequence[Any], learning: bool) -> tuple[FloatArray, Coding]:
         """Return one number per cell: a number, days since 1970 or a code; NaN if missing.
 
         A missing category has a code. Unless it is learning, a level that was never met is −1,
@@ -134,14 +122,17 @@ class Coding:
             grown = self._grown(found) if learning else self
             unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
             codes = [grown._codes.get(each, unknown) for each in found]
-            return Read(np.array(codes, dtype=np.float64), grown)
+            return np.array(codes, dtype=np.float64), grown
         if isinstance(self.kind, Date):
             values, zoned = self._times(column)
         else:
             values, zoned = self._numbers(column), None
         if not learning:
-            return Read(values, self)
-        return Read(values, self._filled_by(values)._with_zones(zoned))
+            return values, self
+        filled = self._filled_by(values)
+        if self.zoned is not None or zoned is None:
+            return values, filled
+        return values, replace(filled, zoned=zoned)
 
     def telling(self, codes: FloatArray) -> tuple[Coding, IntArray | None]:
         """Return the coding after rewards were told at these codes, and every level's new code.
@@ -219,9 +210,6 @@ class Coding:
             return self
         known = values[~np.isnan(values)]
         return replace(self, filling=float(np.median(known))) if len(known) else self
-
-    def _with_zones(self, zoned: bool | None) -> Coding:
-        return self if self.zoned is not None or zoned is None else replace(self, zoned=zoned)
 
     def _grown(self, found: Iterable[Level]) -> Coding:
         new = [each for each in dict.fromkeys(found) if each not in self._codes]
@@ -451,8 +439,8 @@ class TableSchema:
         self._check_count(len(cells))
         pairs = zip(self.codings, cells, strict=True)
         found = [coding.read(each, learning) for coding, each in pairs]
-        after = self._with([each.coding for each in found])
-        return np.column_stack([each.values for each in found]), after
+        after = self._with([coding for _, coding in found])
+        return np.column_stack([values for values, _ in found]), after
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Return what ``read`` returned as kernels see it."""

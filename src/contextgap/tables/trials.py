@@ -9,7 +9,6 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any
 
-from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import NUMBER, Written
 from contextgap.tables.cells import COMMA
 from contextgap.tables.columns import Kind
@@ -65,10 +64,6 @@ class Trials:
             place = f"{sheet.path}, {sheet.places[row]}, column {self.arm!r}"
             raise ValueError(f"{place}: the arm tried is missing")
         return arms
-
-    def rewards(self, sheet: Sheet, truths: bool) -> FloatArray:
-        """Return the rewards of all rows; ``truths`` says whether the log's are truth values."""
-        return sheet.rewards(self.reward, truths)
 
 
 def labels_of(arms: Iterable[str], *, decimal_comma: bool = False) -> dict[str, Any]:

@@ -238,7 +238,7 @@ class _Log:
         self.by_text = labels_of(summary.counts, decimal_comma=decimal_comma)
         self.labels = tuple(dict.fromkeys(self.by_text.values()))
         self.arms = [self.by_text[text] for text in summary.sample.arms]
-        self.rewards = trials.rewards(self.sheet, summary.truths)
+        self.rewards = self.sheet.rewards(trials.reward, summary.truths)
         holds = None if self.whole else summary.holds
         self.table = self.sheet.table(summary.columns, trials.kinds, holds)
         self.eligible = (
