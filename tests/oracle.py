@@ -6,8 +6,15 @@ import numpy as np
 
 from contextgap.beliefs.belief import Belief
 from contextgap.methods.explorers import Moment, least_pulled
+from contextgap.methods.recommenders.history import Choice
 from tests.methods.explorers import dense
 from tests.oracle_model import DenseModel
+
+
+def choice_of(policy, contexts):
+    """What a policy's rule chooses, arms and gaps, without any shortcut."""
+    choices = [choice for _, choice, _ in policy.chooser.decisions(contexts)]
+    return Choice(*(np.concatenate(each) for each in zip(*choices, strict=True)))
 
 
 class DenseLearner:

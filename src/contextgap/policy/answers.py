@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -71,21 +70,6 @@ class Ranked:
     lower: float
     upper: float
     bound: float
-
-
-def ranked(
-    arms: Sequence[Label],
-    belief: Belief,
-    bounds: FloatArray,
-    places: Sequence[int],
-    sign: float,
-) -> tuple[Ranked, ...]:
-    """Return arms in order; ``places`` says where each is in the belief and the bounds."""
-    columns = (*belief.told(sign), bounds)
-    return tuple(
-        Ranked(arm, *(float(column[place]) for column in columns))
-        for arm, place in zip(arms, places, strict=True)
-    )
 
 
 def regret_bounds(gap: FloatArray) -> FloatArray:

@@ -52,20 +52,15 @@ _ROUNDING = 1e-12  # relative to the largest reward; smaller differences mean no
 
 @dataclass(frozen=True)
 class _Rows:
-    """Logged rows, each with a posterior from which its own reward was left out.
+    """Logged rows, each with a posterior from which its own reward was left out."""
 
-    ``places`` are positions among all observations, ``arms`` the model's indices, and the posterior
-    has shape (rows, active arms). ``error`` is reward minus prediction; ``visits`` counts repeated
-    observations, and is 1 where every visit had noise of its own.
-    """
-
-    places: IntArray
+    places: IntArray  # among all observations
     contexts: FloatArray
-    arms: IntArray
+    arms: IntArray  # the model's indices
     rewards: FloatArray
-    posterior: Posterior
-    error: FloatArray
-    visits: IntArray
+    posterior: Posterior  # shape (rows, active arms)
+    error: FloatArray  # reward minus prediction
+    visits: IntArray  # repeated observations; 1 where every visit had noise of its own
 
     @property
     def alike(self) -> float:
@@ -119,16 +114,10 @@ def score(
     rows: int | None = None,
     known: AllRows | None = None,
 ) -> Card:
-    """Return the score card of a policy.
+    """Return the score card of a policy; of a sample of rows, given what is ``known`` of all.
 
-    ``labels`` are those of the chooser's arms, ``probability`` is that with which certificates
-    hold, and ``propensities`` are the probabilities with which the logged arms were chosen, in the
-    order in which rewards were told, or None for those that were logged with the picks, if all
-    were. ``rows`` is how many rewards to leave out at most; by default as many as take
-    ``_OPERATIONS``. At every row the policy chooses among the
-    arms that were eligible there; rows at which none of them is in use any more do not count. Where
-    the model keeps a sample of its observations only, the card rests on these, and on what is
-    ``known`` of all rows.
+    By default propensities are those logged with the picks, and as many rewards are left out as
+    take ``_OPERATIONS``.
     """
     model, active = chooser.model, chooser.active
     if len(model) < 2:
