@@ -14,7 +14,7 @@ from contextgap.insight import courses
 from contextgap.insight.courses import Area, trials
 from contextgap.insight.importance import importance as find_importance
 from contextgap.insight.progress import progress as find_progress
-from contextgap.policy.explanation import Argument, Explanation, differing, in_words
+from contextgap.policy.explanation import Explanation, differing, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -218,8 +218,7 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
         The axes drawn on.
     """
     checks.instance("decision", decision, Decision, "learner.decide(context)")
-    if ax is None:
-        ax = _new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
+    ax = ax or _new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
     for place, arm in enumerate(decision.arms):
         role, colour = _role(decision, place)
         half = (decision.upper[place] - decision.lower[place]) / 2
@@ -290,16 +289,15 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
         The axes drawn on.
     """
     checks.instance("explanation", explanation, Explanation, "policy.explain(context)")
-    trials = [
-        (f"{each.place}: {each.arm} at {_where(explanation, each)}", each.part)
-        for each in explanation.trials
-    ]
+    trials = []
+    for each in explanation.trials:
+        where = in_words(differing(each.context, explanation.context))
+        trials.append((f"{each.place}: {each.arm} at {where}", each.part))
     if explanation.others:
         trials.append((f"{explanation.others} other trials", explanation.rest))
     columns = sorted(explanation.columns.items(), key=lambda each: -abs(each[1]))
     rows = [*trials, *columns]
-    if ax is None:
-        ax = _new_axes(6.8, 1.4 + 0.3 * len(rows))
+    ax = ax or _new_axes(6.8, 1.4 + 0.3 * len(rows))
     # The trials' bars sum up to the difference; the columns' do not, and stand apart.
     places = [*range(len(trials)), *(len(trials) + 0.6 + i for i in range(len(columns)))]
     parts = [part for _, part in rows]
@@ -320,11 +318,6 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
-
-
-def _where(explanation: Explanation, trial: Argument) -> str:
-    """Return what is different about the context of a trial, in words."""
-    return in_words(differing(trial.context, explanation.context))
 
 
 def _shortened(text: str, longest: int = _LONGEST) -> str:

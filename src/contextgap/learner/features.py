@@ -33,7 +33,7 @@ class ArmFeatures:
         columns = [list(column) for column in zip(*cells, strict=True)]
         table = TableSchema.inferred(names, columns)
         if table is None:
-            rows = np.array([read_row(row) for row in cells])
+            rows = np.array([finite_vector("features", row) for row in cells])
         else:
             rows, table = table.encode(columns, learning=True)
         check_size(rows)
@@ -53,7 +53,9 @@ class ArmFeatures:
                 f"got {len(cells)}"
             )
         if self.table is None:
-            return replace(self, rows=np.vstack([self.rows, read_row(cells)]))
+            row = finite_vector("features", cells)
+            check_size(row)
+            return replace(self, rows=np.vstack([self.rows, row]))
         try:
             row, table = self.table.encode_row(cells, learning=True)
         except (TypeError, ValueError) as error:
@@ -164,13 +166,6 @@ def _cells(features: Any, names: Sequence[str] | None) -> list[Any]:
     if not cells:
         raise ValueError("features must be at least one number for each arm")
     return cells
-
-
-def read_row(features: Any) -> FloatArray:
-    """Return the features of one arm, all of them numbers."""
-    row = finite_vector("features", features)
-    check_size(row)
-    return row
 
 
 def check_size(rows: FloatArray) -> None:

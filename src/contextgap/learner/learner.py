@@ -28,7 +28,6 @@ from contextgap.learner.arguments import (
     read_outcomes,
     read_told_eligible,
 )
-from contextgap.learner.features import ArmFeatures
 from contextgap.learner.state import LearnerState, new_state, random_source
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.view import Pending, View
@@ -487,7 +486,11 @@ class Learner(Stateful):
         self._add_arm(label, features)
 
     def _add_arm(self, label: Label, given: Any) -> None:
-        state, features = self.state, self._features_with(label, given)
+        state, features = self.state, self.state.features
+        if (given is None) != (features is None):
+            told = "has none" if given is None else f"got {given!r}, but no other arm has any"
+            raise ValueError(f"features must be given for all arms or for none; {label!r} {told}")
+        features = None if features is None else features.with_arm(given)
         if label in self._places:
             known = "is there already" if label in self.arms else "was removed; its data are kept"
             raise ValueError(f"the arm {label!r} {known}; choose another label")
@@ -694,8 +697,7 @@ class Learner(Stateful):
         rule
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
-        bound = self._bounds_at(rule)
-        return rule.settled(bound)
+        return rule.settled(self._bounds_at(rule))
 
     def _bounds_at(self, rule: StoppingRule) -> FloatArray:
         """Return the certificate at every reference context of a rule."""
@@ -864,14 +866,6 @@ class Learner(Stateful):
             return self._places[label]
         except (KeyError, TypeError):
             raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
-
-    def _features_with(self, label: Label, given: Any) -> ArmFeatures | None:
-        """Return the features of all arms with those of a new one; None if arms have none."""
-        features = self.state.features
-        if (given is None) != (features is None):
-            told = "has none" if given is None else f"got {given!r}, but no other arm has any"
-            raise ValueError(f"features must be given for all arms or for none; {label!r} {told}")
-        return None if features is None else features.with_arm(given)
 
     def _ask_from(self, pool: Any, arms: Any, once: bool, index: bool) -> tuple[Any, Label]:
         intake = self._read(pool, called="pool")

@@ -216,7 +216,12 @@ def new_state(
             "give a kernel too, leave it out, or give 0 for arms that have nothing in common"
         )
     if unscaled:
-        _check_left_out(ridge=ridge, prior_mean=prior_mean)
+        for name, value in (("ridge", ridge), ("prior_mean", prior_mean)):
+            if value is not None:
+                raise ValueError(
+                    f"{name} is learnt where no kernel is given, got {name}={value!r}; "
+                    "give a kernel too, or leave it out"
+                )
         kernel, prior_mean = Gaussian(1.0), "auto"
         # Arms with features teach each other, so that one pull of each is enough to begin with.
         burn_in = max(burn_in, 2 if numbers is None else 1, -(-_FEW // len(labels)))
@@ -260,16 +265,6 @@ def _alike(sharing: float | None, features: Features | None) -> Alike:
         return Alike(sharing)
     rows = tuple(map(tuple, features.rows.tolist()))
     return Alike(sharing, rows, tuple(features.usual_bandwidths.tolist()), features.categories)
-
-
-def _check_left_out(**settings: Any) -> None:
-    """Refuse settings that would be learnt anyway because no kernel is given."""
-    for name, value in settings.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is learnt where no kernel is given, got {name}={value!r}; "
-                "give a kernel too, or leave it out"
-            )
 
 
 def random_source(state: Mapping[str, Any]) -> np.random.Generator:

@@ -112,20 +112,15 @@ class Pending:
 
 @dataclass
 class View:
-    """A model together with the picks whose rewards are still to come.
-
-    ``active`` holds the model's indices of the arms to choose from; ``follower`` makes an object
-    that keeps the posterior at reference points up to date; ``read`` reads contexts that an
-    explorer was given.
-    """
+    """A model together with the picks whose rewards are still to come."""
 
     model: Model
     pending: Pending
-    active: tuple[int, ...]
+    active: tuple[int, ...]  # the model's indices of the arms to choose from
     width: Width
     rng: np.random.Generator
-    follower: Callable[[], Follower]
-    read: Callable[[Any], FloatArray] = as_numbers
+    follower: Callable[[], Follower]  # keeps the posterior at reference points up to date
+    read: Callable[[Any], FloatArray] = as_numbers  # of contexts that an explorer was given
 
     def among(self, eligible: Mask) -> View:
         """Return a view of some of the arms only; the mask has one entry for each arm."""
@@ -137,8 +132,9 @@ class View:
 
     def moment(self, context: FloatArray) -> Moment:
         """Return what an explorer sees at one context."""
+        model, active, waiting = self.model, self.active, self.pending.by_arm
         return Moment(
-            believe=lambda: self._believe(context),
+            believe=lambda: Belief(model.posterior(context, active, waiting), self.width),
             pulls=self.pulls(),
             step=len(self.model) + len(self.pending) + 1,
             rng=self.rng,
@@ -167,10 +163,6 @@ class View:
     def told(self, context: FloatArray) -> Belief:
         """Return what the rewards told so far say at one context, pending picks left out."""
         return Belief(self.model.posterior(context, self.active), self.width)
-
-    def _believe(self, context: FloatArray) -> Belief:
-        posterior = self.model.posterior(context, self.active, self.pending.by_arm)
-        return Belief(posterior, self.width)
 
     def _moves(self, contexts: FloatArray, arm: int, points: FloatArray) -> FloatArray:
         moves = self.model.moves(contexts, self.active[arm], points, self.pending.by_arm)

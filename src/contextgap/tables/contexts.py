@@ -179,9 +179,8 @@ class ContextSchema:
 
     def in_order(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
         """Return values in the order of columns, and names; numbers are some only if met before."""
-        if type(contexts) is np.ndarray:  # the usual case in a live loop, recognised first
-            return None, contexts
-        if not _may_have_names(contexts):
+        # An array is the usual case in a live loop, and recognised first.
+        if type(contexts) is np.ndarray or not _may_have_names(contexts):
             return None, contexts
         labels = getattr(contexts, "columns", ())
         unnamed = self.columns is None and self.dimension is not None
