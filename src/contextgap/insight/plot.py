@@ -95,21 +95,17 @@ def map(  # noqa: A001  # the word users know it by
     """
     found = courses.area(source, x, y, at)
     ax = ax or _new_axes(6.0, 4.8)
-    across, up = _places(found.xs, found.ordered[0]), _places(found.ys, found.ordered[1])
+    axes = list(zip("xy", (found.x, found.y), (found.xs, found.ys), found.ordered, strict=True))
+    across, up = (_places(values, ordered) for _, _, values, ordered in axes)
     hues = dict(zip(found.arms, _colours(len(found.arms)), strict=True))
     ax.pcolormesh(across, up, _shaded(found, list(hues.values())), shading="nearest")
     for context, arm in trials(source, _MOST_DOTS):
-        where = [
-            _place_of(context[name], values, ordered)
-            for name, values, ordered in zip(
-                (found.x, found.y), (found.xs, found.ys), found.ordered, strict=True
-            )
-        ]
+        where = [_place_of(context[name], values, ordered) for _, name, values, ordered in axes]
         if arm in hues and None not in where:
             ax.plot(*where, "o", ms=3.5, color=hues[arm], mec="white", mew=0.7)
     for arm, colour in hues.items():
         ax.plot([], [], "s", color=colour, label=str(arm))
-    for axis, values, ordered in zip("xy", (found.xs, found.ys), found.ordered, strict=True):
+    for axis, _, values, ordered in axes:
         if not ordered:
             _write_levels(ax, axis, values)
     ax.set_xlabel(found.x)
@@ -326,20 +322,14 @@ def _shortened(text: str, longest: int = _LONGEST) -> str:
 
 def _places(values: Sequence[Any], ordered: bool) -> list[Any]:
     """Return where values are drawn: numbers, times, or for levels 0, 1, 2 and so on."""
-    if not ordered:
-        return list(range(len(values)))
-    return [_on_a_line(value) for value in values]
+    return [_place_of(value, values, ordered) for value in values]
 
 
 def _place_of(value: Any, values: Sequence[Any], ordered: bool) -> Any:
     """Return where one more value is drawn; None if it has no place."""
     if ordered:
-        return None if value is None else _on_a_line(value)
+        return datetime.fromisoformat(value) if isinstance(value, str) else value
     return values.index(value) if value in values else None
-
-
-def _on_a_line(value: Any) -> Any:
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _write_levels(ax: Axes, axis: str, values: Sequence[Any]) -> None:

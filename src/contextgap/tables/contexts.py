@@ -63,8 +63,7 @@ class ContextSchema:
     def kinds(self) -> Columns | None:
         """What each column holds; None if columns have no names."""
         if self.table is not None:
-            kinds: Columns = self.table.kinds
-            return kinds
+            return self.table.kinds
         if self.columns is None or self.dimension is None:
             return None
         return Columns(dict.fromkeys(self.columns, Number()))

@@ -108,18 +108,14 @@ class _Watched:
 
     def __init__(self, partition: Partition, ticks: _Ticks) -> None:
         self._ticks, self.number, self.first = ticks, partition.number, partition.first
-        self._partition = _computed(partition)
+        if hasattr(partition.rows, "compute"):
+            partition = replace(partition, rows=partition.rows.compute(scheduler="synchronous"))
+        self._partition = partition
 
     def blocks(self) -> Iterator[Sheet]:
         for sheet in self._partition.blocks():
             yield sheet
             self._ticks(len(sheet))
-
-
-def _computed(partition: Partition) -> Partition:
-    if not hasattr(partition.rows, "compute"):
-        return partition
-    return replace(partition, rows=partition.rows.compute(scheduler="synchronous"))
 
 
 def _in_order(
