@@ -14,7 +14,8 @@ from tests.oracle_model import DenseModel
 def choice_of(policy, contexts):
     """What a policy's rule chooses, arms and gaps, without any shortcut."""
     choices = [choice for _, choice, _ in policy.chooser.decisions(contexts)]
-    return Choice(*(np.concatenate(each) for each in zip(*choices, strict=True)))
+    arms = np.concatenate([choice.arm for choice in choices])
+    return Choice(arms, np.concatenate([choice.gap for choice in choices]))
 
 
 class DenseLearner:
