@@ -81,11 +81,7 @@ class ReplayedLearner(Learner):
         self.state = replace(self.state, random=state)
 
     def forget_followed(self) -> None:
-        """Forget the reference points that look-aheads follow.
-
-        They are updated with every reward, and then differ in the last digits from those of a
-        learner that begins to follow them now.
-        """
+        """Forget what look-aheads follow: updated with rewards, it differs in the last digits."""
         self._followed = None
 
     def last_propensities(self, arms: Sequence[Label]) -> list[float | None] | None:

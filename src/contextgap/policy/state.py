@@ -34,11 +34,7 @@ class Rules:
 
     @property
     def probability(self) -> float | None:
-        """The probability with which intervals hold, if beliefs are exact and were fixed before.
-
-        None if they were not, and where picks depend on rewards although the width's guarantee
-        needs that they do not.
-        """
+        """The probability with which intervals hold, if beliefs are exact and fixed before."""
         if self.tuned_on_rewards or (self.method.adaptive and not self.width.adaptive):
             return None
         return self.width.probability

@@ -172,11 +172,7 @@ def date_of(day: float) -> str:
 
 
 def to_number(cell: Any, *, decimal_comma: bool = False) -> float | None:
-    """Return a cell of a file as a float; None if it is no number.
-
-    Money may have a sign of its currency, and thousands set off by commas if there is a decimal
-    point. With ``decimal_comma``, a comma is the decimal point.
-    """
+    """Return a cell of a file, perhaps money, as a float; None if it is no number."""
     if isinstance(cell, str):
         if "_" in cell:
             return None  # Python reads 1_000 as a number; in a table it is more likely a slip

@@ -251,11 +251,8 @@ def far_beyond(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
 
 
 def _usual_range(columns: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return the limits of usual values, given a sample of ``count`` contexts.
-
-    A single value beyond them makes the column's deviation exceed what ``far_beyond`` allows.
-    Columns whose middle half is a single value have no limits.
-    """
+    """Return the limits of usual values, given a sample of ``count`` contexts."""
+    # A single value beyond them makes the deviation exceed what ``far_beyond`` allows.
     limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
     for place, column in enumerate(columns.T):
         low, high = np.quantile(np.unique(column), (0.25, 0.75))

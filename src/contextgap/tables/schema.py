@@ -135,11 +135,7 @@ class Coding:
         return values, replace(filled, zoned=zoned)
 
     def telling(self, codes: FloatArray) -> tuple[Coding, IntArray | None]:
-        """Return the coding after rewards were told at these codes, and every level's new code.
-
-        Levels that are told of go before those that were only asked about. There are no new codes
-        if all stay where they are.
-        """
+        """Return the coding after rewards at these codes, and all new codes, told levels first."""
         known = codes < self.told
         if known.all():
             return self, None

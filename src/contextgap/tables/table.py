@@ -139,11 +139,7 @@ class Table:
 
 
 def read_json(value: Any, called: str = "contexts") -> Any:
-    """Return contexts in a request as a mapping or list, if it is one, or else as a ``Table``.
-
-    Several contexts are a list of objects or of lists, or ``{"table": {"columns": [...], "rows":
-    [[...], ...]}}``, which is shorter.
-    """
+    """Return contexts in a request: one as a mapping or list, several as a ``Table``."""
     if value is None:
         return None
     if isinstance(value, dict) and isinstance(value.get("table"), dict):
