@@ -30,7 +30,7 @@ from contextgap.learner.arguments import (
 )
 from contextgap.learner.state import LearnerState, new_state, random_source
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
-from contextgap.learner.view import Pending, View
+from contextgap.learner.view import Asked, Pending, View
 from contextgap.methods.explorers import (
     Explorer,
     Moment,
@@ -337,7 +337,7 @@ class Learner(Stateful):
                 pick = self._pick(there.moment(context))
                 picks.append(there.active[pick.arm])
                 among = None if eligible is None else there.active
-                pending.add(context, picks[-1], among, pick.propensity)
+                pending.add(context, picks[-1], Asked(among, pick.propensity))
             self._asked(pending, intake.schema)
         if intake.single:
             return self.state.labels[picks[0]]
@@ -548,7 +548,7 @@ class Learner(Stateful):
         pending = self.state.pending.copy()
         for row, place in enumerate(places):
             among = None if said is None else said[row]
-            pending.add(intake.rows[row], int(place), among, chances[row])
+            pending.add(intake.rows[row], int(place), Asked(among, chances[row]))
         self.state = replace(self.state, pending=pending).adopting(intake.schema)
 
     @synchronized
@@ -892,7 +892,7 @@ class Learner(Stateful):
             pick = self._pick(there.moment(intake.rows[row]))
             place = there.active[pick.arm]
             among = None if eligible is None else view.active
-            pending.add(intake.rows[row], place, among, pick.propensity)
+            pending.add(intake.rows[row], place, Asked(among, pick.propensity))
             self._asked(pending, intake.schema)
         return int(row) if index else row_of(pool, row), self.state.labels[place]
 

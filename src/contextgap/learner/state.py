@@ -17,7 +17,7 @@ from contextgap.beliefs.widths import PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.learner.arguments import read_chances, read_points
 from contextgap.learner.features import ArmFeatures, read_features
-from contextgap.learner.view import Pending
+from contextgap.learner.view import Asked, Pending
 from contextgap.methods.method import read_method
 from contextgap.methods.recommenders.rules import check_history
 from contextgap.models import (
@@ -305,7 +305,7 @@ def _read_pending(header: dict[str, Any], contexts: FloatArray, known: State) ->
     chances = read_chances(header.get("pending_propensities"), len(arms))
     pending = Pending()
     for context, arm, among, chance in zip(contexts, arms, eligible, chances, strict=True):
-        pending.add(context, arm, _read_among(among, arm, len(known.labels)), chance)
+        pending.add(context, arm, Asked(_read_among(among, arm, len(known.labels)), chance))
     return pending
 
 

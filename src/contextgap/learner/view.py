@@ -52,15 +52,9 @@ class Pending:
         """Return how many picks of an arm wait for their reward."""
         return len(self.by_arm.get(arm, ()))
 
-    def add(
-        self,
-        context: FloatArray,
-        arm: int,
-        eligible: Eligible = None,
-        propensity: float | None = None,
-    ) -> None:
-        """Remember a pick, among which arms it was made, None for all, and its propensity."""
-        self.asked.setdefault(arm, []).append(Asked(eligible, propensity))
+    def add(self, context: FloatArray, arm: int, asked: Asked) -> None:
+        """Remember a pick, and how it was made."""
+        self.asked.setdefault(arm, []).append(asked)
         self.by_arm.setdefault(arm, []).append(context)
 
     def find(self, context: FloatArray, arm: int) -> int | None:
