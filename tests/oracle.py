@@ -6,8 +6,16 @@ import numpy as np
 
 from contextgap.beliefs.belief import Belief
 from contextgap.methods.explorers import Moment, least_pulled
+from contextgap.methods.recommenders.history import Choice
 from tests.methods.explorers import dense
 from tests.oracle_model import DenseModel
+
+
+def choice_of(policy, contexts):
+    """What a policy's rule chooses, arms and gaps, without any shortcut."""
+    choices = [choice for _, choice, _ in policy.chooser.decisions(contexts)]
+    arms = np.concatenate([choice.arm for choice in choices])
+    return Choice(arms, np.concatenate([choice.gap for choice in choices]))
 
 
 class DenseLearner:

@@ -31,6 +31,7 @@ from tests.export.compilers import (
     self_test,
     stack_bytes,
 )
+from tests.oracle import choice_of
 
 pytestmark = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler")
 
@@ -121,7 +122,7 @@ def test_the_recommended_arm_has_the_smallest_score(rule):
     learner = explored(rule, "gaussian", arms=4)
     learner.remove_arm(2)
     policy = learner.freeze()
-    choice, by_arm = policy.chooser.choose(around(300)), scores_at(policy, around(300))
+    choice, by_arm = choice_of(policy, around(300)), scores_at(policy, around(300))
     np.testing.assert_array_equal(by_arm.argmin(axis=1), choice.arm)
     if "gap" in rule or "look-back" in rule:
         np.testing.assert_allclose(by_arm.min(axis=1), choice.gap, rtol=1e-12)
@@ -205,7 +206,7 @@ def test_nothing_observed_of_the_arms_left(rule, tmp_path):
     policy = learner.freeze()
     export = exported(policy, tmp_path, rule)
     assert_same_decisions(policy, export, around(50))
-    assert not policy.chooser.choose(around(50)).arm.any()  # ties go to the lowest index
+    assert not choice_of(policy, around(50)).arm.any()  # ties go to the lowest index
     assert self_test(export, COMPILERS[0]).returncode == 0
 
 

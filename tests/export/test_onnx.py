@@ -14,6 +14,7 @@ from contextgap.base.files import FileFormatError
 from contextgap.export import ExportError
 from contextgap.export.onnx import GraphPolicy, write_onnx
 from contextgap.kernels import Constant, Kernel
+from tests.oracle import choice_of
 
 KERNELS = {
     "gaussian": cg.Gaussian(0.6),
@@ -73,7 +74,7 @@ def scores(policy, rows):
 
 
 def indices(policy, rows):
-    return policy.chooser.choose(rows).arm
+    return choice_of(policy, rows).arm
 
 
 def written(policy, tmp_path, **options):

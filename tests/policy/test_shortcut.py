@@ -9,6 +9,7 @@ import contextgap as cg
 from contextgap.beliefs.belief import Belief
 from contextgap.kernels import Constant
 from contextgap.models import Posterior, exact
+from tests.oracle import choice_of
 
 # Sizes drawn at random may leave all rows to one arm.
 pytestmark = pytest.mark.filterwarnings("ignore:all .* rows tried the arm")
@@ -43,7 +44,7 @@ def check(policy, contexts):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "_FEW", 0)
         np.testing.assert_array_equal(
-            policy.chooser.pick(contexts), policy.chooser.choose(contexts).arm
+            policy.chooser.pick(contexts), choice_of(policy, contexts).arm
         )
 
 
@@ -149,7 +150,7 @@ def test_many_contexts_that_are_the_same():
     learner = cg.Learner(3, kernel=cg.Gaussian(0.7), ridge=0.1, width=cg.PosteriorWidth(2.0))
     learner.fit(contexts, rng.integers(3, size=1200), rng.normal(size=1200))
     policy, query = learner.freeze(), contexts[rng.integers(1200, size=5000)]
-    np.testing.assert_array_equal(policy.recommend(query), policy.chooser.choose(query).arm)
+    np.testing.assert_array_equal(policy.recommend(query), choice_of(policy, query).arm)
 
 
 def test_small_arms_and_rules_without_shortcuts_go_the_long_way(monkeypatch):
@@ -159,7 +160,7 @@ def test_small_arms_and_rules_without_shortcuts_go_the_long_way(monkeypatch):
     for rule in rules:
         policy = policy_of(rule, (30, 30))
         np.testing.assert_array_equal(
-            policy.chooser.pick(contexts), policy.chooser.choose(contexts).arm
+            policy.chooser.pick(contexts), choice_of(policy, contexts).arm
         )
 
 

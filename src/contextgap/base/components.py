@@ -16,9 +16,6 @@ class UnknownComponentError(ValueError):
     """A description names a class that has not been defined or imported."""
 
 
-_PLAIN = (bool, int, float, str, type(None))
-
-
 class Component:
     """A component made of plain values, known by its class name."""
 
@@ -35,7 +32,8 @@ class Component:
                 f"{type(self).__name__} cannot be described in a file: "
                 "make it a dataclass whose fields are numbers, strings, tuples or other components"
             )
-        values = {field.name: _plain(self, field.name) for field in fields(self) if field.init}
+        names, owner = [field.name for field in fields(self) if field.init], type(self).__name__
+        values = {name: _plain(getattr(self, name), f"{owner}.{name}") for name in names}
         return {"type": _name(type(self)), **values}
 
     @classmethod
@@ -59,16 +57,12 @@ def _name(kind: type) -> str:
     return kind.__name__ if inside else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _plain(part: Component, field: str) -> Any:
-    return _plain_value(getattr(part, field), f"{type(part).__name__}.{field}")
-
-
-def _plain_value(value: Any, owner: str) -> Any:
+def _plain(value: Any, owner: str) -> Any:
     if isinstance(value, Component):
         return value.describe()
     if isinstance(value, tuple):
-        return [_plain_value(item, owner) for item in value]
-    if isinstance(value, _PLAIN):
+        return [_plain(item, owner) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(
         f"{owner} cannot be described in a file: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, wraps
-from typing import Any, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -17,18 +17,15 @@ class lazy(cached_property[T]):  # noqa: N801  # used as property is
     the class together: beliefs at different contexts would wait for each other.
     """
 
-    @overload
-    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> Self | T:
-        if instance is None:
-            return self
-        values, name = vars(instance), str(self.attrname)
-        if name not in values:
-            values[name] = self.func(instance)
-        value: T = values[name]
-        return value
+    if not TYPE_CHECKING:  # the types are those of the base class
+
+        def __get__(self, instance: object, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            values = vars(instance)
+            if self.attrname not in values:
+                values[self.attrname] = self.func(instance)
+            return values[self.attrname]
 
 
 class completed(Generic[T]):  # noqa: N801  # used as property is

@@ -86,11 +86,7 @@ def load(path: str) -> Any:
 
 
 def read(argument: str, value: Any, kinds: type | tuple[type, ...], example: str) -> Any:
-    """Return ``value`` itself, or what "package.module:name" names; a class is called.
-
-    The result must be an instance of one of ``kinds``; errors name ``argument``, the first of the
-    kinds and ``example``, an expression that would be right.
-    """
+    """Return ``value``, one of ``kinds``, or what "package.module:name" names, a class called."""
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if isinstance(value, str):
         path, value = value, load(value)

@@ -58,17 +58,11 @@ class Course:
 
     def describe(self) -> dict[str, Any]:
         """Return the same as plain values, for machines; a bound that is infinite is None."""
-        arrays = {name: getattr(self, name).tolist() for name in ("mean", "lower", "upper")}
-        return {
-            "column": self.column,
-            "values": list(self.values),
-            "ordered": self.ordered,
-            "context": self.context,
-            "arms": list(self.arms),
-            **arrays,
-            "best": list(self.best),
-            "bound": [each if np.isfinite(each) else None for each in self.bound.tolist()],
-        }
+        plain = dict(vars(self))
+        plain |= {name: list(plain[name]) for name in ("values", "arms", "best")}
+        plain |= {name: plain[name].tolist() for name in ("mean", "lower", "upper")}
+        plain["bound"] = [each if np.isfinite(each) else None for each in self.bound.tolist()]
+        return plain
 
 
 def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
@@ -263,7 +257,7 @@ def _encoded(policy: Policy, column: str, values: Sequence[Any]) -> FloatArray:
     coding = table.codings[table.columns.index(column)]
     if isinstance(coding.kind, Date) and coding.zoned:
         values = [f"{value}+00:00" for value in values]
-    return coding.spread(coding.read(values, learning=False).values)
+    return coding.spread(coding.read(values, learning=False)[0])
 
 
 def trials(source: Any, most: int) -> list[tuple[Mapping[str, Any], Label]]:

@@ -73,11 +73,7 @@ def importance(source: Any, seed: int = 0) -> Importance:
 
 
 def bandwidths(policy: Policy) -> tuple[float, ...] | None:
-    """Return the bandwidth of every number of a context; None if the kernel has not one for each.
-
-    Of a sum or product it is the first part that counts, which for learnt kernels is the smooth
-    one.
-    """
+    """Return the bandwidths of the kernel's first part that has one for every number; else None."""
     parts = [policy.kernel]
     while parts:
         part = parts.pop(0)

@@ -14,7 +14,7 @@ from contextgap.insight import courses
 from contextgap.insight.courses import Area, trials
 from contextgap.insight.importance import importance as find_importance
 from contextgap.insight.progress import progress as find_progress
-from contextgap.policy.explanation import Argument, Explanation, differing, in_words
+from contextgap.policy.explanation import Explanation, differing, in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,21 +95,17 @@ def map(  # noqa: A001  # the word users know it by
     """
     found = courses.area(source, x, y, at)
     ax = ax or _new_axes(6.0, 4.8)
-    across, up = _places(found.xs, found.ordered[0]), _places(found.ys, found.ordered[1])
+    axes = list(zip("xy", (found.x, found.y), (found.xs, found.ys), found.ordered, strict=True))
+    across, up = (_places(values, ordered) for _, _, values, ordered in axes)
     hues = dict(zip(found.arms, _colours(len(found.arms)), strict=True))
     ax.pcolormesh(across, up, _shaded(found, list(hues.values())), shading="nearest")
     for context, arm in trials(source, _MOST_DOTS):
-        where = [
-            _place_of(context[name], values, ordered)
-            for name, values, ordered in zip(
-                (found.x, found.y), (found.xs, found.ys), found.ordered, strict=True
-            )
-        ]
+        where = [_place_of(context[name], values, ordered) for _, name, values, ordered in axes]
         if arm in hues and None not in where:
             ax.plot(*where, "o", ms=3.5, color=hues[arm], mec="white", mew=0.7)
     for arm, colour in hues.items():
         ax.plot([], [], "s", color=colour, label=str(arm))
-    for axis, values, ordered in zip("xy", (found.xs, found.ys), found.ordered, strict=True):
+    for axis, _, values, ordered in axes:
         if not ordered:
             _write_levels(ax, axis, values)
     ax.set_xlabel(found.x)
@@ -218,8 +214,7 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
         The axes drawn on.
     """
     checks.instance("decision", decision, Decision, "learner.decide(context)")
-    if ax is None:
-        ax = _new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
+    ax = ax or _new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
     for place, arm in enumerate(decision.arms):
         role, colour = _role(decision, place)
         half = (decision.upper[place] - decision.lower[place]) / 2
@@ -290,16 +285,15 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
         The axes drawn on.
     """
     checks.instance("explanation", explanation, Explanation, "policy.explain(context)")
-    trials = [
-        (f"{each.place}: {each.arm} at {_where(explanation, each)}", each.part)
-        for each in explanation.trials
-    ]
+    trials = []
+    for each in explanation.trials:
+        where = in_words(differing(each.context, explanation.context))
+        trials.append((f"{each.place}: {each.arm} at {where}", each.part))
     if explanation.others:
         trials.append((f"{explanation.others} other trials", explanation.rest))
     columns = sorted(explanation.columns.items(), key=lambda each: -abs(each[1]))
     rows = [*trials, *columns]
-    if ax is None:
-        ax = _new_axes(6.8, 1.4 + 0.3 * len(rows))
+    ax = ax or _new_axes(6.8, 1.4 + 0.3 * len(rows))
     # The trials' bars sum up to the difference; the columns' do not, and stand apart.
     places = [*range(len(trials)), *(len(trials) + 0.6 + i for i in range(len(columns)))]
     parts = [part for _, part in rows]
@@ -322,31 +316,20 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _where(explanation: Explanation, trial: Argument) -> str:
-    """Return what is different about the context of a trial, in words."""
-    return in_words(differing(trial.context, explanation.context))
-
-
 def _shortened(text: str, longest: int = _LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _places(values: Sequence[Any], ordered: bool) -> list[Any]:
     """Return where values are drawn: numbers, times, or for levels 0, 1, 2 and so on."""
-    if not ordered:
-        return list(range(len(values)))
-    return [_on_a_line(value) for value in values]
+    return [_place_of(value, values, ordered) for value in values]
 
 
 def _place_of(value: Any, values: Sequence[Any], ordered: bool) -> Any:
     """Return where one more value is drawn; None if it has no place."""
     if ordered:
-        return None if value is None else _on_a_line(value)
+        return datetime.fromisoformat(value) if isinstance(value, str) else value
     return values.index(value) if value in values else None
-
-
-def _on_a_line(value: Any) -> Any:
-    return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _write_levels(ax: Axes, axis: str, values: Sequence[Any]) -> None:

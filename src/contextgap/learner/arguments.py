@@ -51,11 +51,7 @@ def read_told_eligible(
     *,
     single: bool,
 ) -> list[Eligible] | None:
-    """Return the indices of the arms that were eligible at each context told; None if unknown.
-
-    ``active`` are the indices of the arms in use; others may be named too. The arm tried must be
-    among the eligible ones.
-    """
+    """Return the indices of the arms eligible at each context told; None if unknown."""
     order = [*active, *(i for i in range(len(labels)) if i not in active)]
     named = [labels[i] for i in order]
     mask = read_eligible(

@@ -21,11 +21,7 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class ArmFeatures:
-    """Features of arms as users give them, and as numbers: a row for each arm.
-
-    Like contexts they may have categories and missing values; ``table`` says how these become
-    numbers, None if all features are numbers.
-    """
+    """Features of arms, a row for each; ``table`` is how categories become numbers, if any."""
 
     names: tuple[str, ...]
     table: TableSchema | None
@@ -37,7 +33,7 @@ class ArmFeatures:
         columns = [list(column) for column in zip(*cells, strict=True)]
         table = TableSchema.inferred(names, columns)
         if table is None:
-            rows = np.array([read_row(row) for row in cells])
+            rows = np.array([finite_vector("features", row) for row in cells])
         else:
             rows, table = table.encode(columns, learning=True)
         check_size(rows)
@@ -57,7 +53,9 @@ class ArmFeatures:
                 f"got {len(cells)}"
             )
         if self.table is None:
-            return replace(self, rows=np.vstack([self.rows, read_row(cells)]))
+            row = finite_vector("features", cells)
+            check_size(row)
+            return replace(self, rows=np.vstack([self.rows, row]))
         try:
             row, table = self.table.encode_row(cells, learning=True)
         except (TypeError, ValueError) as error:
@@ -91,10 +89,7 @@ class ArmFeatures:
 
 
 def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
-    """Return one row per arm, from a mapping, a DataFrame indexed by arm, or rows in their order.
-
-    None stays None.
-    """
+    """Return one row per arm, from a mapping, a DataFrame or rows in their order; None for None."""
     if features is None:
         return None
     names: list[str] | None = None
@@ -144,10 +139,7 @@ def read_features(features: Any, labels: Sequence[Label]) -> ArmFeatures | None:
 
 
 def _by_arm(names: list[str], rows: list[Any], labels: Sequence[Label]) -> tuple[list[str], Any]:
-    """Return names and rows of a table; by arm if a column of texts holds the arms, else in order.
-
-    Such a column is no feature.
-    """
+    """Return names and rows of a table, by arm if a column holds the arms, which is no feature."""
     arms = {str(label): label for label in labels}
     for place, name in enumerate(names):
         column = [row[place] for row in rows]
@@ -174,13 +166,6 @@ def _cells(features: Any, names: Sequence[str] | None) -> list[Any]:
     if not cells:
         raise ValueError("features must be at least one number for each arm")
     return cells
-
-
-def read_row(features: Any) -> FloatArray:
-    """Return the features of one arm, all of them numbers."""
-    row = finite_vector("features", features)
-    check_size(row)
-    return row
 
 
 def check_size(rows: FloatArray) -> None:

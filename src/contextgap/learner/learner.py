@@ -28,10 +28,9 @@ from contextgap.learner.arguments import (
     read_outcomes,
     read_told_eligible,
 )
-from contextgap.learner.features import ArmFeatures
 from contextgap.learner.state import LearnerState, new_state, random_source
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
-from contextgap.learner.view import Pending, View
+from contextgap.learner.view import Asked, Pending, View
 from contextgap.methods.explorers import (
     Explorer,
     Moment,
@@ -338,7 +337,7 @@ class Learner(Stateful):
                 pick = self._pick(there.moment(context))
                 picks.append(there.active[pick.arm])
                 among = None if eligible is None else there.active
-                pending.add(context, picks[-1], among, pick.propensity)
+                pending.add(context, picks[-1], Asked(among, pick.propensity))
             self._asked(pending, intake.schema)
         if intake.single:
             return self.state.labels[picks[0]]
@@ -487,7 +486,11 @@ class Learner(Stateful):
         self._add_arm(label, features)
 
     def _add_arm(self, label: Label, given: Any) -> None:
-        state, features = self.state, self._features_with(label, given)
+        state, features = self.state, self.state.features
+        if (given is None) != (features is None):
+            told = "has none" if given is None else f"got {given!r}, but no other arm has any"
+            raise ValueError(f"features must be given for all arms or for none; {label!r} {told}")
+        features = None if features is None else features.with_arm(given)
         if label in self._places:
             known = "is there already" if label in self.arms else "was removed; its data are kept"
             raise ValueError(f"the arm {label!r} {known}; choose another label")
@@ -545,7 +548,7 @@ class Learner(Stateful):
         pending = self.state.pending.copy()
         for row, place in enumerate(places):
             among = None if said is None else said[row]
-            pending.add(intake.rows[row], int(place), among, chances[row])
+            pending.add(intake.rows[row], int(place), Asked(among, chances[row]))
         self.state = replace(self.state, pending=pending).adopting(intake.schema)
 
     @synchronized
@@ -694,8 +697,7 @@ class Learner(Stateful):
         rule
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
-        bound = self._bounds_at(rule)
-        return rule.settled(bound)
+        return rule.settled(self._bounds_at(rule))
 
     def _bounds_at(self, rule: StoppingRule) -> FloatArray:
         """Return the certificate at every reference context of a rule."""
@@ -807,13 +809,10 @@ class Learner(Stateful):
         return learn(*args, **settings)
 
     def _is_time_to_tune(self, new: int) -> bool:
-        """Return whether to learn hyperparameters with so many new rewards.
-
-        A single reward does not have a very long log gone through once more: by then,
-        hyperparameters are known.
-        """
+        """Return whether to learn hyperparameters with so many new rewards."""
         state = self.state
         count = len(state.model) + new
+        # A single reward has no very long log gone through again: hyperparameters are known.
         if state.next_tune is None or (new == 1 and count > MOST_REPLAYED):
             return False
         # However few, rewards that come in bulk may be all there will ever be.
@@ -868,14 +867,6 @@ class Learner(Stateful):
         except (KeyError, TypeError):
             raise ValueError(f"arms must be among {list(self._places)}, got {label!r}") from None
 
-    def _features_with(self, label: Label, given: Any) -> ArmFeatures | None:
-        """Return the features of all arms with those of a new one; None if arms have none."""
-        features = self.state.features
-        if (given is None) != (features is None):
-            told = "has none" if given is None else f"got {given!r}, but no other arm has any"
-            raise ValueError(f"features must be given for all arms or for none; {label!r} {told}")
-        return None if features is None else features.with_arm(given)
-
     def _ask_from(self, pool: Any, arms: Any, once: bool, index: bool) -> tuple[Any, Label]:
         intake = self._read(pool, called="pool")
         if intake.single or not len(intake.rows):
@@ -901,7 +892,7 @@ class Learner(Stateful):
             pick = self._pick(there.moment(intake.rows[row]))
             place = there.active[pick.arm]
             among = None if eligible is None else view.active
-            pending.add(intake.rows[row], place, among, pick.propensity)
+            pending.add(intake.rows[row], place, Asked(among, pick.propensity))
             self._asked(pending, intake.schema)
         return int(row) if index else row_of(pool, row), self.state.labels[place]
 

@@ -81,18 +81,11 @@ class ReplayedLearner(Learner):
         self.state = replace(self.state, random=state)
 
     def forget_followed(self) -> None:
-        """Forget the reference points that look-aheads follow.
-
-        They are updated with every reward, and then differ in the last digits from those of a
-        learner that begins to follow them now.
-        """
+        """Forget what look-aheads follow: updated with rewards, it differs in the last digits."""
         self._followed = None
 
     def last_propensities(self, arms: Sequence[Label]) -> list[float | None] | None:
-        """Return the propensities of the latest picks, which were of these arms; None if unknown.
-
-        They are the last ones of each arm that are pending.
-        """
+        """Return the propensities of the latest picks, which are pending; None if unknown."""
         waiting = {arm: list(own) for arm, own in self.state.pending.asked.items()}
         chances = [waiting[self._place(label)].pop().propensity for label in reversed(arms)]
         return chances[::-1] if any(each is not None for each in chances) else None

@@ -17,7 +17,7 @@ from contextgap.beliefs.widths import PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.learner.arguments import read_chances, read_points
 from contextgap.learner.features import ArmFeatures, read_features
-from contextgap.learner.view import Pending
+from contextgap.learner.view import Asked, Pending
 from contextgap.methods.method import read_method
 from contextgap.methods.recommenders.rules import check_history
 from contextgap.models import (
@@ -216,7 +216,12 @@ def new_state(
             "give a kernel too, leave it out, or give 0 for arms that have nothing in common"
         )
     if unscaled:
-        _check_left_out(ridge=ridge, prior_mean=prior_mean)
+        for name, value in (("ridge", ridge), ("prior_mean", prior_mean)):
+            if value is not None:
+                raise ValueError(
+                    f"{name} is learnt where no kernel is given, got {name}={value!r}; "
+                    "give a kernel too, or leave it out"
+                )
         kernel, prior_mean = Gaussian(1.0), "auto"
         # Arms with features teach each other, so that one pull of each is enough to begin with.
         burn_in = max(burn_in, 2 if numbers is None else 1, -(-_FEW // len(labels)))
@@ -262,16 +267,6 @@ def _alike(sharing: float | None, features: Features | None) -> Alike:
     return Alike(sharing, rows, tuple(features.usual_bandwidths.tolist()), features.categories)
 
 
-def _check_left_out(**settings: Any) -> None:
-    """Refuse settings that would be learnt anyway because no kernel is given."""
-    for name, value in settings.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is learnt where no kernel is given, got {name}={value!r}; "
-                "give a kernel too, or leave it out"
-            )
-
-
 def random_source(state: Mapping[str, Any]) -> np.random.Generator:
     """Return a random source in a state."""
     rng = np.random.default_rng()
@@ -310,7 +305,7 @@ def _read_pending(header: dict[str, Any], contexts: FloatArray, known: State) ->
     chances = read_chances(header.get("pending_propensities"), len(arms))
     pending = Pending()
     for context, arm, among, chance in zip(contexts, arms, eligible, chances, strict=True):
-        pending.add(context, arm, _read_among(among, arm, len(known.labels)), chance)
+        pending.add(context, arm, Asked(_read_among(among, arm, len(known.labels)), chance))
     return pending
 
 

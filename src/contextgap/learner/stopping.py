@@ -93,10 +93,7 @@ class StoppingRule:
 
 
 class ReferenceWatch:
-    """Certificates at fixed contexts of shape (m, d), updated with every reward.
-
-    Contexts with the same eligible arms are watched together.
-    """
+    """Certificates at contexts of shape (m, d), updated with every reward, by eligible arms."""
 
     def __init__(
         self, model: Model, reference: FloatArray, recommender: Recommender, width: Width

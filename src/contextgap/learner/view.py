@@ -28,10 +28,7 @@ class Asked(NamedTuple):
 
 @dataclass
 class Pending:
-    """Contexts picked for each arm whose rewards have not been told, oldest first, by arm index.
-
-    ``asked`` says, in the same order, how each pick was made.
-    """
+    """Contexts picked without a reward so far, by arm, oldest first, and how each was asked."""
 
     by_arm: dict[int, list[FloatArray]] = field(default_factory=dict)
     asked: dict[int, list[Asked]] = field(default_factory=dict)
@@ -55,15 +52,9 @@ class Pending:
         """Return how many picks of an arm wait for their reward."""
         return len(self.by_arm.get(arm, ()))
 
-    def add(
-        self,
-        context: FloatArray,
-        arm: int,
-        eligible: Eligible = None,
-        propensity: float | None = None,
-    ) -> None:
-        """Remember a pick, among which arms it was made, None for all, and its propensity."""
-        self.asked.setdefault(arm, []).append(Asked(eligible, propensity))
+    def add(self, context: FloatArray, arm: int, asked: Asked) -> None:
+        """Remember a pick, and how it was made."""
+        self.asked.setdefault(arm, []).append(asked)
         self.by_arm.setdefault(arm, []).append(context)
 
     def find(self, context: FloatArray, arm: int) -> int | None:
@@ -87,10 +78,7 @@ class Pending:
         return int(places[0]) if len(places) else None
 
     def answer(self, rows: FloatArray, places: IntArray) -> tuple[list[Asked], int]:
-        """Forget the picks that contexts and arms answer; return how these were made.
-
-        The number returned says how many contexts are those of picks only when rounded.
-        """
+        """Forget the picks answered; return how they were made, and how many only when rounded."""
         asked, rounded, unanswered = [Asked()] * len(rows), 0, []
         for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
             found = self.find(context, arm)
@@ -118,20 +106,15 @@ class Pending:
 
 @dataclass
 class View:
-    """A model together with the picks whose rewards are still to come.
-
-    ``active`` holds the model's indices of the arms to choose from; ``follower`` makes an object
-    that keeps the posterior at reference points up to date; ``read`` reads contexts that an
-    explorer was given.
-    """
+    """A model together with the picks whose rewards are still to come."""
 
     model: Model
     pending: Pending
-    active: tuple[int, ...]
+    active: tuple[int, ...]  # the model's indices of the arms to choose from
     width: Width
     rng: np.random.Generator
-    follower: Callable[[], Follower]
-    read: Callable[[Any], FloatArray] = as_numbers
+    follower: Callable[[], Follower]  # keeps the posterior at reference points up to date
+    read: Callable[[Any], FloatArray] = as_numbers  # of contexts that an explorer was given
 
     def among(self, eligible: Mask) -> View:
         """Return a view of some of the arms only; the mask has one entry for each arm."""
@@ -143,8 +126,9 @@ class View:
 
     def moment(self, context: FloatArray) -> Moment:
         """Return what an explorer sees at one context."""
+        model, active, waiting = self.model, self.active, self.pending.by_arm
         return Moment(
-            believe=lambda: self._believe(context),
+            believe=lambda: Belief(model.posterior(context, active, waiting), self.width),
             pulls=self.pulls(),
             step=len(self.model) + len(self.pending) + 1,
             rng=self.rng,
@@ -173,10 +157,6 @@ class View:
     def told(self, context: FloatArray) -> Belief:
         """Return what the rewards told so far say at one context, pending picks left out."""
         return Belief(self.model.posterior(context, self.active), self.width)
-
-    def _believe(self, context: FloatArray) -> Belief:
-        posterior = self.model.posterior(context, self.active, self.pending.by_arm)
-        return Belief(posterior, self.width)
 
     def _moves(self, contexts: FloatArray, arm: int, points: FloatArray) -> FloatArray:
         moves = self.model.moves(contexts, self.active[arm], points, self.pending.by_arm)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -73,21 +72,6 @@ class Ranked:
     bound: float
 
 
-def ranked(
-    arms: Sequence[Label],
-    belief: Belief,
-    bounds: FloatArray,
-    places: Sequence[int],
-    sign: float,
-) -> tuple[Ranked, ...]:
-    """Return arms in order; ``places`` says where each is in the belief and the bounds."""
-    columns = (*belief.told(sign), bounds)
-    return tuple(
-        Ranked(arm, *(float(column[place]) for column in columns))
-        for arm, place in zip(arms, places, strict=True)
-    )
-
-
 def regret_bounds(gap: FloatArray) -> FloatArray:
     """Return bounds on the simple regret of arms, given their gaps."""
     bound = np.maximum(gap, 0.0)
@@ -106,11 +90,8 @@ def expected_regret(mean: FloatArray, std: FloatArray, picks: IntArray) -> Float
 
 
 def own_std(belief: Belief) -> FloatArray:
-    """Return the standard deviations of what arms do not share.
-
-    The common variance is the average covariance of two arms: then the average variance of a
-    difference is right.
-    """
+    """Return the standard deviations of what arms do not share."""
+    # By the average covariance of two arms, the average variance of a difference is right.
     arms = belief.mean.shape[-1]
     if belief.covariance is None or arms == 1:
         return belief.std
@@ -121,11 +102,8 @@ def own_std(belief: Belief) -> FloatArray:
 
 
 def _expected_highest(mean: FloatArray, std: FloatArray) -> float:
-    """Return E[highest] = end − ∫ P(all are below z) dz, up to an end that none exceeds.
-
-    The integral is a sum over short intervals: within reach of an arm, none is longer than the
-    arm's standard deviation.
-    """
+    """Return E[highest] = end − ∫ P(all are below z) dz, up to an end that none exceeds."""
+    # Within reach of an arm, no interval is longer than the arm's standard deviation.
     from scipy.special import ndtr  # slow to load, and most policies do without
 
     edges = np.unique(mean + std * _REACH[:, None])

@@ -9,6 +9,8 @@ from typing import Any, Self
 from contextgap.base import checks, html
 from contextgap.base.labels import Label, decode_label, encode_label
 
+_VALUES = ("value", "best_single", "logged", "direct", "weighted")  # rewards, or costs
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -122,18 +124,11 @@ class Card:
 
     def of_costs(self) -> Self:
         """Return the card of a policy whose rewards are costs: values are what it would cost."""
-
-        def cost(reward: Estimate) -> Estimate:
-            return Estimate(-reward.value, reward.error)
-
-        return replace(
-            self,
-            value=cost(self.value),
-            best_single=cost(self.best_single),
-            logged=cost(self.logged),
-            direct=None if self.direct is None else cost(self.direct),
-            weighted=None if self.weighted is None else cost(self.weighted),
-        )
+        told = {name: vars(self)[name] for name in _VALUES if vars(self)[name] is not None}
+        costs: dict[str, Any] = {
+            name: Estimate(-each.value, each.error) for name, each in told.items()
+        }
+        return replace(self, **costs)
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the card for people: pairs of a name and a text."""
@@ -180,8 +175,7 @@ class Card:
     def restored(cls, values: Mapping[str, Any]) -> Self:
         """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is not a card."""
         plain: dict[str, Any] = dict(values)
-        estimates = ("value", "best_single", "gain", "logged", "direct", "weighted")
-        for name in (name for name in estimates if values.get(name) is not None):
+        for name in (name for name in ("gain", *_VALUES) if values.get(name) is not None):
             value, error = (checks.real(name, number) for number in values[name])
             plain[name] = Estimate(value, error)
         for name in ("rewards", "looked_at"):

@@ -25,15 +25,11 @@ _BLOCK = 2**22
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses among some arms of a policy, by its recommender.
-
-    ``active`` holds the model's indices of these arms, ``columns`` their places among all arms of
-    the policy. Arms chosen are places in ``active``.
-    """
+    """Chooses among some arms of a policy, by its recommender; arms are places in ``active``."""
 
     model: Model
-    active: tuple[int, ...]
-    columns: tuple[int, ...]
+    active: tuple[int, ...]  # the model's indices of the arms
+    columns: tuple[int, ...]  # their places among all arms of the policy
     rules: Rules
     seed: int
 
@@ -64,21 +60,12 @@ class Chooser:
         return self.model.predictor(self.active)
 
     def pick(self, rows: FloatArray) -> IntArray:
-        """Return the arms that ``choose`` chooses, without their gaps, which take longer."""
+        """Return the arms chosen by ``decisions``, without their gaps, which take longer."""
         picks = np.empty(len(rows), dtype=np.intp)
         for block in self.blocks(len(rows)):
             evidence = self.evidence(rows[block], among=len(rows))
             picks[block] = self.rules.method.recommender.choose_arms(evidence)
         return picks
-
-    def choose(self, rows: FloatArray) -> Choice:
-        """Return the arms chosen and their gaps."""
-        choices = [choice for _, choice, _ in self.decisions(rows)]
-        if not choices:
-            return Choice(np.empty(0, dtype=np.intp), np.empty(0))
-        arms: list[IntArray] = [choice.arm for choice in choices]
-        gaps: list[FloatArray] = [choice.gap for choice in choices]
-        return Choice(np.concatenate(arms), np.concatenate(gaps))
 
     def decisions(self, rows: FloatArray) -> Iterator[tuple[slice, Choice, ModelEvidence]]:
         """Yield blocks of rows, what is chosen there, and what it was chosen by."""

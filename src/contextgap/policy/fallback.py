@@ -136,8 +136,14 @@ class Answer(NamedTuple):
 
 def answer(fallback: Fallback | None, choice: Choice, evidence: Evidence) -> Answer:
     """Return a choice with the fallback in its place where the policy does not know enough."""
-    status = _status(fallback, evidence.contexts, choice.gap)
-    if fallback is None or not status.any():
+    status = np.zeros(len(evidence.contexts), dtype=np.intp)
+    if fallback is None:
+        return Answer(choice.arm, choice.gap, status)
+    if fallback.tolerance is not None:
+        # Not `gap > tolerance`: a gap that cannot be computed is NaN, and certifies nothing.
+        status[~(choice.gap <= fallback.tolerance)] = Status.BOUND_TOO_LARGE
+    status[fallback.outside(evidence.contexts)] = Status.OUTSIDE
+    if not status.any():
         return Answer(choice.arm, choice.gap, status)
     if fallback.column not in evidence.columns:
         return Answer(choice.arm, choice.gap, np.where(status > 0, int(Status.NO_FALLBACK), 0))
@@ -145,14 +151,3 @@ def answer(fallback: Fallback | None, choice: Choice, evidence: Evidence) -> Ans
     arm = np.where(status > 0, place, choice.arm)
     gap = np.where(status > 0, evidence.belief.gap[:, place], choice.gap)
     return Answer(arm, gap, status)
-
-
-def _status(fallback: Fallback | None, contexts: FloatArray, gap: FloatArray) -> IntArray:
-    status = np.zeros(len(contexts), dtype=np.intp)
-    if fallback is None:
-        return status
-    if fallback.tolerance is not None:
-        # Not `gap > tolerance`: a gap that cannot be computed is NaN, and certifies nothing.
-        status[~(gap <= fallback.tolerance)] = Status.BOUND_TOO_LARGE
-    status[fallback.outside(contexts)] = Status.OUTSIDE
-    return status

@@ -22,7 +22,6 @@ from contextgap.policy.answers import (
     Ranked,
     expected_regret,
     own_std,
-    ranked,
     regret_bounds,
 )
 from contextgap.policy.card import Card
@@ -214,9 +213,11 @@ class Policy(Stateful):
         bounds = regret_bounds(belief.gap)
         bounds[best.arm[0]] = regret_bounds(best.gap)[0]  # a look-back's is that of an earlier step
         order = [evidence.columns[int(found.arm[0])] for found, evidence in answers]
-        places = [columns.index(column) for column in order]
-        labels = [self.arms[column] for column in order]
-        return ranked(labels, belief, bounds, places, self.state.rules.sign)
+        told = (*belief.told(self.state.rules.sign), bounds)
+        return tuple(
+            Ranked(self.arms[column], *(float(each[columns.index(column)]) for each in told))
+            for column in order
+        )
 
     def explain(
         self, context: Any, against: Label | None = None, *, arm: Label | None = None, most: int = 5

@@ -52,20 +52,15 @@ _ROUNDING = 1e-12  # relative to the largest reward; smaller differences mean no
 
 @dataclass(frozen=True)
 class _Rows:
-    """Logged rows, each with a posterior from which its own reward was left out.
+    """Logged rows, each with a posterior from which its own reward was left out."""
 
-    ``places`` are positions among all observations, ``arms`` the model's indices, and the posterior
-    has shape (rows, active arms). ``error`` is reward minus prediction; ``visits`` counts repeated
-    observations, and is 1 where every visit had noise of its own.
-    """
-
-    places: IntArray
+    places: IntArray  # among all observations
     contexts: FloatArray
-    arms: IntArray
+    arms: IntArray  # the model's indices
     rewards: FloatArray
-    posterior: Posterior
-    error: FloatArray
-    visits: IntArray
+    posterior: Posterior  # shape (rows, active arms)
+    error: FloatArray  # reward minus prediction
+    visits: IntArray  # repeated observations; 1 where every visit had noise of its own
 
     @property
     def alike(self) -> float:
@@ -104,10 +99,7 @@ class AllRows(NamedTuple):
 
 
 class _Control(NamedTuple):
-    """Control variates: ``terms`` at some rows, shape (rows, c), whose average over all is 0.
-
-    ``rows`` is the number of all rows.
-    """
+    """Control variates at some rows, shape (rows, c), of average 0 over all ``rows``."""
 
     terms: FloatArray
     rows: int
@@ -122,16 +114,10 @@ def score(
     rows: int | None = None,
     known: AllRows | None = None,
 ) -> Card:
-    """Return the score card of a policy.
+    """Return the score card of a policy; of a sample of rows, given what is ``known`` of all.
 
-    ``labels`` are those of the chooser's arms, ``probability`` is that with which certificates
-    hold, and ``propensities`` are the probabilities with which the logged arms were chosen, in the
-    order in which rewards were told, or None for those that were logged with the picks, if all
-    were. ``rows`` is how many rewards to leave out at most; by default as many as take
-    ``_OPERATIONS``. At every row the policy chooses among the
-    arms that were eligible there; rows at which none of them is in use any more do not count. Where
-    the model keeps a sample of its observations only, the card rests on these, and on what is
-    ``known`` of all rows.
+    By default propensities are those logged with the picks, and as many rewards are left out as
+    take ``_OPERATIONS``.
     """
     model, active = chooser.model, chooser.active
     if len(model) < 2:
@@ -210,10 +196,7 @@ def _affordable(model: Model, active: Sequence[int]) -> int:
 
 
 def _in_order(order: IntArray, eligible: Mask) -> FloatArray:
-    """Return the shares of arms if each row has the first arm of an order that is eligible there.
-
-    That is the best single arm; where it was not eligible, the next in order stands in for it.
-    """
+    """Return shares of arms if each row has the first of an order that is eligible there."""
     return np.asarray(np.eye(len(order))[order[eligible[:, order].argmax(axis=1)]])
 
 
@@ -504,11 +487,7 @@ def _errors_of_averages(model: Model) -> FloatArray:
 
 
 def _missed(error: FloatArray, shares: FloatArray, own: FloatArray) -> float:
-    """Return the error of an average if predictions are wrong everywhere as they are on some rows.
-
-    These are the rows whose logged arm has a share. Noise apart, this is how wrong the model is
-    where it matters.
-    """
+    """Return the error of an average if all predictions are as wrong as where arms have shares."""
     weights = (shares * own).sum(axis=1)
     size = np.abs(weights).sum()
     return float(weights @ error / size * np.abs(shares).sum(axis=1).mean()) if size > 0 else 0.0

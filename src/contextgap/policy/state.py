@@ -24,26 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rules:
-    """The settings that learner and policy share; ``burn_in`` counts pulls per arm.
-
-    ``tuned_on_rewards`` says whether kernel, ridge or prior mean were chosen after seeing rewards,
-    so that bounds are no longer guaranteed. ``costs`` says that users tell costs, to be kept low;
-    inside, a reward is minus a cost.
-    """
+    """The settings that learner and policy share."""
 
     method: Method
     width: Width
-    burn_in: int
-    tuned_on_rewards: bool = False
-    costs: bool = False
+    burn_in: int  # pulls per arm
+    tuned_on_rewards: bool = False  # kernel, ridge or prior mean were; no bound is guaranteed then
+    costs: bool = False  # users tell costs, to be kept low; inside, a reward is minus a cost
 
     @property
     def probability(self) -> float | None:
-        """The probability with which intervals hold, if beliefs are exact and were fixed before.
-
-        None if they were not, and where picks depend on rewards although the width's guarantee
-        needs that they do not.
-        """
+        """The probability with which intervals hold, if beliefs are exact and fixed before."""
         if self.tuned_on_rewards or (self.method.adaptive and not self.width.adaptive):
             return None
         return self.width.probability
@@ -77,6 +68,7 @@ class State:
 
     def describe(self) -> dict[str, Any]:
         """Return everything learnt except the arrays, as plain values for a file's header."""
+        columns = None if self.schema.columns is None else list(self.schema.columns)
         return {
             **describe_rules(self.rules),
             "model": describe_model(self.model),
@@ -86,7 +78,7 @@ class State:
             "arms": [encode_label(label) for label in self.labels],
             "active": list(self.active),
             "dimension": self.schema.dimension,
-            "columns": _described_columns(self.schema),
+            "columns": columns if self.schema.table is None else self.schema.table.describe(),
         }
 
     def file_version(self, *, newer: bool) -> int:
@@ -225,9 +217,8 @@ def restore_rules(header: dict[str, Any]) -> Rules:
         raise ValueError("method or width has the wrong type")
     burn_in = checks.whole("burn_in", header["burn_in"], least=0)
     tuned_on_rewards = read_truth("hindsight", header["hindsight"])
-    return Rules(
-        method, width, burn_in, tuned_on_rewards, read_truth("costs", header.get("costs", False))
-    )
+    costs = read_truth("costs", header.get("costs", False))
+    return Rules(method, width, burn_in, tuned_on_rewards, costs)
 
 
 def read_prior_mean(value: Any) -> float | str:
@@ -247,13 +238,6 @@ def _restore_arms(arms: Any, active: Any) -> tuple[tuple[Label, ...], tuple[int,
     if not places or sorted(set(places)) != list(places) or places[-1] >= len(labels):
         raise ValueError("the list of arms in use does not match the arms")
     return labels, places
-
-
-def _described_columns(schema: ContextSchema) -> list[Any] | None:
-    """Return names if columns hold numbers, and else what each holds too."""
-    if schema.table is not None:
-        return schema.table.describe()
-    return None if schema.columns is None else list(schema.columns)
 
 
 def _restore_schema(dimension: Any, columns: Any) -> ContextSchema:

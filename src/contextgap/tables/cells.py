@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -136,24 +136,17 @@ def plain(value: Any) -> str | bool | float | None:
     return str(value)  # of numpy's times, this is ISO's format too
 
 
-class Time(NamedTuple):
-    """Days since 1970, NaN if missing, and whether there was a time zone; None if missing."""
-
-    day: float
-    zoned: bool | None
-
-
-def time(value: Any) -> Time:
-    """Return a date or time as days since 1970, UTC if it has a zone; TypeError if it is none."""
+def time(value: Any) -> tuple[float, bool | None]:
+    """Return a time as days since 1970, UTC if it has a zone, and whether; TypeError if none."""
     if is_empty(value):
-        return Time(math.nan, None)
+        return math.nan, None
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
         except ValueError:
             raise TypeError from None
     if isinstance(value, np.datetime64):
-        return Time(int(value.astype("datetime64[us]").astype(np.int64)) / _A_DAY, False)
+        return int(value.astype("datetime64[us]").astype(np.int64)) / _A_DAY, False
     if not isinstance(value, date):
         raise TypeError
     if not isinstance(value, datetime):
@@ -162,7 +155,7 @@ def time(value: Any) -> Time:
     since = (value if zoned else value.replace(tzinfo=UTC)) - _EPOCH
     # Whole microseconds, so that every way to write a time gives the same number.
     micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
-    return Time(float(micros / _A_DAY), zoned)
+    return float(micros / _A_DAY), zoned
 
 
 def is_date(value: Any) -> bool:
@@ -179,11 +172,7 @@ def date_of(day: float) -> str:
 
 
 def to_number(cell: Any, *, decimal_comma: bool = False) -> float | None:
-    """Return a cell of a file as a float; None if it is no number.
-
-    Money may have a sign of its currency, and thousands set off by commas if there is a decimal
-    point. With ``decimal_comma``, a comma is the decimal point.
-    """
+    """Return a cell of a file, perhaps money, as a float; None if it is no number."""
     if isinstance(cell, str):
         if "_" in cell:
             return None  # Python reads 1_000 as a number; in a table it is more likely a slip

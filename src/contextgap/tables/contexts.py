@@ -63,8 +63,7 @@ class ContextSchema:
     def kinds(self) -> Columns | None:
         """What each column holds; None if columns have no names."""
         if self.table is not None:
-            kinds: Columns = self.table.kinds
-            return kinds
+            return self.table.kinds
         if self.columns is None or self.dimension is None:
             return None
         return Columns(dict.fromkeys(self.columns, Number()))
@@ -178,13 +177,9 @@ class ContextSchema:
         return table.picked(() if table.names is None else self._wanted(table.names))
 
     def in_order(self, contexts: Any) -> tuple[tuple[str, ...] | None, Any]:
-        """Return the values of contexts in the order of the columns, and names if they have some.
-
-        Numbers of columns and of rows are not names, unless they are those that were met before.
-        """
-        if type(contexts) is np.ndarray:  # the usual case in a live loop, recognised first
-            return None, contexts
-        if not _may_have_names(contexts):
+        """Return values in the order of columns, and names; numbers are some only if met before."""
+        # An array is the usual case in a live loop, and recognised first.
+        if type(contexts) is np.ndarray or not _may_have_names(contexts):
             return None, contexts
         labels = getattr(contexts, "columns", ())
         unnamed = self.columns is None and self.dimension is not None

@@ -175,7 +175,8 @@ def _warn(text: str) -> None:
 def _misread(column: Sequence[Any], guessed: bool) -> Iterator[str]:
     """Say what a column probably holds that it is not taken for, and what to do."""
     if all(isinstance(each, str) for each in column):
-        if guessed and sum(map(_reads_as_number, column)) > _NEARLY * len(column):
+        numbers_as_text = [each for each in column if _NUMBER.fullmatch(each.strip())]
+        if guessed and len(numbers_as_text) > _NEARLY * len(column):
             yield (
                 "holds numbers as text, and every one counts as a level of its own; "
                 "make them numbers, or categories by columns=Columns(...)"
@@ -200,20 +201,12 @@ def _other_than_dates(column: Sequence[str]) -> str | None:
     return next((each for each in column if not (is_date(each) or is_blank(each))), None)
 
 
-def _reads_as_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text.strip()) is not None
-
-
 def level_of_user() -> int:
     """Return how far up the stack the user's own code is, for a warning to point at."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__")):
+    while frame.f_back and str(frame.f_globals.get("__name__")).startswith("contextgap."):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _is_ours(module: str | None) -> bool:
-    return module is not None and module.startswith("contextgap.")
 
 
 def _doubts(column: Sequence[Any], rewards: FloatArray, arms: IntArray) -> Iterator[str]:
@@ -258,11 +251,8 @@ def far_beyond(columns: FloatArray) -> tuple[FloatArray, FloatArray] | None:
 
 
 def _usual_range(columns: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return the limits of usual values, given a sample of ``count`` contexts.
-
-    A single value beyond them makes the column's deviation exceed what ``far_beyond`` allows.
-    Columns whose middle half is a single value have no limits.
-    """
+    """Return the limits of usual values, given a sample of ``count`` contexts."""
+    # A single value beyond them makes the deviation exceed what ``far_beyond`` allows.
     limits = np.full((2, columns.shape[1]), [[-np.inf], [np.inf]])
     for place, column in enumerate(columns.T):
         low, high = np.quantile(np.unique(column), (0.25, 0.75))

@@ -48,18 +48,13 @@ _WORDS = " or ".join(
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table as it stands in a file, before its cells are read as numbers.
-
-    There is one list of cells per column: text from a CSV file, values or None from a Parquet file.
-    ``places`` is what errors call each row: "line 2" or "row 1". ``separator`` is what stands
-    between the cells of a text file; None for a Parquet file.
-    """
+    """A table as it stands in a file, before its cells are read as numbers."""
 
     path: Path
     columns: tuple[str, ...]
-    cells: tuple[list[Any], ...]
-    places: Sequence[str]
-    separator: str | None = None
+    cells: tuple[list[Any], ...]  # by column: text from a CSV file, values or None from Parquet
+    places: Sequence[str]  # what errors call each row: "line 2" or "row 1"
+    separator: str | None = None  # of the cells of a text file; None for a Parquet file
 
     def __len__(self) -> int:
         return len(self.places)

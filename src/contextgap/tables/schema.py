@@ -44,30 +44,18 @@ _USUAL = 1e300  # numbers are smaller; comparing takes an int of any size
 _DIGITS = 12  # of a point on a circle; the last ones are rounding
 
 
-class Read(NamedTuple):
-    """A column as one number per cell, and the coding that knows all levels in it."""
-
-    values: FloatArray
-    coding: Coding
-
-
 @dataclass(frozen=True)
 class Coding:
-    """A column's name and kind, and what was learnt about it from the first table.
-
-    ``levels`` are a category's, in the order of their codes: first those that rewards were told
-    of, ``told`` many, then those that were only asked about. Of each, the frequent ones of the
-    first table come first, then others in order of arrival. ``filling`` stands in place of missing
-    numbers; None before the first number. ``zoned`` says whether times have a zone; None before
-    the first.
-    """
+    """A column's name and kind, and what was learnt about it from the first table."""
 
     name: str
     kind: Kind
+    # A category's, by code: first those that rewards were told of, then those only asked about. Of
+    # each, the frequent ones of the first table come first, then others in order of arrival.
     levels: tuple[Level, ...] = ()
-    filling: float | None = None
-    told: int = 0
-    zoned: bool | None = None
+    filling: float | None = None  # in place of missing numbers; None before the first number
+    told: int = 0  # levels that rewards were told of
+    zoned: bool | None = None  # whether times have a zone; None before the first
 
     @classmethod
     def of(cls, name: str, kind: Kind, column: Sequence[Any]) -> Coding:
@@ -76,7 +64,7 @@ class Coding:
         if isinstance(kind, Category):
             counts = Counter(found._read(cells.level, column))  # ties in order of arrival
             return replace(found, levels=tuple(each for each, _ in counts.most_common(MOST_LEVELS)))
-        return found.read(column, learning=True).coding
+        return found.read(column, learning=True)[1]
 
     @lazy
     def width(self) -> int:
@@ -100,10 +88,8 @@ class Coding:
 
     @lazy
     def _truths(self) -> bool:
-        """Whether there are truth values, which tables also write as 1 and 0, and not as these.
-
-        Levels that come later do not change that, so that a cell is always read alike.
-        """
+        """Whether there are truth values, which tables also write as 1 and 0, and not as these."""
+        # Levels that come later do not change that, so that a cell is always read alike.
         known = set(self.levels)
         return not known.isdisjoint(_TRUTHS.values()) and known.isdisjoint(_TRUTHS)
 
@@ -123,7 +109,7 @@ class Coding:
         values, coding = self.read([value], learning)
         return float(values[0]), coding
 
-    def read(self, column: Sequence[Any], learning: bool) -> Read:
+    def read(self, column: Sequence[Any], learning: bool) -> tuple[FloatArray, Coding]:
         """Return one number per cell: a number, days since 1970 or a code; NaN if missing.
 
         A missing category has a code. Unless it is learning, a level that was never met is −1,
@@ -136,21 +122,20 @@ class Coding:
             grown = self._grown(found) if learning else self
             unknown = MOST_LEVELS if len(grown.levels) == MOST_LEVELS else -1
             codes = [grown._codes.get(each, unknown) for each in found]
-            return Read(np.array(codes, dtype=np.float64), grown)
+            return np.array(codes, dtype=np.float64), grown
         if isinstance(self.kind, Date):
             values, zoned = self._times(column)
         else:
             values, zoned = self._numbers(column), None
         if not learning:
-            return Read(values, self)
-        return Read(values, self._filled_by(values)._with_zones(zoned))
+            return values, self
+        filled = self._filled_by(values)
+        if self.zoned is not None or zoned is None:
+            return values, filled
+        return values, replace(filled, zoned=zoned)
 
     def telling(self, codes: FloatArray) -> tuple[Coding, IntArray | None]:
-        """Return the coding after rewards were told at these codes, and every level's new code.
-
-        Levels that are told of go before those that were only asked about. There are no new codes
-        if all stay where they are.
-        """
+        """Return the coding after rewards at these codes, and all new codes, told levels first."""
         known = codes < self.told
         if known.all():
             return self, None
@@ -180,10 +165,8 @@ class Coding:
         return row
 
     def spread(self, values: FloatArray) -> FloatArray:
-        """Return what ``read`` returned as kernels see it, shape (rows, width).
-
-        Circles are two numbers; where values may be missing, a number says whether one is.
-        """
+        """Return what ``read`` returned as kernels see it, shape (rows, width)."""
+        # Circles are two numbers; where values may be missing, a number says whether one is.
         if isinstance(self.kind, Category):
             return values[:, None]
         gone = np.isnan(values)
@@ -197,10 +180,7 @@ class Coding:
         return np.column_stack([*columns, gone] if self.kind.missing else columns)
 
     def decode(self, numbers: FloatArray) -> list[Any]:
-        """Return a column's cells from its numbers, shape (rows, width); None where one is missing.
-
-        Cells are numbers, text, truth values as text, and dates in ISO's format.
-        """
+        """Return cells from numbers, shape (rows, width): numbers, text, ISO dates or None."""
         if isinstance(self.kind, Category):
             return [self._level(int(code)) for code in numbers[:, 0]]
         if isinstance(self.kind, Cyclic):
@@ -226,9 +206,6 @@ class Coding:
             return self
         known = values[~np.isnan(values)]
         return replace(self, filling=float(np.median(known))) if len(known) else self
-
-    def _with_zones(self, zoned: bool | None) -> Coding:
-        return self if self.zoned is not None or zoned is None else replace(self, zoned=zoned)
 
     def _grown(self, found: Iterable[Level]) -> Coding:
         new = [each for each in dict.fromkeys(found) if each not in self._codes]
@@ -454,15 +431,12 @@ class TableSchema:
     def read(
         self, cells: Sequence[Sequence[Any]], learning: bool = False
     ) -> tuple[FloatArray, TableSchema]:
-        """Return a table, given by columns, with one number per cell, and the schema after it.
-
-        This is what exported policies take: numbers, days since 1970, codes, NaN if missing.
-        """
+        """Return one number per cell, as exported policies take them, and the schema after."""
         self._check_count(len(cells))
         pairs = zip(self.codings, cells, strict=True)
         found = [coding.read(each, learning) for coding, each in pairs]
-        after = self._with([each.coding for each in found])
-        return np.column_stack([each.values for each in found]), after
+        after = self._with([coding for _, coding in found])
+        return np.column_stack([values for values, _ in found]), after
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Return what ``read`` returned as kernels see it."""

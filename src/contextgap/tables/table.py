@@ -60,9 +60,8 @@ class Table:
             return cls(None, list(contexts.T))
         if isinstance(contexts, str) or not isinstance(contexts, Sequence | np.ndarray):
             raise TypeError(f"must be a table, a row or a mapping, got {contexts!r}")
-        rows = [
-            row for row in contexts if isinstance(row, Sequence | np.ndarray) and not _is_cell(row)
-        ]
+        listed = [row for row in contexts if isinstance(row, Sequence | np.ndarray)]
+        rows = [row for row in listed if not isinstance(row, str) and np.ndim(row)]
         if not rows:
             return cls(None, list(contexts), single=True)
         if len(rows) < len(contexts) or len({len(row) for row in rows}) > 1:
@@ -140,11 +139,7 @@ class Table:
 
 
 def read_json(value: Any, called: str = "contexts") -> Any:
-    """Return contexts in a request as a mapping or list, if it is one, or else as a ``Table``.
-
-    Several contexts are a list of objects or of lists, or ``{"table": {"columns": [...], "rows":
-    [[...], ...]}}``, which is shorter.
-    """
+    """Return contexts in a request: one as a mapping or list, several as a ``Table``."""
     if value is None:
         return None
     if isinstance(value, dict) and isinstance(value.get("table"), dict):
@@ -218,10 +213,6 @@ def _some(column: Any, places: Sequence[int]) -> Any:
     return type(column)(column[i] for i in places) if isinstance(column, list) else column[places]
 
 
-def _is_cell(value: Any) -> bool:
-    return isinstance(value, str) or np.ndim(value) == 0
-
-
 def _encode_cell(cell: Any) -> Any:
     if type(cell) in (str, int, bool):
         return cell
@@ -256,10 +247,8 @@ def _decode_cells(cells: Iterable[Any]) -> list[Any]:
 def _decode_cell(cell: Any) -> Any:
     if cell is None:
         return math.nan
-    if isinstance(cell, dict):
-        ((kind, text),) = cell.items()
-        return (datetime if kind == "time" else date).fromisoformat(text)
-    return cell
+    ((kind, text),) = cell.items()
+    return (datetime if kind == "time" else date).fromisoformat(text)
 
 
 def _is_moment(value: Any) -> bool:

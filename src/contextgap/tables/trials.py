@@ -9,7 +9,6 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any
 
-from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import NUMBER, Written
 from contextgap.tables.cells import COMMA
 from contextgap.tables.columns import Kind
@@ -66,10 +65,6 @@ class Trials:
             raise ValueError(f"{place}: the arm tried is missing")
         return arms
 
-    def rewards(self, sheet: Sheet, truths: bool) -> FloatArray:
-        """Return the rewards of all rows; ``truths`` says whether the log's are truth values."""
-        return sheet.rewards(self.reward, truths)
-
 
 def labels_of(arms: Iterable[str], *, decimal_comma: bool = False) -> dict[str, Any]:
     """Return labels of arms by their texts, in order: ints or floats if all are, else texts."""
@@ -103,10 +98,7 @@ def check_columns(named: Iterable[str], columns: Iterable[str]) -> None:
 def eligible_arms(
     sheet: Sheet, columns: Sequence[str], arms: Sequence[Any], unknown: set[str] | None = None
 ) -> list[list[Any]]:
-    """Return the arms eligible in each row of a table: those in any of the cells, such as a|b.
-
-    Other arms, which a log may never have tried, are passed over, and put into ``unknown``.
-    """
+    """Return the arms in the cells, such as a|b, of each row; others go into ``unknown``."""
     written, found = Written(arms), list[list[Any]]()
     point = _with_point if sheet.decimal_comma else str
     rows = zip(*map(sheet.cells_of, columns), strict=True)

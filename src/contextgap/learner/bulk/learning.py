@@ -189,11 +189,7 @@ def learn_trials(
     progress: Watch | None = None,
     prefix: str = "",
 ) -> Learnt:
-    """Do as ``learn_from``, with a learner's settings made from the sample's table.
-
-    ``fallback`` may be the arm's text, as may be those of ``features``; errors call it and the
-    tolerance so, after a ``prefix``.
-    """
+    """Do as ``learn_from``, given settings; arms may be text, and errors have a ``prefix``."""
     watch: Watch = progress or (lambda _: lambda _done, _total: None)
     most = read_points(points, read_method(method).recommender)
     of_an_arm = None if most is None else 2 * most
@@ -242,7 +238,7 @@ class _Log:
         self.by_text = labels_of(summary.counts, decimal_comma=decimal_comma)
         self.labels = tuple(dict.fromkeys(self.by_text.values()))
         self.arms = [self.by_text[text] for text in summary.sample.arms]
-        self.rewards = trials.rewards(self.sheet, summary.truths)
+        self.rewards = self.sheet.rewards(trials.reward, summary.truths)
         holds = None if self.whole else summary.holds
         self.table = self.sheet.table(summary.columns, trials.kinds, holds)
         self.eligible = (
@@ -332,11 +328,7 @@ def _policy_of(
     safe: Mapping[str, Any],
     card_rows: int | None,
 ) -> Policy:
-    """Return the policy of sums over all rows.
-
-    The score card leaves out rows that are a uniform sample of all; its averages of arms and of
-    what was logged rest on all rows.
-    """
+    """Return the policy of sums over all rows; its card leaves out a uniform sample of them."""
     kept, sums = log.summary.sample.uniform(), totals.sums
     outermost = totals.outermost.beyond(state.model.observed.contexts[kept])
     part = _part(state.model.observed, kept)

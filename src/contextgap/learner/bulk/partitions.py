@@ -76,12 +76,7 @@ def map_and_sum(
     executor: Any = None,
     progress: Progress | None = None,
 ) -> T:
-    """Return the sum of what ``work`` makes of each partition.
-
-    ``executor`` is None, a ``concurrent.futures.Executor`` or a Dask client, whose workers then sum
-    too, so that only the sum travels here. ``progress`` is called with the numbers of rows that are
-    done and of all.
-    """
+    """Return the sum of what ``work`` makes of each partition; the workers of a Dask client sum."""
     ticks = _Ticks(sum(each.size for each in partitions), progress)
     if executor is None:
         total = _summed(work(_Watched(each, ticks)) for each in partitions)
@@ -113,18 +108,14 @@ class _Watched:
 
     def __init__(self, partition: Partition, ticks: _Ticks) -> None:
         self._ticks, self.number, self.first = ticks, partition.number, partition.first
-        self._partition = _computed(partition)
+        if hasattr(partition.rows, "compute"):
+            partition = replace(partition, rows=partition.rows.compute(scheduler="synchronous"))
+        self._partition = partition
 
     def blocks(self) -> Iterator[Sheet]:
         for sheet in self._partition.blocks():
             yield sheet
             self._ticks(len(sheet))
-
-
-def _computed(partition: Partition) -> Partition:
-    if not hasattr(partition.rows, "compute"):
-        return partition
-    return replace(partition, rows=partition.rows.compute(scheduler="synchronous"))
 
 
 def _in_order(

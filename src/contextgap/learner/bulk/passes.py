@@ -33,11 +33,7 @@ _NOTHING_WRONG = Holds(number=True), Holds(blank=True)
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The rows with the lowest of random numbers: of all rows, and of every arm.
-
-    Which rows these are depends on their places in the files alone, so samples of partitions can be
-    added in any grouping.
-    """
+    """The rows with the lowest of random numbers, which depend on their places in files alone."""
 
     sheets: tuple[Sheet, ...]  # the rows, in the order of the log
     draws: FloatArray  # a random number for each row
@@ -166,7 +162,7 @@ class Summarise:
         holds = {name: sheet.holds(name) for name in columns}
         # What is wrong in this block alone is said now, before long work begins.
         if not truths:
-            trials.rewards(sheet, truths)
+            sheet.rewards(trials.reward, truths)
         doubtful = [name for name in columns if holds[name] not in _NOTHING_WRONG]
         sheet.table(doubtful if len(sheet) else [], trials.kinds)
         levels = {name: self._levels(sheet, name, holds[name]) for name in columns}
@@ -189,11 +185,9 @@ class Summarise:
 
 
 def _frequent(levels: Counter[Level]) -> Counter[Level]:
-    return (
-        levels
-        if len(levels) <= _MOST_COUNTED
-        else Counter(dict(levels.most_common(_MOST_COUNTED // 2)))
-    )
+    if len(levels) <= _MOST_COUNTED:
+        return levels
+    return Counter(dict(levels.most_common(_MOST_COUNTED // 2)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +262,7 @@ class Add:
 
     def _of(self, sheet: Sheet) -> Totals:
         arms = np.array([self.places[arm] for arm in self.trials.arms(sheet)], dtype=np.intp)
-        rewards = self.sign * self.trials.rewards(sheet, self.truths)
+        rewards = self.sign * sheet.rewards(self.trials.reward, self.truths)
         contexts = self._contexts(sheet)
         check_sizes(self.kernel, contexts, rewards)
         chances = self._chances(sheet)
