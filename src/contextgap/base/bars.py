@@ -66,7 +66,7 @@ def _canvas() -> Callable[[str, bool], None]:
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if hasattr(shell, "kernel"):
         return _in_notebook()
-    return _in_terminal if sys.stderr.isatty() else lambda text, last: None  # noqa: ARG005
+    return _in_terminal if sys.stderr.isatty() else lambda text, last: None  # noqa: ARG005  # nothing is shown
 
 
 def _in_notebook() -> Callable[[str, bool], None]:

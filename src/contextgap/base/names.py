@@ -49,7 +49,7 @@ def renamed(**names: str) -> Callable[[C], C]:
                     kwargs[new] = kwargs.pop(old)
             init(self, *args, **kwargs)
 
-        kind.__init__ = with_old_names  # type: ignore[misc]
+        kind.__init__ = with_old_names  # type: ignore[misc]  # as above
         return kind
 
     return decorate

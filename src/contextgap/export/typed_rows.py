@@ -168,7 +168,7 @@ def seen_ranges(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the lowest and the highest of each number that kernels see and that counts as seen."""
     # A column of a cycle that never changed has a range of no length, which the target's own sine
-    # may miss by a rounding. So ranges of sines and cosines are longer by as much as that.
+    # may be off by a rounding error. So ranges of sines and cosines are longer by as much as that.
     if not fallback.low:  # every number is below 1 or above 0, and so outside
         return np.ones(rule.dimension), np.zeros(rule.dimension)
     low, high = np.array(fallback.low), np.array(fallback.high)
