@@ -22,6 +22,7 @@ _TINY = 1e-20
 # exp is much slower where it underflows, and subnormal numbers slow down everything computed from
 # them, so values below 1e-130 become 1e-130.
 _LOWEST = -300.0
+_MUCH = 2**17  # number of differences from which scipy is worth loading
 _MANY = 2**14  # number of pairs from which a matrix product is faster
 _WIDE = 12  # numbers per context from which it is worth losing some digits
 
@@ -32,13 +33,19 @@ def _ones(count: int) -> FloatArray:
     return ones
 
 
-def _cdist(left: FloatArray, right: FloatArray) -> FloatArray:
+def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     """|left − right|² for all pairs."""
-    if left.shape[1] == 1:  # twice as fast, and what a live loop in one dimension does most
-        with np.errstate(over="ignore"):  # infinitely far apart is fine
+    with np.errstate(over="ignore"):  # infinitely far apart is fine
+        if left.shape[1] == 1:  # twice as fast, and what a live loop in one dimension does most
             difference = left - right.T
             return np.square(difference, out=difference)
-    return _scipy_cdist()(left, right, "sqeuclidean")
+        if len(left) * right.size > _MUCH:
+            return _scipy_cdist()(left, right, "sqeuclidean")
+        squared = np.empty((len(left), len(right)))
+        for row, own in zip(squared, left, strict=True):
+            difference = right - own
+            np.einsum("ij,ij->i", difference, difference, out=row)
+        return squared
 
 
 @cache
@@ -56,7 +63,7 @@ def _squared_distance(
     if not left.shape[1]:
         return np.zeros((len(left), len(right)))
     if isinstance(bandwidth, float):
-        squared = _cdist(left, right)
+        squared = squared_distances(left, right)
         if bandwidth > _TINY:
             squared *= times * bandwidth**-2
             return squared
@@ -65,7 +72,7 @@ def _squared_distance(
             squared /= bandwidth  # twice: the square of so little is zero
     else:
         scale = np.asarray(bandwidth)
-        squared = _cdist(left / scale, right / scale)
+        squared = squared_distances(left / scale, right / scale)
     squared *= times
     return squared
 
@@ -98,10 +105,11 @@ class Stationary(Categorical):
         check_count("bandwidth", self.bandwidth, dimension)
 
     @abstractmethod
-    def with_slopes(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the values between all contexts, and −2 · their derivatives by distance squared.
+    def at_distances(self, squared: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the values at squared distances, and −2 · their derivatives by them.
 
-        The latter times (x_j − y_j)²/bandwidth_j² is the derivative with respect to ln bandwidth_j.
+        Distances are in units of the bandwidth, and are overwritten. The derivatives times
+        (x_j − y_j)²/bandwidth_j² are those with respect to ln bandwidth_j.
         """
 
     def _squared_distance(
@@ -204,8 +212,9 @@ class Gaussian(Stationary):
         y = np.column_stack([y, _ones(len(y)), -0.5 * y_squared])
         return np.asarray(x @ y.T)
 
-    def with_slopes(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        values = self(contexts, contexts)
+    def at_distances(self, squared: FloatArray) -> tuple[FloatArray, FloatArray]:
+        squared *= -0.5
+        values = _exponential(squared)
         return values, values
 
 
@@ -235,11 +244,11 @@ class Matern(Stationary):
         object.__setattr__(self, "smoothness", float(self.smoothness))
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        r = self._stretched(left, right)
+        r = self._stretched(self._squared_distance(left, right))
         return self._values(r, np.exp(-r))
 
-    def with_slopes(self, contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        r = self._stretched(contexts, contexts)
+    def at_distances(self, squared: FloatArray) -> tuple[FloatArray, FloatArray]:
+        r = self._stretched(squared)
         decay = np.exp(-r)
         values = self._values(r, decay)
         if self.smoothness == 0.5:
@@ -256,9 +265,8 @@ class Matern(Stationary):
             return (1 + r) * decay
         return (1 + r + r**2 / 3) * decay
 
-    def _stretched(self, left: FloatArray, right: FloatArray) -> FloatArray:
+    def _stretched(self, squared: FloatArray) -> FloatArray:
         # exp(−700) is next to the smallest float; the distance itself may be infinite.
-        squared = self._squared_distance(left, right)
         return np.minimum(np.sqrt(2 * self.smoothness * squared), 700.0)
 
 
@@ -284,7 +292,7 @@ class Periodic(Kernel):
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
         # sin²(u − v) = |(cos 2u, sin 2u) − (cos 2v, sin 2v)|² / 4: a Gaussian on the circle.
-        squared = _cdist(self._on_circles(left), self._on_circles(right))
+        squared = squared_distances(self._on_circles(left), self._on_circles(right))
         return _exponential(np.multiply(squared, -0.5, out=squared))
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from contextgap.learner.arguments import (
     read_outcomes,
     read_told_eligible,
 )
-from contextgap.learner.state import LearnerState, new_state, random_source
+from contextgap.learner.state import LearnerState, Searching, new_state, random_source
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.view import Asked, Pending, View
 from contextgap.methods.explorers import (
@@ -49,7 +50,7 @@ from contextgap.models import (
     grown_model,
     larger_model,
 )
-from contextgap.models.tuning import Hyperparameters, Tuning, learn
+from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
 from contextgap.policy.answers import Ranked
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
@@ -60,6 +61,9 @@ from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of
 from contextgap.tables.eligible import Mask, read_eligible
 
 _NOTHING = "no reward was told yet, so nothing is known about any arm"
+# Operations of the search for hyperparameters per reward told: those of one or two Cholesky
+# factorisations of a matrix of 1000 rows.
+_PER_REWARD = 4e8
 _FEWEST = 40  # rewards before exploring may stop, where hyperparameters are learnt from them
 
 
@@ -381,7 +385,7 @@ class Learner(Stateful):
         else:
             self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
-            self._take_in(intake, places, state.rules.sign * values, said)
+            self._take_in(intake, places, state.rules.sign * values, said, finish=log)
 
     @synchronized
     def fit(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> Self:
@@ -439,7 +443,10 @@ class Learner(Stateful):
         learner
             The learner itself.
         """
-        self.state = self.state.tuned(self.state.model.observed, self._learn, criterion)
+        state, log = self.state, self.state.model.observed
+        if len(log) < 2:
+            raise ValueError(f"tune needs at least 2 rewards to learn from, got {len(log)}")
+        self.state = state.tuned(log, *self._found(state.search(log, criterion)))
         return self
 
     @synchronized
@@ -504,6 +511,7 @@ class Learner(Stateful):
             labels=(*state.labels, label),
             active=(*state.active, place),
             features=features,
+            searching=None,
         )
 
     @synchronized
@@ -674,16 +682,15 @@ class Learner(Stateful):
             them, such as 2048. All observations are then gone through once more, if that brings the
             policy closer to exact beliefs.
         """
-        model = self.state.model
-        if not len(model) and fallback is None:
+        if not len(self.state.model) and fallback is None:
             raise ValueError(f"{_NOTHING}; tell rewards first (ask returns arms to try)")
         if card is not None:
             checks.instance("card", card, Card, "learner.score()")
-        if points is None:
-            model = model.snapshot()
-        else:
-            model = larger_model(model, checks.whole("points", points, least=1))
-        return self._policy(replace(self.state, model=model), card, fallback, tolerance)
+        state = self._finished()
+        if points is not None:
+            model = larger_model(state.model, checks.whole("points", points, least=1))
+            state = replace(state, model=model)
+        return self._policy(state, card, fallback, tolerance)
 
     @synchronized
     def settled(self, rule: StoppingRule) -> float:
@@ -776,6 +783,8 @@ class Learner(Stateful):
         places: IntArray,
         values: FloatArray,
         eligible: list[Eligible] | None,
+        *,
+        finish: bool,
     ) -> None:
         state = self.state.adopting(intake.schema)
         schema, renaming = state.schema.telling(intake.rows)
@@ -792,8 +801,8 @@ class Learner(Stateful):
         chances = [each.propensity for each in asked]
         sets = [each.eligible for each in asked] if eligible is None else eligible
         model, told, count = state.model, (rows, places, values), len(state.model)
-        tuning = self._is_time_to_tune(len(values))
-        if tuning:  # the model is about to be replaced: only the log needs to grow
+        at_once = self._learns_at_once(len(values), finish=finish)
+        if at_once:  # the model is about to be replaced: only the log needs to grow
             log = model.observed.snapshot()
             log.extend(*told)
         else:
@@ -802,22 +811,61 @@ class Learner(Stateful):
         log.note_eligible(count, sets)
         log.note_propensities(count, chances)
         state = replace(state, model=model, schema=schema, pending=pending)
-        self.state = state.tuned(log, self._learn, "evidence") if tuning else state
+        if at_once:
+            self.state = state.tuned(log, *self._found(state.search(log)))
+        else:
+            self.state = self._searched(state, len(values))
 
-    def _learn(self, *args: Any, **settings: Any) -> tuple[Hyperparameters, Tuning]:
-        """Learn hyperparameters; a log that is replayed has its own."""
-        return learn(*args, **settings)
+    def _learns_at_once(self, new: int, *, finish: bool) -> bool:
+        """Return whether hyperparameters are learnt before so many new rewards are taken in."""
+        state, count = self.state, len(self.state.model)
+        if new == 1 or state.next_tune is None:
+            return False
+        # However few, rewards that come in bulk may be all there will ever be.
+        if not (state.kernel_given or state.rules.tuned_on_rewards):
+            return True
+        due = count + new >= state.next_tune
+        return due and (finish or count + new >= state.growth * max(count, 1))
 
-    def _is_time_to_tune(self, new: int) -> bool:
-        """Return whether to learn hyperparameters with so many new rewards."""
+    def _searched(self, state: LearnerState, new: int) -> LearnerState:
+        """Return a state in which the search for hyperparameters has gone on a little."""
+        log, searching = state.model.observed, state.searching
+        if searching is None:
+            if not self._is_time_to_tune(len(log), new):
+                return state
+            searching = Searching(state.search(log, last=state.tuning), 0.0)
+        operations = searching.operations + new * _PER_REWARD
+        found = self._result(searching.search, operations)
+        if found is not None:
+            return state.tuned(log, *found)
+        return replace(state, searching=Searching(searching.search, operations))
+
+    def _is_time_to_tune(self, count: int, new: int) -> bool:
+        """Return whether to learn hyperparameters with so many rewards, the last of them new."""
         state = self.state
-        count = len(state.model) + new
         # A single reward has no very long log gone through again: hyperparameters are known.
         if state.next_tune is None or (new == 1 and count > MOST_REPLAYED):
             return False
-        # However few, rewards that come in bulk may be all there will ever be.
-        at_once = new > 1 and not (state.kernel_given or state.rules.tuned_on_rewards)
-        return at_once or count >= state.next_tune
+        return count >= state.next_tune
+
+    def _result(
+        self, search: AmortisedSearch, operations: float
+    ) -> tuple[Hyperparameters, Tuning] | None:
+        """Return what a search found, None if it takes more; a log that is replayed has its own."""
+        return search.result(operations)
+
+    def _found(self, search: AmortisedSearch) -> tuple[Hyperparameters, Tuning]:
+        found = self._result(search, math.inf)
+        if found is None:
+            raise RuntimeError("the search for hyperparameters has no end")
+        return found
+
+    def _finished(self) -> LearnerState:
+        """Return the state in which a search for hyperparameters that goes on is finished."""
+        state = self.state
+        if state.searching is None:
+            return replace(state, model=state.model.snapshot())
+        return state.tuned(state.model.observed.snapshot(), *self._found(state.searching.search))
 
     def _asked(self, pending: Pending, schema: ContextSchema) -> None:
         random = self._rng.bit_generator.state

@@ -19,7 +19,7 @@ from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.methods.explorers import Moment, Pick
 from contextgap.models import Alike
-from contextgap.models.tuning import Hyperparameters, Tuning
+from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
 
 
 class ReplayedLearner(Learner):
@@ -43,18 +43,24 @@ class ReplayedLearner(Learner):
         finally:
             self._recorded, self._replaying = None, False
 
-    def _learn(self, *args: Any, **settings: Any) -> tuple[Hyperparameters, Tuning]:
+    def _result(
+        self, search: AmortisedSearch, operations: float
+    ) -> tuple[Hyperparameters, Tuning] | None:
         if self._replaying:
-            if self._recorded is None:
-                raise RuntimeError("no hyperparameters were learnt here when the log was written")
-            return self._restored(self._recorded)
+            return None if self._recorded is None else self._restored(self._recorded)
         self.check()
-        found = super()._learn(*args, **settings)
-        self.learnt = _described(*found)
+        found = super()._result(search, operations)
+        if found is not None:
+            self.learnt = _described(*found)
         return found
 
-    def _is_time_to_tune(self, new: int) -> bool:
-        return self._recorded is not None if self._replaying else super()._is_time_to_tune(new)
+    def _learns_at_once(self, new: int, *, finish: bool) -> bool:
+        if self._replaying:
+            return self._recorded is not None and new > 1
+        return super()._learns_at_once(new, finish=finish)
+
+    def _is_time_to_tune(self, count: int, new: int) -> bool:
+        return self._recorded is not None or super()._is_time_to_tune(count, new)
 
     def _pick(self, moment: Moment) -> Pick:
         self.check()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from contextgap.models import (
     new_model,
     refitted_model,
 )
-from contextgap.models.tuning import Hyperparameters, Tuning
+from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
 from contextgap.policy.state import (
     PolicyState,
     Rules,
@@ -50,6 +50,13 @@ _FEW = 10  # rewards, of all arms together, from which hyperparameters are first
 _MOST_GROWTH = 1e6  # of rewards between two tunings; more is no setting
 
 
+class Searching(NamedTuple):
+    """A search for hyperparameters that is not finished."""
+
+    search: AmortisedSearch
+    operations: float  # that it may have taken by now
+
+
 @dataclass(frozen=True)
 class LearnerState(State):
     """All that a learner knows at one moment.
@@ -67,6 +74,7 @@ class LearnerState(State):
     points: int | None  # how many inducing points there may be; None for exact beliefs for ever
     features: ArmFeatures | None = None
     tuning: Tuning | None = None  # the report of the last one
+    searching: Searching | None = None  # for hyperparameters that are to replace these
     pending: Pending = field(default_factory=Pending)
     mark: Any = field(init=False, repr=False)
 
@@ -97,29 +105,39 @@ class LearnerState(State):
             model = refitted_model(
                 log, model.kernel, model.ridge, model.prior_mean, alike, self.points
             )
-        return replace(self, schema=schema, pending=self.pending.changed(change), model=model)
+        pending = self.pending.changed(change)
+        return replace(self, schema=schema, pending=pending, model=model, searching=None)
 
-    def tuned(
+    def search(
         self,
         log: Observations,
-        learn: Callable[..., tuple[Hyperparameters, Tuning]],
-        criterion: str,
-    ) -> Self:
-        """Return the state with hyperparameters that ``learn`` finds, and their posterior."""
-        count = len(log)
-        if count < 2:
-            raise ValueError(f"tune needs at least 2 rewards to learn from, got {count}")
-        found, tuning = learn(
-            *log.by_arm(),
+        criterion: str = "evidence",
+        *,
+        last: Tuning | None = None,
+        first: int | None = None,
+        known: FloatArray | None = None,
+    ) -> AmortisedSearch:
+        """Return a search for hyperparameters in the first observations of a log, or all.
+
+        ``last`` is the report of the search whose results it starts from, and ``known`` the
+        evaluations that were made already.
+        """
+        return AmortisedSearch.from_array(
+            np.empty(0) if known is None else known,
+            *log.by_arm(first),
             self.model.kernel if self.kernel_given else None,
             criterion,
             alone=self.alone,
             features=None if self.features is None else self.features.numbers,
             layout=self.schema.layout,
+            last=last,
         )
+
+    def tuned(self, log: Observations, found: Hyperparameters, tuning: Tuning) -> Self:
+        """Return the state with other hyperparameters, and the posterior of a log with them."""
         following = self.next_tune
         if following is not None:
-            following = max(following, math.ceil(self.growth * count))
+            following = max(following, math.ceil(self.growth * tuning.rewards))
         return replace(
             self,
             model=refitted_model(
@@ -128,6 +146,7 @@ class LearnerState(State):
             rules=replace(self.rules, tuned_on_rewards=True),
             tuning=tuning,
             next_tune=following,
+            searching=None,
         )
 
     def write(self, path: files.File) -> None:
@@ -154,6 +173,10 @@ class LearnerState(State):
             header["pending_propensities"] = [each.propensity for each in asked]
         rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
         arrays = {**self.model.arrays(), "pending": rows}
+        if self.searching is not None:
+            search, operations = self.searching
+            header["searching"] = {"rewards": search.rewards, "operations": operations}
+            arrays["searching"] = search.array()
         files.write(path, "learner", header, arrays, self.file_version(newer=said or drawn))
 
     @classmethod
@@ -164,7 +187,7 @@ class LearnerState(State):
             known = State.restored(header, arrays)
             kernel_given = read_truth("kernel_given", header["kernel_given"])
             tuning = header.get("tuning")  # files of release 0.1 have none
-            return cls(
+            state = cls(
                 **vars(known),
                 random=random_source(header["random_state"]).bit_generator.state,
                 policy_seed=read_seed(header["policy_seed"]),
@@ -179,6 +202,9 @@ class LearnerState(State):
                 tuning=None if tuning is None else Tuning.restored(tuning),
                 pending=_read_pending(header, arrays["pending"], known),
             )
+            if (searching := header.get("searching")) is None:
+                return state
+            return replace(state, searching=_read_searching(searching, arrays, state))
 
 
 def new_state(
@@ -286,6 +312,18 @@ def _read_growth(factor: Any) -> float:
     if growth > _MOST_GROWTH:
         raise ValueError(f"growth must be at most {_MOST_GROWTH}, got {growth}")
     return growth
+
+
+def _read_searching(
+    values: dict[str, Any], arrays: dict[str, Any], state: LearnerState
+) -> Searching:
+    log, known = state.model.observed, arrays["searching"]
+    rewards = checks.whole("rewards", values["rewards"], least=2)
+    if rewards > len(log):
+        raise ValueError("the search for hyperparameters rests on more rewards than there are")
+    check_floats(known, (len(known),))
+    search = state.search(log, last=state.tuning, first=rewards, known=known)
+    return Searching(search, checks.at_least("operations", values["operations"], 0.0))
 
 
 def _read_features(header: dict[str, Any], known: State) -> ArmFeatures | None:

@@ -72,9 +72,10 @@ class Observations:
         """Return the places of an arm's observations among all."""
         return self._places[arm].view
 
-    def by_arm(self) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Return every arm's contexts and every arm's rewards."""
-        places = [own.view for own in self._places]
+    def by_arm(self, first: int | None = None) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Return every arm's contexts and every arm's rewards, of the first observations or all."""
+        most = len(self) if first is None else first
+        places = [own.view[: np.searchsorted(own.view, most)] for own in self._places]
         return [self.contexts[own] for own in places], [self.rewards[own] for own in places]
 
     @property

@@ -1,7 +1,8 @@
 """Tuning: learning hyperparameters from the rewards, and a report of how well they predict."""
 
+from contextgap.models.tuning.amortised import AmortisedSearch
 from contextgap.models.tuning.choose import learn
 from contextgap.models.tuning.report import Candidate, Tuning
 from contextgap.models.tuning.search import Hyperparameters
 
-__all__ = ["Candidate", "Hyperparameters", "Tuning", "learn"]
+__all__ = ["AmortisedSearch", "Candidate", "Hyperparameters", "Tuning", "learn"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from contextgap.models.tuning.criteria import (
     heavy_tails,
     part_of,
 )
+from contextgap.models.tuning.descent import Steps, finished
 from contextgap.models.tuning.report import Candidate, Tuning
 from contextgap.models.tuning.search import Hyperparameters, Search, Terms
 from contextgap.models.tuning.sharing import MOST_SHARED, Shared, shared
@@ -28,7 +29,7 @@ from contextgap.tables.schema import Layout
 
 # Starting points are tried on as many observations as cost this much; the best continues on all.
 _ROUGH = 3 * 100**3
-_ROUGH_STEPS, _STEPS = 12, 40
+_ROUGH_STEPS, _STEPS = 6, 40
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
 # By how many nats a linear model must be better than the smooth ones, which can be nearly linear.
@@ -42,6 +43,9 @@ _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
 # conclusion an explorer tries two arms only.
 _PER_ARM, _IN_ALL = 10, 40
 
+# By how much the share explained must fall for a search to start from many points again.
+_WORSE = 0.05
+
 _SMOOTH = ("gaussian", "matern")
 _BEYOND = (
     "a few far rewards carry most of the variance, so bandwidths were learnt as if none were more "
@@ -54,17 +58,31 @@ def learn(
     rewards: Sequence[FloatArray],
     kernel: Kernel | None = None,
     criterion: str = "evidence",
+    **settings: Any,
+) -> tuple[Hyperparameters, Tuning]:
+    """Return what ``search`` finds, at once."""
+    return finished(search(contexts, rewards, kernel, criterion, **settings))
+
+
+def search(
+    contexts: Sequence[FloatArray],
+    rewards: Sequence[FloatArray],
+    kernel: Kernel | None = None,
+    criterion: str = "evidence",
     *,
     alone: bool = False,
     features: Features | None = None,
     layout: Layout | None = None,
-) -> tuple[Hyperparameters, Tuning]:
+    last: Tuning | None = None,
+) -> Steps[tuple[Hyperparameters, Tuning]]:
     """Return the hyperparameters that explain the observations best, and a report of the search.
 
     Contexts and rewards are arrays by arm, empty for arms without observations. Of a given kernel,
     bandwidths and weights of its terms are learnt; without one, its kind is chosen too. ``alone``
     takes for granted that arms have nothing in common; ``features`` are those of all arms, and
-    ``layout`` says which numbers of a context share a bandwidth or are codes of categories.
+    ``layout`` says which numbers of a context share a bandwidth or are codes of categories. The
+    search starts where the ``last`` one ended, or from many points: without a last one, with twice
+    as many rewards as when that was last done, and where predictions got worse.
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
@@ -74,29 +92,47 @@ def learn(
     everything = columns, [rewards[arm] for arm in tried]
     limits = heavy_tails(everything[1])
     parts = part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH)
-    fit = _Fit(*parts, criterion, spread, limits)
-    found = {"constant": fit.best(Terms(Constant(), tied=spread.tied))}
-    found |= (
-        _contextual(fit)
-        if kernel is None
-        else {"given": fit.best(Terms.of(spread.of_columns(kernel), spread.tied))}
-    )
-    fitted = {name: each.search.hyperparameters(each.theta) for name, each in found.items()}
-    used = fit.data[1]
     count = sum(map(len, rewards))
+    fit = _Fit(*parts, criterion, spread, limits)
+    if last is not None and last.criterion == criterion and count < 2 * last.searched:
+        fit = replace(fit, ends=last.ends)
+    while True:
+        searched = count if not fit.ends or last is None else last.searched
+        found = {"constant": (yield from fit.best("constant", Terms(Constant(), tied=spread.tied)))}
+        if kernel is None:
+            found |= yield from _contextual(fit)
+        else:
+            given = Terms.of(spread.of_columns(kernel), spread.tied)
+            found["given"] = yield from fit.best("given", given)
+        fitted = {}
+        for name, each in found.items():
+            fitted[name] = yield from each.search.hyperparameters(each.theta)
+        used = fit.data[1]
+        candidates = _compared(fitted, used)
+        if not fit.ends or last is None or not _worse(candidates, last):
+            break
+        fit = replace(fit, ends={})
     enough = count >= max(_IN_ALL, _PER_ARM * len(rewards))
-    candidates = _compared(fitted, used)
     if kernel is None and enough and not _predicts(candidates, _contextual_one(candidates)):
-        fitted["cautious"] = _cautious(fit)
+        fitted["cautious"] = yield from _cautious(fit)
         candidates = _compared(fitted, used)
     chosen, reason = _chosen(candidates, enough)
+    ends = {name: tuple(each.theta.tolist()) for name, each in found.items()}
     if not alone and len(tried) > 1 and count <= MOST_SHARED:
         own = None if features is None else features.of(tried)
         margin = _SHARED_MARGIN if features is None else 0.0
         for base in _bases(candidates):
-            search, theta, _ = found[base]
-            joint = shared(search.terms, theta, everything, criterion, own, limits)
-            if joint is None or not _better_shared(candidates, base, joint):
+            if fit.ends and f"shared {base}" not in fit.ends:
+                continue  # it was no better when that was last looked into
+            start = fit.ends.get(f"shared {base}")
+            each = found[base]
+            joint = yield from shared(
+                each.search.terms, each.theta, start, everything, criterion, own, limits
+            )
+            if joint is None:
+                continue
+            ends[f"shared {base}"] = joint.end
+            if not _better_shared(candidates, base, joint):
                 continue
             fitted["shared"] = _of_all_arms(joint.found, features)
             if _clearly_shared(candidates, margin):
@@ -107,7 +143,7 @@ def learn(
         reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
     best = replace(fitted[chosen], kernel=spread.of_codes(fitted[chosen].kernel))
     report = criterion, count, sum(map(len, used)), tuple(candidates.values()), chosen, reason
-    return best, Tuning(*report)
+    return best, Tuning(*report, searched, ends)
 
 
 def explained(errors: Sequence[FloatArray], rewards: Sequence[FloatArray]) -> float:
@@ -138,23 +174,34 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True)
 class _Fit:
-    """Fits kernels to the same observations; starts are tried on a part, ``rough``."""
+    """Fits kernels to the same observations; starts are tried on a part, ``rough``.
+
+    ``ends`` says where the last search of each candidate ended, for this one to start there.
+    """
 
     data: Data
     rough: Data
     criterion: str
     spread: Spread
     limits: Limits | None
+    ends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-    def best(self, terms: Terms) -> _Found:
-        """Return a kernel's best hyperparameters, searched for from several starting points."""
-        search = Search(terms, *self.data, self.criterion, None, self.limits)
+    def search(self, terms: Terms) -> Search:
+        """Return the search for a kernel's hyperparameters."""
+        return Search(terms, *self.data, self.criterion, None, self.limits)
+
+    def best(self, name: str, terms: Terms) -> Steps[_Found]:
+        """Return a candidate's best hyperparameters, searched for from several points or one."""
+        search = self.search(terms)
         starts = search.starts()
+        if len(end := self.ends.get(name, ())) == len(starts[0]):
+            return (yield from _followed(search, np.array(end)))
         if len(terms.bandwidths):
             rough = Search(terms, *self.rough, self.criterion, None, self.limits)
             rough.shortest = search.shortest
-            starts += [rough.descend(start, _ROUGH_STEPS)[1] for start in rough.starts()]
-        return _followed(search, min(starts, key=search.loss))
+            for start in rough.starts():
+                starts.append((yield from rough.descend(start, _ROUGH_STEPS))[1])
+        return (yield from _followed(search, (yield from search.lowest(starts))))
 
     def unit(self, *, far: bool = False) -> tuple[float, ...]:
         """Return what each column is divided by: the bandwidths of the prior."""
@@ -164,41 +211,56 @@ class _Fit:
         return tuple((found if tied is None else found[np.asarray(tied)]).tolist())
 
 
-def _followed(search: Search, start: FloatArray) -> _Found:
+def _followed(search: Search, start: FloatArray) -> Steps[_Found]:
     """Return the best point found from one start."""
-    loss, theta = search.descend(start, _STEPS)
+    loss, theta = yield from search.descend(start, _STEPS)
     return _Found(search, theta, loss)
 
 
-def _contextual(fit: _Fit) -> dict[str, _Found]:
+def _contextual(fit: _Fit) -> Steps[dict[str, _Found]]:
     """Return the best linear, Gaussian and Matérn models, the last two with a trend if it helps."""
     sample = np.vstack(fit.data[0])
     unit, tied = fit.unit(), fit.spread.tied
     trend = Linear(unit=fit.unit(far=True), centre=tuple(fit.spread.centre(sample).tolist()))
-    linear = fit.best(Terms(trend, offset=1.0, tied=tied))
-    gaussian = fit.best(Terms(Gaussian(unit), trend, offset=1.0, tied=tied))
-    simpler = gaussian.search.with_terms(replace(gaussian.search.terms, trend=None))
-    start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last
-    if simpler.loss(start) < gaussian.loss + _MARGIN:
-        gaussian = _followed(simpler, start)
-    rougher = replace(gaussian.search.terms, main=Matern(unit, 2.5))
-    matern = _followed(gaussian.search.with_terms(rougher), gaussian.theta)
+    linear = yield from fit.best("linear", Terms(trend, offset=1.0, tied=tied))
+    terms = Terms(Gaussian(unit), trend, offset=1.0, tied=tied)
+    bare, end = replace(terms, trend=None), fit.ends.get("gaussian", ())
+    if len(end) == len(bare.bandwidths) + 2:  # of the last search, which needed no trend
+        gaussian = yield from fit.best("gaussian", bare)
+    else:
+        gaussian = yield from fit.best("gaussian", terms)
+        simpler = gaussian.search.with_terms(bare)
+        start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last
+        if (yield from simpler.loss_at(start)) < gaussian.loss + _MARGIN:
+            gaussian = yield from _followed(simpler, start)
+    rougher = gaussian.search.with_terms(replace(gaussian.search.terms, main=Matern(unit, 2.5)))
+    end = fit.ends.get("matern", ())
+    start = np.array(end) if len(end) == len(gaussian.theta) else gaussian.theta
+    matern = yield from _followed(rougher, start)
     return {"linear": linear, "gaussian": gaussian, "matern": matern}
 
 
-def _cautious(fit: _Fit) -> Hyperparameters:
+def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
     """Return a Gaussian model with the bandwidths of the prior and its noise by leave-one-out."""
     # More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     # as much as before; at the end of the scan hardly anything but the levels is left.
     terms = Terms(Gaussian(fit.unit()), offset=1.0, tied=fit.spread.tied)
     search = Search(terms, *fit.data, fit.criterion)
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
-    tried = [search.hyperparameters(theta) for theta in thetas]
+    tried: list[Hyperparameters] = []
+    for theta in thetas:
+        tried += [(yield from search.hyperparameters(theta))]
     shares = [explained(each.errors, fit.data[1]) for each in tried]
     best = int(np.argmax(shares))
     # Its loss is compared with those of models that were searched for within the limits.
-    within = Search(terms, *fit.data, fit.criterion, None, fit.limits)
-    return replace(tried[best], loss=within.loss(thetas[best]))
+    loss = yield from fit.search(terms).loss_at(thetas[best])
+    return replace(tried[best], loss=loss)
+
+
+def _worse(candidates: dict[str, Candidate], last: Tuning) -> bool:
+    """Whether the candidates predict held-out rewards clearly worse than the last ones did."""
+    best = max(each.explained for each in candidates.values())
+    return best < max(each.explained for each in last.candidates) - _WORSE
 
 
 def _bases(candidates: dict[str, Candidate]) -> list[str]:

@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg.blas import dsyr
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
@@ -46,8 +45,8 @@ _HEAVY = 0.5
 class Detail(NamedTuple):
     """What takes longer than the loss itself."""
 
-    slopes: list[FloatArray]  # by arm, the matrix whose inner product with dC changes the loss
-    errors: list[FloatArray]  # every arm's leave-one-out residuals
+    slopes: list[FloatArray]  # the matrices whose inner products with dC change the loss
+    errors: list[FloatArray]  # leave-one-out residuals
 
 
 class Score(NamedTuple):
@@ -59,103 +58,126 @@ class Score(NamedTuple):
     detail: Callable[[], Detail]  # may be called once
 
 
-Criterion = Callable[[Sequence[FloatArray], Sequence[FloatArray], float, float], Score | None]
+class Stack(NamedTuple):
+    """The rewards of arms of like size, one row per arm, filled up with zeros."""
+
+    rewards: FloatArray
+    present: FloatArray  # 1 where there is a reward, else 0
+
+
+Criterion = Callable[[Sequence[FloatArray], Sequence[Stack], float, float], Score | None]
 
 
 def evidence(
-    covariances: Sequence[FloatArray],
-    rewards: Sequence[FloatArray],
-    guess: float,
-    trust: float,
+    covariances: Sequence[FloatArray], stacks: Sequence[Stack], guess: float, trust: float
 ) -> Score | None:
-    """Return the negative log likelihood of the rewards but for a constant, from C and y per arm.
+    """Return the negative log likelihood of the rewards but for a constant.
 
-    ``guess`` is the reward scale before anything was seen, and ``trust`` how many observations that
-    is worth. The covariances are overwritten. The result is None if one is not positive definite.
+    ``covariances`` has an array of C's for every stack, which is overwritten; where no reward is, C
+    is as the identity. ``guess`` is the reward scale before anything was seen, and ``trust`` how
+    many observations that is worth. The result is None if a C is not positive definite.
     """
-    factors = _factors(covariances)
-    if factors is None:
+    if not _factorised(covariances):
         return None
-    arms = list(zip(factors, rewards, strict=True))
-    both = [dpotrs(factor, np.array([y, np.ones(len(y))]).T, lower=1)[0].T for factor, y in arms]
-    prior_mean = sum(one @ y for (_, one), y in zip(both, rewards, strict=True))
+    both = [_solved(factors, each) for factors, each in zip(covariances, stacks, strict=True)]
+    prior_mean = sum(np.vdot(one, y) for (_, one), (y, _) in zip(both, stacks, strict=True))
     prior_mean /= sum(one.sum() for _, one in both)
     solved = [plain - prior_mean * one for plain, one in both]
-    total = sum(a @ (y - prior_mean) for a, y in zip(solved, rewards, strict=True))
-    count = sum(map(len, rewards)) + trust
+    total = sum(np.vdot(a, y - prior_mean) for a, (y, _) in zip(solved, stacks, strict=True))
+    count = sum(present.sum() for _, present in stacks) + trust
     scale = (max(total, 0.0) + trust * guess) / count  # rounding may leave less than nothing
-    log_det = sum(2.0 * float(np.log(factor.diagonal()).sum()) for factor in factors)
+    log_det = sum(2.0 * float(np.log(diagonals(each)).sum()) for each in covariances)
     loss = 0.5 * log_det + 0.5 * count * math.log(scale / guess)
 
     def detail() -> Detail:
-        slopes, errors = [], []
-        for factor, a in zip(factors, solved, strict=True):
-            half, _ = dpotri(factor, lower=1, overwrite_c=1)
-            errors.append(a / half.diagonal())
-            half = dsyr(-1.0 / scale, a, lower=1, a=half, overwrite_a=1)
-            slopes.append(_mirrored(half, 0.5))
-        return Detail(slopes, errors)
+        errors = []
+        for inverses, a, (_, present) in zip(_inverted(covariances), solved, stacks, strict=True):
+            diagonal = diagonals(inverses)
+            errors.append(a / diagonal)
+            # dC is symmetric: half of the diagonal and all above count as half of the whole.
+            diagonal *= 0.5 * present
+            inverses -= (a * (0.5 / scale))[:, :, None] * a[:, None, :]
+        return Detail(list(covariances), errors)
 
-    return Score(loss, float(prior_mean), float(scale), detail)
+    return Score(float(loss), float(prior_mean), float(scale), detail)
 
 
 def leave_one_out(
-    covariances: Sequence[FloatArray],
-    rewards: Sequence[FloatArray],
-    guess: float,
-    trust: float,
+    covariances: Sequence[FloatArray], stacks: Sequence[Stack], guess: float, trust: float
 ) -> Score | None:
     """Return how badly every reward is predicted by the arm's other rewards; see ``evidence``."""
-    factors = _factors(covariances)
-    if factors is None:
+    if not _factorised(covariances):
         return None
-    matrices = [_mirrored(dpotri(each, lower=1, overwrite_c=1)[0]) for each in factors]
-    precisions = [inverse.diagonal() for inverse in matrices]
-    plain = [inverse @ y for inverse, y in zip(matrices, rewards, strict=True)]
-    ones = [inverse.sum(axis=1) for inverse in matrices]
+    matrices = [_mirrored(each) for each in _inverted(covariances)]
+    precisions = [diagonals(inverses) for inverses in matrices]
+    plain = [_times(inverses, y) for inverses, (y, _) in zip(matrices, stacks, strict=True)]
+    ones = [_times(inverses, one) for inverses, (_, one) in zip(matrices, stacks, strict=True)]
     arms = list(zip(plain, ones, precisions, strict=True))
     weight = sum((one**2 / c).sum() for _, one, c in arms)
     prior_mean = sum((a * one / c).sum() for a, one, c in arms) / weight if weight > 0 else 0.0
     solved = [a - prior_mean * one for a, one, _ in arms]
     total = sum((a**2 / c).sum() for a, c in zip(solved, precisions, strict=True))
-    count = sum(map(len, rewards)) + trust
+    count = sum(present.sum() for _, present in stacks) + trust
     scale = (max(total, 0.0) + trust * guess) / count  # rounding may leave less than nothing
     loss = -0.5 * sum(np.log(c).sum() for c in precisions) + 0.5 * count * math.log(scale / guess)
 
     def detail() -> Detail:
         errors = [a / c for a, c in zip(solved, precisions, strict=True)]
         slopes = []
-        for inverse, a, c, error in zip(matrices, solved, precisions, errors, strict=True):
-            spread = 0.5 / c + 0.5 * error**2 / scale
-            crossed = np.outer(inverse @ error, a)
-            slopes.append((inverse * spread) @ inverse - (crossed + crossed.T) / (2 * scale))
+        for inverse, a, c, error, (_, present) in zip(
+            matrices, solved, precisions, errors, stacks, strict=True
+        ):
+            spread = present * (0.5 / c + 0.5 * error**2 / scale)
+            crossed = _times(inverse, error)[:, :, None] * a[:, None, :]
+            slopes.append((inverse * spread[:, None, :]) @ inverse - crossed / scale)
         return Detail(slopes, errors)
 
-    return Score(loss, float(prior_mean), float(scale), detail)
+    return Score(float(loss), float(prior_mean), float(scale), detail)
 
 
 CRITERIA: dict[str, Criterion] = {"evidence": evidence, "loo": leave_one_out}
 
 
-def _factors(covariances: Sequence[FloatArray]) -> list[FloatArray] | None:
-    """Return each C's Cholesky factor, zero above the diagonal; None if one has none."""
-    factors = []
-    for covariance in covariances:
-        # C is its own transpose, and that is in the order in which LAPACK works in place.
-        factor, failed = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
-        if failed:
-            return None
-        factors.append(factor)
+def _factorised(covariances: Sequence[FloatArray]) -> bool:
+    """Replace each C by its upper Cholesky factor, zero below; return whether all have one."""
+    # What is above the diagonal here is below it in LAPACK's order, in which this is in place.
+    for stack in covariances:
+        for each in stack:
+            if dpotrf(each.T, lower=1, clean=1, overwrite_a=1)[1]:
+                return False
+    return True
+
+
+def _solved(factors: FloatArray, stack: Stack) -> FloatArray:
+    """Return C⁻¹y and C⁻¹1 for every arm."""
+    sides = np.stack(stack, axis=1)  # by arm, the two right-hand sides
+    for factor, side in zip(factors, sides, strict=True):
+        dpotrs(factor.T, side.T, lower=1, overwrite_b=1)
+    return np.moveaxis(sides, 1, 0)
+
+
+def _inverted(factors: Sequence[FloatArray]) -> Sequence[FloatArray]:
+    """Replace upper Cholesky factors by the upper halves of the inverses."""
+    for stack in factors:
+        for each in stack:
+            dpotri(each.T, lower=1, overwrite_c=1)
     return factors
 
 
-def _mirrored(lower: FloatArray, times: float = 1.0) -> FloatArray:
-    """Return times the symmetric matrix whose lower half is given, with zeros above."""
-    whole = lower + lower.T
-    whole.flat[:: len(whole) + 1] *= 0.5  # the diagonal
-    if times != 1.0:
-        whole *= times
+def diagonals(stack: FloatArray) -> FloatArray:
+    """Return the diagonals of square matrices, to read or to change."""
+    return stack.reshape(len(stack), -1)[:, :: stack.shape[1] + 1]
+
+
+def _mirrored(upper: FloatArray) -> FloatArray:
+    """Return the symmetric matrices whose upper halves are given, with zeros below."""
+    whole = upper + upper.transpose(0, 2, 1)
+    diagonals(whole)[:] *= 0.5
     return whole
+
+
+def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    return np.asarray(np.matmul(matrices, vectors[:, :, None])[:, :, 0])
 
 
 def part_of(data: Data, operations: float, power: int = 3) -> Data:

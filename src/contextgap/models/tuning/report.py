@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from contextgap.base import checks
@@ -51,6 +51,10 @@ class Tuning:
         The name of the candidate in use.
     reason
         Why it was chosen, in words.
+    searched
+        How many rewards there were when the search last started from many points.
+    ends
+        Where the search of each candidate ended, in units of its own: the next one starts there.
     """
 
     criterion: str
@@ -59,6 +63,8 @@ class Tuning:
     candidates: tuple[Candidate, ...]
     chosen: str
     reason: str
+    searched: int = 0
+    ends: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def explained(self) -> float:
@@ -103,4 +109,10 @@ class Tuning:
             candidates=candidates,
             chosen=chosen,
             reason=str(values["reason"]),
+            # Releases before 0.3 always started from many points.
+            searched=checks.whole("searched", values.get("searched", 0), least=0),
+            ends={
+                str(name): tuple(checks.real("ends", value) for value in point)
+                for name, point in values.get("ends", {}).items()
+            },
         )

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,9 +22,10 @@ from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.kernels import Constant, Kernel, Linear
 from contextgap.kernels.base import Scaled, Sum
 from contextgap.kernels.categories import deviations
-from contextgap.kernels.stationary import Stationary
+from contextgap.kernels.stationary import Stationary, squared_distances
 from contextgap.models import Alike
-from contextgap.models.tuning.criteria import CRITERIA, Limits, Score
+from contextgap.models.tuning.criteria import CRITERIA, Limits, Score, Stack, diagonals
+from contextgap.models.tuning.descent import Evaluation, Steps, descend
 
 if TYPE_CHECKING:
     from contextgap.models.tuning.sharing import Sharing
@@ -35,7 +37,14 @@ _RATIOS = (math.log(1e-8), math.log(1e4))
 _RATIO = 1e-2
 _STARTS = ((0.0, _RATIO), (0.0, 1.0), (1.0, 10.0), (-1.0, 1.0), (-1.5, _RATIO), (-3.0, _RATIO))
 _HOPELESS = 1e12
-_PRECISION = 1e-6  # of the loss, relative: thousandths of a nat
+_PRECISION = 0.01  # of the loss, in nats
+_FILLING = 4000  # numbers of a matrix that may be filled up to compute with arms together
+_MOST_DISTINCT, _NEIGHBOURS = 1500, 100  # contexts, and those whose nearest one is searched for
+# What an evaluation costs besides the cube of the numbers of observations, in operations.
+_FIXED, _PER_ENTRY = 4e6, 300.0
+# Squared distances are differences of squares where contexts are near; below this share of the
+# largest square they are rounding errors.
+_FAR, _ROUNDING = 1e6, 1e-14
 _SETTLING = 20  # steps of the search for what is learnt from unclipped rewards
 LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
 WEIGHT, WEIGHT_SPREAD = -2.0, 2.0  # of a linear trend, and of the constant part
@@ -177,7 +186,7 @@ def _addends(kernel: Kernel, factor: float = 1.0) -> list[tuple[Kernel, float]]:
 
 
 class _Part(NamedTuple):
-    """A group's kernel values and their slopes; how alike the arms of its observations are."""
+    """A stack's kernel values and their slopes; how alike the arms of its observations are."""
 
     values: FloatArray | None  # as ``alike``, None where arms have nothing in common
     steepness: FloatArray | None
@@ -190,8 +199,9 @@ class Search:
     The search variable θ holds the logarithms of the bandwidths, in units of √d standard deviations
     of their column; of slope and offset, where the kernel has them; what ``Sharing`` says, where
     arms share what they learn; and of ratio, the ridge over the reward scale. No arm's arrays are
-    empty. Arms that share are one group of observations, others one group each. Rewards are clipped
-    to ``limits`` for the search.
+    empty. Arms that share are one group of observations, others one group each; groups of like size
+    are computed with together, as one stack of matrices. Rewards are clipped to ``limits`` for the
+    search.
     """
 
     def __init__(
@@ -211,22 +221,20 @@ class Search:
         self.criterion = CRITERIA[criterion]
         self.reference = _reference(everything, terms)
         self.bandwidth_of = terms.column_of(everything.shape[1])
-        self.shortest = _SHORTEST
+        self.counts = [len(y) for y in rewards]
+        self.stacks = _of_like_size(self.counts)
+        self.cost = _FIXED + sum(n**3 + _PER_ENTRY * n**2 for n in self.counts)
         if len(self.reference):
             # In units of the reference and centred: differences of squares then lose nothing where
             # contexts are far from zero.
             centre = everything.mean(axis=0)
             unit = self.reference[self.bandwidth_of]
-            self.contexts = [(x - centre) / unit for x in contexts]
-            # With bandwidths so short that an observation says nothing about its neighbours, a
-            # kernel only describes noise, which is what the ridge is for.
-            near = 0.5 * _nearest_distance(np.vstack(self.contexts))
-            self.shortest = max(_SHORTEST, math.log(near)) if near > 0 else _SHORTEST
+            scaled = [(x - centre) / unit for x in contexts]
+            self.contexts = [_stacked([scaled[arm] for arm in stack]) for stack in self.stacks]
         else:
-            self.contexts = list(contexts)
-            self.fixed = [terms.main(x, x) for x in contexts]
+            self.fixed = self._kernels(terms.main, contexts)
         if terms.trend is not None:
-            self.trends = [terms.trend(x, x) for x in contexts]
+            self.trends = self._kernels(terms.trend, contexts)
         # Bandwidths are learnt from differences between contexts. Rewards of several arms, or of
         # several visits, at one context count as one, so that they do not outweigh the prior.
         # Not so in tables, where contexts of few categories come again by themselves.
@@ -241,9 +249,36 @@ class Search:
             self.unclipped = copy(self)
             self._set_rewards([np.clip(y, *limits) for y in rewards])
 
+    @cached_property
+    def shortest(self) -> float:
+        """The lowest logarithm of a bandwidth."""
+        # With bandwidths so short that an observation says nothing about its neighbours, a kernel
+        # only describes noise, which is what the ridge is for.
+        if not len(self.reference):
+            return _SHORTEST
+        groups = zip(self.stacks, self.contexts, strict=True)
+        scaled = [
+            x[place, : self.counts[arm]] for own, x in groups for place, arm in enumerate(own)
+        ]
+        near = 0.5 * _nearest_distance(np.vstack(scaled))
+        return max(_SHORTEST, math.log(near)) if near > 0 else _SHORTEST
+
+    def _kernels(self, kernel: Kernel, contexts: Sequence[FloatArray]) -> list[FloatArray]:
+        """Return a kernel's values between the contexts of each group, in stacks."""
+        return [
+            _square_stack([kernel(contexts[arm], contexts[arm]) for arm in stack])
+            for stack in self.stacks
+        ]
+
     def _set_rewards(self, rewards: Sequence[FloatArray]) -> None:
-        self.rewards = list(rewards)
-        everything = np.concatenate(self.rewards)
+        self.rewards = [
+            Stack(
+                _stacked([rewards[arm] for arm in stack]),
+                _stacked([np.ones(self.counts[arm]) for arm in stack]),
+            )
+            for stack in self.stacks
+        ]
+        everything = np.concatenate(rewards)
         deviation = float(everything.std())
         # Rounding leaves rewards that are all the same with a deviation of some ulps; and the
         # square of the deviation must be a number.
@@ -266,47 +301,67 @@ class Search:
 
     def descend(
         self, start: FloatArray, iterations: int, *, keep: int = 0
-    ) -> tuple[float, FloatArray]:
+    ) -> Steps[tuple[float, FloatArray]]:
         """Return the lowest loss found from a start, and where; ``keep`` entries are fixed."""
-        from scipy.optimize import minimize  # slow to load, and most learners do not need it
-
         kept = [(value, value) for value in start[:keep].tolist()]
-        found = minimize(
-            self.loss_and_slope,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[*kept, *self._bounds()[keep:]],
-            options={"maxiter": iterations, "ftol": _PRECISION},
-        )
-        return float(found.fun), found.x
 
-    def hyperparameters(self, theta: FloatArray) -> Hyperparameters:
+        def evaluation(theta: FloatArray) -> Evaluation:
+            size = 1 + len(theta)
+            return Evaluation(self.cost, size, lambda: np.append(*self.loss_and_slope(theta)))
+
+        bounds = [*kept, *self._bounds()[keep:]]
+        return (yield from descend(evaluation, start, bounds, iterations, _PRECISION))
+
+    def loss_at(self, theta: FloatArray) -> Steps[float]:
+        """Return the loss at a point."""
+        answer = yield Evaluation(self.cost / 2, 1, lambda: np.array([self.loss(theta)]))
+        return float(answer[0])
+
+    def lowest(self, starts: Sequence[FloatArray]) -> Steps[FloatArray]:
+        """Return the start with the lowest loss."""
+        losses: list[float] = []
+        for theta in starts:
+            losses += [(yield from self.loss_at(theta))]
+        return starts[int(np.argmin(losses))]
+
+    def hyperparameters(self, theta: FloatArray) -> Steps[Hyperparameters]:
         """Return the hyperparameters at a point; with limits, those for unclipped rewards."""
         if self.unclipped is not None:
-            settled = self.unclipped.settled(theta)
-            return replace(self.unclipped.hyperparameters(settled), loss=self.loss(theta))
-        score = self._score(theta)[0]
-        if score is None:
-            raise ValueError("no setting explains the observations")
+            settled = yield from self.unclipped.settled(theta)
+            found = yield from self.unclipped.hyperparameters(settled)
+            return replace(found, loss=(yield from self.loss_at(theta)))
+        size = 3 + sum(self.counts)
+        answer = yield Evaluation(self.cost, size, lambda: self._verdict(theta))
+        loss, prior_mean, reward_scale = answer[:3].tolist()
         terms = self._terms(theta)
         terms = terms.with_bandwidths(terms.bandwidths * self.reference)
-        errors, alike = score.detail().errors, None
+        counts, alike = self.counts, None
         if self.sharing is not None:
-            errors = np.split(errors[0], np.cumsum(self.sharing.counts)[:-1])
-            alike = self.sharing.alike(theta[self._alike])
+            counts, alike = self.sharing.counts.tolist(), self.sharing.alike(theta[self._alike])
         return Hyperparameters(
-            kernel=terms.scaled(score.reward_scale),
-            ridge=math.exp(theta[-1]) * score.reward_scale,
-            prior_mean=score.prior_mean,
-            loss=self.share * score.loss + self._prior_loss(theta)[0],
-            errors=tuple(errors),
+            kernel=terms.scaled(reward_scale),
+            ridge=math.exp(theta[-1]) * reward_scale,
+            prior_mean=prior_mean,
+            loss=loss,
+            errors=tuple(np.split(answer[3:], np.cumsum(counts)[:-1])),
             alike=alike,
         )
 
-    def settled(self, theta: FloatArray) -> FloatArray:
+    def _verdict(self, theta: FloatArray) -> FloatArray:
+        """Return loss, prior mean and reward scale at a point, then the errors arm after arm."""
+        score = self._score(theta)[0]
+        if score is None:
+            raise ValueError("no setting explains the observations")
+        loss = self.share * score.loss + self._prior_loss(theta)[0]
+        errors = [np.empty(0)] * len(self.counts)
+        for stack, found in zip(self.stacks, score.detail().errors, strict=True):
+            for arm, own in zip(stack, found, strict=True):
+                errors[arm] = own[: self.counts[arm]]
+        return np.concatenate([[loss, score.prior_mean, score.reward_scale], *errors])
+
+    def settled(self, theta: FloatArray) -> Steps[FloatArray]:
         """Return the best point with the same bandwidths."""
-        return self.descend(theta, _SETTLING, keep=len(self.reference))[1]
+        return (yield from self.descend(theta, _SETTLING, keep=len(self.reference)))[1]
 
     def with_terms(self, terms: Terms) -> Search:
         """Return this search for another kernel, with as many bandwidths and this trend or none."""
@@ -328,20 +383,21 @@ class Search:
             return _HOPELESS, np.zeros(len(theta))
         slope = np.zeros(len(theta))
         count = len(self.reference)
-        for group, (matrix, part) in enumerate(zip(score.detail().slopes, parts, strict=True)):
+        for number, (matrix, part) in enumerate(zip(score.detail().slopes, parts, strict=True)):
             inner = matrix if part.alike is None else matrix * part.alike
             place = count
             if part.steepness is not None:
                 weights = inner * part.steepness
-                slope[:count] += self._bandwidth_slopes(self.contexts[group], weights, theta)
+                slope[:count] += self._bandwidth_slopes(self.contexts[number], weights, theta)
             if self.terms.trend is not None:
-                slope[place] += math.exp(theta[place]) * np.vdot(inner, self.trends[group])
+                slope[place] += math.exp(theta[place]) * np.vdot(inner, self.trends[number])
                 place += 1
             if self.terms.offset is not None:
                 slope[place] += math.exp(theta[place]) * inner.sum()
             if self.sharing is not None and part.values is not None:
-                slope[self._alike] += self.sharing.slopes(theta[self._alike], matrix * part.values)
-            slope[-1] += math.exp(theta[-1]) * matrix.trace()
+                by_observation = (matrix * part.values)[0]
+                slope[self._alike] += self.sharing.slopes(theta[self._alike], by_observation)
+            slope[-1] += math.exp(theta[-1]) * diagonals(matrix).sum()
         loss, prior_slope = self._prior_loss(theta)
         return self.share * score.loss + loss, self.share * slope + prior_slope
 
@@ -352,16 +408,24 @@ class Search:
             by_arm = self.sharing.alike(theta[self._alike]).matrix(len(self.sharing.counts))
             alike = self.sharing.spread(by_arm)
         covariances, parts = [], []
-        for group, x in enumerate(self.contexts):
+        for place, (stack, (_, present)) in enumerate(zip(self.stacks, self.rewards, strict=True)):
             if isinstance(terms.main, Stationary):
-                values, steepness = terms.main.with_slopes(x)
+                squared = _squared_distances(
+                    self.contexts[place] / np.asarray(terms.main.bandwidth)
+                )
+                values, steepness = terms.main.at_distances(squared)
             else:
-                values, steepness = self.fixed[group], None
+                values, steepness = self.fixed[place], None
             values = values + (terms.offset or 0.0)
             if terms.trend is not None:
-                values += terms.slope * self.trends[group]
+                values += terms.slope * self.trends[place]
             covariance = values if alike is None else values * alike
-            covariance.flat[:: len(x) + 1] += ratio  # the diagonal
+            for row, arm in enumerate(stack):
+                if (count := self.counts[arm]) < covariance.shape[1]:
+                    covariance[row, count:] = covariance[row, :, count:] = 0.0
+            diagonal = diagonals(covariance)
+            diagonal += ratio
+            diagonal[present == 0] = 1.0
             covariances.append(covariance)
             parts.append(_Part(None if alike is None else values, steepness, alike))
         return self.criterion(covariances, self.rewards, self.guess, TRUST), parts
@@ -370,7 +434,10 @@ class Search:
         self, x: FloatArray, weights: FloatArray, theta: FloatArray
     ) -> FloatArray:
         """Σ weights_ik (x_ij − x_kj)² / bandwidth_j², without the differences."""
-        squares = 2 * (weights.sum(axis=1) @ x**2 - np.einsum("ij,ij->j", x, weights @ x))
+        sums = weights.sum(axis=1) + weights.sum(axis=2)
+        squares = np.einsum("ai,aij,aij->j", sums, x, x) - 2 * np.einsum(
+            "aij,aij->j", x, weights @ x
+        )
         scaled = squares * np.exp(-2 * theta)[self.bandwidth_of]
         return np.bincount(self.bandwidth_of, scaled).astype(np.float64)
 
@@ -420,13 +487,58 @@ def _reference(contexts: FloatArray, terms: Terms) -> FloatArray:
     return np.full(count, np.exp(np.log(spread).mean()))  # of none, nothing
 
 
-def _nearest_distance(contexts: FloatArray, most: int = 1500) -> float:
+def _nearest_distance(contexts: FloatArray) -> float:
     """Return the median distance from a context to the nearest other one; 0 if there is none."""
-    from scipy.spatial import cKDTree  # slow to load
-
     distinct = np.unique(contexts, axis=0)
-    distinct = distinct[evenly(np.arange(len(distinct)), most)]
+    distinct = distinct[evenly(np.arange(len(distinct)), _MOST_DISTINCT)]
     if len(distinct) < 2:
         return 0.0
-    distances = np.asarray(cKDTree(distinct).query(distinct, k=2)[0])
-    return float(np.median(distances[:, 1]))
+    away = (distinct - own for own in distinct[evenly(np.arange(len(distinct)), _NEIGHBOURS)])
+    nearest = [np.partition(np.einsum("ij,ij->i", each, each), 1)[1] for each in away]
+    return math.sqrt(np.median(nearest))
+
+
+def _of_like_size(counts: Sequence[int]) -> list[list[int]]:
+    """Return groups of which the smaller waste little when they are filled up to the largest."""
+    stacks: list[list[int]] = []
+    for arm in sorted(range(len(counts)), key=lambda arm: -counts[arm]):
+        most = counts[stacks[-1][0]] if stacks else 0
+        if stacks and most**2 - counts[arm] ** 2 <= _FILLING:
+            stacks[-1].append(arm)
+        else:
+            stacks.append([arm])
+    return stacks
+
+
+def _stacked(arrays: Sequence[FloatArray]) -> FloatArray:
+    """Return arrays of like shape as one, filled up with zeros along their first dimension."""
+    most = max(map(len, arrays))
+    whole = np.zeros((len(arrays), most, *arrays[0].shape[1:]))
+    for row, array in zip(whole, arrays, strict=True):
+        row[: len(array)] = array
+    return whole
+
+
+def _square_stack(matrices: Sequence[FloatArray]) -> FloatArray:
+    """Return square matrices as one array, filled up with zeros."""
+    most = max(map(len, matrices))
+    whole = np.zeros((len(matrices), most, most))
+    for each, matrix in zip(whole, matrices, strict=True):
+        each[: len(matrix), : len(matrix)] = matrix
+    return whole
+
+
+def _squared_distances(x: FloatArray) -> FloatArray:
+    """Return the squared distances between the rows of each matrix."""
+    if x.shape[2] == 1:
+        difference = x - x.transpose(0, 2, 1)
+        return np.square(difference, out=difference)
+    norms = np.einsum("aij,aij->ai", x, x)[:, :, None]
+    largest = float(norms.max())
+    if not largest < _FAR:
+        return np.stack([squared_distances(each, each) for each in x])
+    ones = np.ones_like(norms)
+    left, right = np.concatenate([x, norms, ones], 2), np.concatenate([-2 * x, ones, norms], 2)
+    squared = left @ right.transpose(0, 2, 1)
+    squared[squared < _ROUNDING * largest] = 0.0  # the same contexts, up to rounding
+    return np.asarray(squared)

@@ -7,6 +7,7 @@ features.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models import Alike, Features
 from contextgap.models.tuning.criteria import Data, Limits, part_of
+from contextgap.models.tuning.descent import Steps
 from contextgap.models.tuning.search import (
     FEATURES_LOGIT,
     LOGIT_SPREAD,
@@ -101,32 +103,38 @@ class Shared(NamedTuple):
     found: Hyperparameters
     gain: float  # in nats, over the same kernel with arms that have nothing in common
     rewards: list[FloatArray]  # those used, by arm
+    end: tuple[float, ...]  # where the search ended
 
 
 def shared(
     terms: Terms,
     theta: FloatArray,
+    start: Sequence[float] | None,
     data: Data,
     criterion: str,
     features: Features | None,
     limits: Limits | None = None,
-) -> Shared | None:
+) -> Steps[Shared | None]:
     """Return the best fit of arms that share, or None where it is no better than alone.
 
     ``terms`` and ``theta`` are the best kernel and point for arms that have nothing in common;
-    ``features`` has a row for each arm; ``limits`` are those of ``Search``.
+    ``start`` is where the last search ended, None if there was none; ``features`` has a row for
+    each arm; ``limits`` are those of ``Search``.
     """
-    point = np.empty(0)
-    for most in (_FEW, _MOST):
+    point = np.empty(0) if start is None else np.array(start)
+    for most in (_FEW, _MOST) if start is None else (_MOST,):
         part = part_of(data, most, power=1)
         sharing = Sharing(np.array([len(y) for y in part[1]]), features)
         together = Search(terms, *part, criterion, sharing, limits)
-        alone, own = Search(terms, *part, criterion, None, limits).descend(theta, _STEPS)
-        if not len(point):  # of arms alone, with how alike they are: the ratio stays last
+        single = Search(terms, *part, criterion, None, limits)
+        alone, own = yield from single.descend(theta, _STEPS)
+        if len(point) != len(own) + sharing.size:
+            # Of arms alone, with how alike they are: the ratio stays last.
             point = np.concatenate([own[:-1], sharing.start(), own[-1:]])
-        loss, point = together.descend(point, _STEPS)
+        loss, point = yield from together.descend(point, _STEPS)
         if loss >= alone:
             return None
         if sum(map(len, part[1])) == sum(map(len, data[1])):
             break
-    return Shared(together.hyperparameters(point), alone - loss, part[1])
+    found = yield from together.hyperparameters(point)
+    return Shared(found, alone - loss, part[1], tuple(point.tolist()))
