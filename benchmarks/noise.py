@@ -25,7 +25,7 @@ from scipy.optimize import minimize_scalar
 from timing import row
 
 import contextgap as cg
-from contextgap.models.tuning.criteria import evidence, places_used
+from contextgap.models.tuning.criteria import Stack, evidence, places_used
 
 
 def untouched(log: Log) -> tuple[float, str]:
@@ -39,11 +39,12 @@ def only_ridge_learnt(log: Log) -> float:
     rewards = [log.rewards[log.arms == arm] for arm in range(log.n_arms)]
     places = places_used(contexts, rewards)
     grams = [kernel(x[own], x[own]) for x, own in zip(contexts, places, strict=True)]
-    heard = [y[own] for y, own in zip(rewards, places, strict=True)]
+    used = [y[own][None] for y, own in zip(rewards, places, strict=True)]
+    stacks = [Stack(y, np.ones_like(y)) for y in used]
 
     def score(log_ratio: float) -> object:
-        matrices = [gram + np.exp(log_ratio) * np.eye(len(gram)) for gram in grams]
-        return evidence(matrices, heard, float(log.rewards.var()), 1.0)
+        matrices = [(gram + np.exp(log_ratio) * np.eye(len(gram)))[None] for gram in grams]
+        return evidence(matrices, stacks, float(log.rewards.var()), 1.0)
 
     bounds = (np.log(1e-6), np.log(1e4))
     found = minimize_scalar(lambda x: score(x).loss, bounds=bounds, method="bounded")

@@ -171,7 +171,7 @@ def test_tuning_and_interrupts_keep_the_log_in_step(monkeypatch):
     def broken(*arguments, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cg.Learner, "_learn", staticmethod(broken))
+    monkeypatch.setattr(cg.Learner, "_result", staticmethod(broken))
     with pytest.raises(KeyboardInterrupt):
         learner.tell(np.zeros((200, 1)), ["a"] * 200, np.zeros(200), eligible=["a", "d"])
     assert sets_of(learner) == wanted

@@ -427,7 +427,8 @@ class Learner(Stateful):
         Observations are kept, and the posterior is recomputed with the settings found. A kernel
         that was given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a
         Matérn kernel, with or without a linear trend, a linear model, or a constant for each arm if
-        contexts seem to make no difference. ``tuning`` says what was chosen and why.
+        contexts seem to make no difference. ``tuning`` says what was chosen and why. A search that
+        single tells had begun is given up.
 
         Tuning reads the rewards, so bounds are no longer guaranteed: certificates are heuristic
         from then on.
@@ -652,7 +653,7 @@ class Learner(Stateful):
         rows
             How many rewards to predict leave-one-out at most.
         """
-        policy = self._policy(self.state, None, fallback, tolerance)
+        policy = self._policy(self._finished(), None, fallback, tolerance)
         return policy.score(propensities, rows=rows)
 
     @synchronized
@@ -666,7 +667,9 @@ class Learner(Stateful):
     ) -> Policy:
         """Return the current decision rule; the learner may continue to learn.
 
-        At least one reward must have been told, unless there is a fallback to answer.
+        A search for hyperparameters that is under way is finished for the policy, and goes on in
+        the learner as if nothing had happened. At least one reward must have been told, unless
+        there is a fallback to answer.
 
         Parameters
         ----------
@@ -687,10 +690,11 @@ class Learner(Stateful):
         if card is not None:
             checks.instance("card", card, Card, "learner.score()")
         state = self._finished()
-        if points is not None:
+        if points is None:
+            model = state.model.snapshot()
+        else:
             model = larger_model(state.model, checks.whole("points", points, least=1))
-            state = replace(state, model=model)
-        return self._policy(state, card, fallback, tolerance)
+        return self._policy(replace(state, model=model), card, fallback, tolerance)
 
     @synchronized
     def settled(self, rule: StoppingRule) -> float:
@@ -864,7 +868,7 @@ class Learner(Stateful):
         """Return the state in which a search for hyperparameters that goes on is finished."""
         state = self.state
         if state.searching is None:
-            return replace(state, model=state.model.snapshot())
+            return state
         return state.tuned(state.model.observed.snapshot(), *self._found(state.searching.search))
 
     def _asked(self, pending: Pending, schema: ContextSchema) -> None:

@@ -115,15 +115,12 @@ class LearnerState(State):
         *,
         last: Tuning | None = None,
         first: int | None = None,
-        known: FloatArray | None = None,
     ) -> AmortisedSearch:
         """Return a search for hyperparameters in the first observations of a log, or all.
 
-        ``last`` is the report of the search whose results it starts from, and ``known`` the
-        evaluations that were made already.
+        It starts from what the ``last`` one found.
         """
-        return AmortisedSearch.from_array(
-            np.empty(0) if known is None else known,
+        return AmortisedSearch(
             *log.by_arm(first),
             self.model.kernel if self.kernel_given else None,
             criterion,
@@ -176,7 +173,6 @@ class LearnerState(State):
         if self.searching is not None:
             search, operations = self.searching
             header["searching"] = {"rewards": search.rewards, "operations": operations}
-            arrays["searching"] = search.array()
         files.write(path, "learner", header, arrays, self.file_version(newer=said or drawn))
 
     @classmethod
@@ -204,7 +200,7 @@ class LearnerState(State):
             )
             if (searching := header.get("searching")) is None:
                 return state
-            return replace(state, searching=_read_searching(searching, arrays, state))
+            return replace(state, searching=_read_searching(searching, state))
 
 
 def new_state(
@@ -314,15 +310,12 @@ def _read_growth(factor: Any) -> float:
     return growth
 
 
-def _read_searching(
-    values: dict[str, Any], arrays: dict[str, Any], state: LearnerState
-) -> Searching:
-    log, known = state.model.observed, arrays["searching"]
+def _read_searching(values: dict[str, Any], state: LearnerState) -> Searching:
+    log = state.model.observed
     rewards = checks.whole("rewards", values["rewards"], least=2)
     if rewards > len(log):
         raise ValueError("the search for hyperparameters rests on more rewards than there are")
-    check_floats(known, (len(known),))
-    search = state.search(log, last=state.tuning, first=rewards, known=known)
+    search = state.search(log, last=state.tuning, first=rewards)
     return Searching(search, checks.at_least("operations", values["operations"], 0.0))
 
 

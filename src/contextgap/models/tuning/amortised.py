@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any, Self
-
-import numpy as np
+from typing import Any
 
 from contextgap.base.arrays import FloatArray
 from contextgap.models.tuning.choose import search
@@ -18,20 +15,13 @@ from contextgap.models.tuning.search import Hyperparameters
 class AmortisedSearch:
     """A search for hyperparameters that goes on where it stopped.
 
-    What it finds depends on the observations alone. How far it has come is a cache: a search of the
-    same observations that is given the ``answers`` of this one need not compute them again.
-
-    Parameters
-    ----------
-    answers
-        Evaluations that were made before, in order.
-    given, settings
-        The arguments of ``search``.
+    It takes the arguments of ``search``. What it finds depends on them alone: how far it has come
+    is a cache, which several states of a learner may share.
     """
 
-    def __init__(self, answers: Iterable[FloatArray], *given: Any, **settings: Any) -> None:
-        self.answers = list(answers)
+    def __init__(self, *given: Any, **settings: Any) -> None:
         self._given, self._settings = given, settings
+        self._answers: list[FloatArray] = []
         self._restart()
 
     def _restart(self) -> None:
@@ -41,7 +31,8 @@ class AmortisedSearch:
         self._needed = math.inf
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"answers": self.answers, "_given": self._given, "_settings": self._settings}
+        names = ("_given", "_settings", "_answers")  # a generator cannot be pickled
+        return {name: vars(self)[name] for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -69,29 +60,10 @@ class AmortisedSearch:
             self._waiting = steps, next(steps)
         steps, evaluation = self._waiting
         place, before = self._place, self._used
-        if place < len(self.answers) and len(self.answers[place]) != evaluation.size:
-            del self.answers[place:]  # they are of another search
-        if place == len(self.answers):
-            self.answers.append(evaluation.run())
+        if place == len(self._answers):
+            self._answers.append(evaluation.run())
         self._place, self._used = place + 1, before + evaluation.cost
         try:
-            self._waiting = steps, steps.send(self.answers[place])
+            self._waiting = steps, steps.send(self._answers[place])
         except StopIteration as end:
             self._found, self._needed = end.value, before
-
-    def array(self) -> FloatArray:
-        """Return the answers as one array, each after its length; ``from_array`` reverses it."""
-        parts = [np.append(len(each), each) for each in self.answers]
-        return np.concatenate([np.empty(0), *parts])
-
-    @classmethod
-    def from_array(cls, array: FloatArray, *given: Any, **settings: Any) -> Self:
-        """Return a search with the answers that another one had."""
-        answers, rest = [], np.asarray(array)
-        while len(rest):
-            length = int(rest[0])
-            if not 1 <= length < len(rest):
-                raise ValueError("the evaluations of a search are incomplete")
-            answers.append(rest[1 : length + 1])
-            rest = rest[length + 1 :]
-        return cls(answers, *given, **settings)

@@ -26,7 +26,6 @@ class Evaluation(NamedTuple):
     """An evaluation that a search waits for."""
 
     cost: float  # in floating-point operations, about
-    size: int  # of the answer
     run: Callable[[], FloatArray]
 
 

@@ -306,15 +306,14 @@ class Search:
         kept = [(value, value) for value in start[:keep].tolist()]
 
         def evaluation(theta: FloatArray) -> Evaluation:
-            size = 1 + len(theta)
-            return Evaluation(self.cost, size, lambda: np.append(*self.loss_and_slope(theta)))
+            return Evaluation(self.cost, lambda: np.append(*self.loss_and_slope(theta)))
 
         bounds = [*kept, *self._bounds()[keep:]]
         return (yield from descend(evaluation, start, bounds, iterations, _PRECISION))
 
     def loss_at(self, theta: FloatArray) -> Steps[float]:
         """Return the loss at a point."""
-        answer = yield Evaluation(self.cost / 2, 1, lambda: np.array([self.loss(theta)]))
+        answer = yield Evaluation(self.cost / 2, lambda: np.array([self.loss(theta)]))
         return float(answer[0])
 
     def lowest(self, starts: Sequence[FloatArray]) -> Steps[FloatArray]:
@@ -330,8 +329,7 @@ class Search:
             settled = yield from self.unclipped.settled(theta)
             found = yield from self.unclipped.hyperparameters(settled)
             return replace(found, loss=(yield from self.loss_at(theta)))
-        size = 3 + sum(self.counts)
-        answer = yield Evaluation(self.cost, size, lambda: self._verdict(theta))
+        answer = yield Evaluation(self.cost, lambda: self._verdict(theta))
         loss, prior_mean, reward_scale = answer[:3].tolist()
         terms = self._terms(theta)
         terms = terms.with_bandwidths(terms.bandwidths * self.reference)

@@ -93,10 +93,12 @@ def keep(
         check_unused(session.store.events_of(connection, "freeze"), name)
     # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
     replay = session.replay
+    replay.learner.learnt = None
     upto, policy = replay.number, freeze(replay, fallback, tolerance)
     content = to_bytes(policy)
     result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
-    result["card"] = policy.card.describe()  # a later release may estimate otherwise
+    # A later release may estimate otherwise, and finish the search for hyperparameters elsewhere.
+    result |= {"card": policy.card.describe(), "learnt": replay.learner.learnt}
 
     def work(draft: Draft) -> Policy:
         known = draft.known(key, "freeze", request)
@@ -113,7 +115,8 @@ def rebuild(session: Session, connection: Connection, event: Event) -> Policy:
     """Return the policy that a freeze event froze, made again from the log alone."""
     replay = session.rebuilt(connection, event.result["upto"], from_log=True)
     card = event.result.get("card")  # releases before 0.3 did not log it
-    return freeze(replay, *_how(event), None if card is None else Card.restored(card))
+    with replay.learner.using(event.result.get("learnt")):
+        return freeze(replay, *_how(event), None if card is None else Card.restored(card))
 
 
 def load(session: Session, connection: Connection, event: Event) -> Policy:
