@@ -57,7 +57,7 @@ def without_settings(explore: Problem, exploit: Problem, seed: int) -> float:
     for context, heard in zip(explore.contexts, explore.observations, strict=True):
         arm = learner.ask(context)
         learner.tell(context, arm, heard[arm])
-    picks = learner.recommend(exploit.contexts).astype(np.intp)
+    picks = learner.freeze().recommend(exploit.contexts).astype(np.intp)
     return float(exploit.regret(picks).mean())
 
 

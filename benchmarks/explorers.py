@@ -52,7 +52,7 @@ def learnt(explore: Problem, exploit: Problem, method: cg.Method, seed: int) -> 
     for context, heard in zip(explore.contexts, explore.observations, strict=True):
         arm = learner.ask(context)
         learner.tell(context, arm, heard[arm])
-    picks = learner.recommend(exploit.contexts).astype(np.intp)
+    picks = learner.freeze().recommend(exploit.contexts).astype(np.intp)
     return float(exploit.regret(picks).mean())
 
 

@@ -127,7 +127,7 @@ class Untouched:
         self.learner.tell(context, arm, reward)
 
     def deploy(self, contexts: np.ndarray) -> np.ndarray:
-        return self.learner.recommend(contexts).astype(np.intp)
+        return self.learner.freeze().recommend(contexts).astype(np.intp)
 
 
 class MabWiser:

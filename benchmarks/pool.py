@@ -46,7 +46,7 @@ def regrets(
             arm = learner.ask(pool.contexts[row])
         learner.tell(pool.contexts[row], arm, pool.rewards[row, arm] + noise * rng.normal())
         if step in BUDGETS:
-            picks = learner.recommend(rest.contexts).astype(np.intp)
+            picks = learner.freeze().recommend(rest.contexts).astype(np.intp)
             found.append(float(rest.regret(picks).mean()))
     return found
 

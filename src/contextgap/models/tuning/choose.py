@@ -200,7 +200,7 @@ class _Fit:
             rough = Search(terms, *self.rough, self.criterion, None, self.limits)
             rough.shortest = search.shortest
             for start in rough.starts():
-                starts.append((yield from rough.descend(start, _ROUGH_STEPS))[1])
+                starts += [(yield from rough.descend(start, _ROUGH_STEPS))[1]]
         return (yield from _followed(search, (yield from search.lowest(starts))))
 
     def unit(self, *, far: bool = False) -> tuple[float, ...]:

@@ -108,7 +108,7 @@ def explore_once(
     for arm in explored(learner, explore.inputs, explore.observations):
         arms.append(arm)
         if len(arms) in checkpoints:
-            reached.append(_reached(len(arms), exploit, learner.recommend(exploit.inputs)))
+            reached.append(_reached(len(arms), exploit, learner.freeze().recommend(exploit.inputs)))
     ranks = explore.ranks[np.arange(len(arms)), arms]
     return {
         "reached": reached,
@@ -140,7 +140,7 @@ def full_information(
         contexts = explore.inputs[np.repeat(np.arange(min(step, len(explore))), explore.n_arms)]
         arms = np.tile(np.arange(explore.n_arms), min(step, len(explore)))
         learner.fit(contexts, arms, explore.observations[:step].ravel())
-        reached.append(_reached(step, exploit, learner.recommend(exploit.inputs)))
+        reached.append(_reached(step, exploit, learner.freeze().recommend(exploit.inputs)))
     return {"reached": reached}
 
 
