@@ -22,6 +22,7 @@ _TINY = 1e-20
 # exp is much slower where it underflows, and subnormal numbers slow down everything computed from
 # them, so values below 1e-130 become 1e-130.
 _LOWEST = -300.0
+_FEW = 256  # differences that are not worth loading scipy.spatial, or a call of it
 _MANY = 2**14  # number of pairs from which a matrix product is faster
 _WIDE = 12  # numbers per context from which it is worth losing some digits
 
@@ -38,6 +39,12 @@ def _cdist(left: FloatArray, right: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):  # infinitely far apart is fine
             difference = left - right.T
             return np.square(difference, out=difference)
+    if left.shape[1] < 8 and len(left) * right.size <= _FEW:
+        with np.errstate(over="ignore"):
+            difference = left[:, None] - right
+            np.square(difference, out=difference)
+            squared: FloatArray = difference.sum(axis=2)  # in order, as cdist: the same bits
+            return squared
     return _scipy_cdist()(left, right, "sqeuclidean")
 
 
