@@ -2,30 +2,10 @@
 
 import sys
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from contextgap import kernels
-from contextgap.base.bars import ProgressBar
-from contextgap.base.files import FileFormatError
-from contextgap.beliefs.belief import Decision
-from contextgap.beliefs.widths import NonadaptiveWidth, PosteriorWidth, RidgeWidth, TheoremWidth
-from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
-from contextgap.learner import Learner, StoppingRule
-from contextgap.methods import METHODS, Method, explorers
-from contextgap.methods.recommenders import (
-    HighestMean,
-    HighestUpper,
-    PosteriorSample,
-    SmallestGap,
-    SmallestGapInHistory,
-)
-from contextgap.models.tuning import Tuning
-from contextgap.policy import Card, Certificate, Fallback, Policy, Ranked, Status
-from contextgap.tables.columns import Category, Columns, Cyclic, Date, Number
 
 __version__ = "0.2.0"
 
@@ -68,14 +48,38 @@ __all__ = [
     "kernels",
 ]
 
-# Packages that need extras, or are rarely needed, load when first used.
+# Where public names are; each loads when first used.
+_NAMES = {
+    "base.bars": ["ProgressBar"],
+    "base.files": ["FileFormatError"],
+    "beliefs.belief": ["Decision"],
+    "beliefs.widths": ["NonadaptiveWidth", "PosteriorWidth", "RidgeWidth", "TheoremWidth"],
+    "kernels": ["Gaussian", "Linear", "Matern", "Periodic", "Polynomial", "SklearnKernel"],
+    "learner": ["Learner", "StoppingRule"],
+    "learner.bulk": ["learn_from"],
+    "methods": ["METHODS", "Method"],
+    "methods.recommenders": [
+        "HighestMean",
+        "HighestUpper",
+        "PosteriorSample",
+        "SmallestGap",
+        "SmallestGapInHistory",
+    ],
+    "models.tuning": ["Tuning"],
+    "policy": ["Card", "Certificate", "Fallback", "Policy", "Ranked", "Status"],
+    "tables.columns": ["Category", "Columns", "Cyclic", "Date", "Number"],
+    "team.campaign": ["Campaign"],
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 _LAZY = {
     "campaign": "team.campaign",
     "client": "team.client",
     "compression": "export.compression",
     "experiments": "studies.experiments",
+    "explorers": "methods.explorers",
     "export": "export",
     "insight": "insight",
+    "kernels": "kernels",
     "partitions": "learner.bulk",
     "plot": "insight.plot",
     "problems": "studies.problems",
@@ -88,7 +92,6 @@ _NEEDS = {"Campaign": "sqlalchemy", "client": "httpx", "report": "matplotlib"}
 _PLACES = {
     **_LAZY,
     "belief": "beliefs.belief",
-    "explorers": "methods.explorers",
     "recommenders": "methods.recommenders",
     "service": "team.service",
     "tuning": "models.tuning",
@@ -96,7 +99,7 @@ _PLACES = {
 }
 
 
-class _ShortPaths(MetaPathFinder, Loader):
+class _ShortPaths:
     """Imports ``contextgap.problems`` and other public packages from where they are."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -108,7 +111,8 @@ class _ShortPaths(MetaPathFinder, Loader):
         if root != __name__ or place is None or place == first:
             return None
         real = f"{root}.{place}.{below}".rstrip(".")
-        return ModuleSpec(name, self, loader_state=real)
+        loader: Any = self  # importlib.abc, which has a base class for it, is slow to load
+        return ModuleSpec(name, loader, loader_state=real)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module itself, so that both paths name one object."""
@@ -128,15 +132,33 @@ class _ShortPaths(MetaPathFinder, Loader):
 if TYPE_CHECKING:
     from contextgap import export as export
     from contextgap import insight as insight
+    from contextgap import kernels
     from contextgap import testing as testing
+    from contextgap.base.bars import ProgressBar
+    from contextgap.base.files import FileFormatError
+    from contextgap.beliefs.belief import Decision
+    from contextgap.beliefs.widths import NonadaptiveWidth, PosteriorWidth, RidgeWidth, TheoremWidth
     from contextgap.export import compression as compression
     from contextgap.insight import plot as plot
+    from contextgap.kernels import Gaussian, Linear, Matern, Periodic, Polynomial, SklearnKernel
+    from contextgap.learner import Learner, StoppingRule
     from contextgap.learner import bulk as partitions  # noqa: F401  # its public name
     from contextgap.learner.bulk import learn_from as learn_from
+    from contextgap.methods import METHODS, Method, explorers
+    from contextgap.methods.recommenders import (
+        HighestMean,
+        HighestUpper,
+        PosteriorSample,
+        SmallestGap,
+        SmallestGapInHistory,
+    )
+    from contextgap.models.tuning import Tuning
+    from contextgap.policy import Card, Certificate, Fallback, Policy, Ranked, Status
     from contextgap.studies import experiments as experiments
     from contextgap.studies import problems as problems
     from contextgap.studies import report as report
     from contextgap.studies import theory as theory
+    from contextgap.tables.columns import Category, Columns, Cyclic, Date, Number
     from contextgap.team import campaign as campaign
     from contextgap.team import client as client
     from contextgap.team.campaign import Campaign as Campaign
@@ -144,17 +166,17 @@ else:  # type checkers would believe that it answers any name
     sys.meta_path.insert(0, _ShortPaths())  # before submodules are found a second time
 
     def __getattr__(name: str) -> Any:
-        if name in _LAZY:
-            return import_module(f"contextgap.{_LAZY[name]}")
-        if name == "learn_from":
-            return import_module("contextgap.learner.bulk").learn_from
-        if name == "Campaign":
-            try:
-                return import_module("contextgap.team.campaign").Campaign
-            except ImportError as error:
-                raise ImportError(
-                    f"campaigns need {error.name}; pip install 'contextgap[campaign]' brings it"
-                ) from None
+        try:
+            if name in _LAZY:
+                return import_module(f"contextgap.{_LAZY[name]}")
+            if name in _HOMES:
+                return getattr(import_module(f"contextgap.{_HOMES[name]}"), name)
+        except ImportError as error:
+            if name != "Campaign":
+                raise
+            raise ImportError(
+                f"campaigns need {error.name}; pip install 'contextgap[campaign]' brings it"
+            ) from None
         raise AttributeError(f"module 'contextgap' has no attribute {name!r}")
 
 
@@ -162,4 +184,4 @@ def __dir__() -> list[str]:
     """Return what is public, for completion and ``help``: without what lacks its extra."""
     usual = {name for name in globals() if name.startswith("__")}
     lacking = {name for name, needed in _NEEDS.items() if find_spec(needed) is None}
-    return sorted({*usual, *__all__, *_LAZY, "Campaign", "learn_from"} - lacking)
+    return sorted({*usual, *_HOMES, *_LAZY} - lacking)

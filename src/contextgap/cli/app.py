@@ -2,49 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections import UserDict
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import contextgap
-from contextgap.cli import (
-    campaign,
-    campaign_sheet,
-    export,
-    learn,
-    policies,
-    recommend,
-    run,
-    selection,
-    serve,
-    studies,
-    theory,
-)
-from contextgap.cli.options import new_name
+
+_PLACES = {
+    "run": "run.run_command",
+    "compare": "studies.compare_command",
+    "tune": "studies.tune_command",
+    "reproduce": "studies.reproduce_command",
+    "select": "selection.select_command",
+    "plan": "theory.plan_command",
+    "learn": "learn.learn_command",
+    "recommend": "recommend.recommend_command",
+    "show": "policies.show_command",
+    "export": "export.export_command",
+    "verify": "export.verify_command",
+    "campaign": "campaign_sheet.app",  # which adds a command to those in campaign
+    "database": "campaign.database_app",
+    "serve": "serve.app",
+}
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name, each of which loads what it needs when it is first used."""
+
+    def __getitem__(self, name: str) -> Any:
+        if isinstance(found := super().__getitem__(name), str):
+            module, _, attribute = found.partition(".")
+            command = getattr(import_module(f"contextgap.cli.{module}"), attribute)
+            own = typer.Typer()
+            if isinstance(command, typer.Typer):
+                own.add_typer(command, name=name)
+            else:
+                own.command(name)(command)
+            found = self[name] = typer.main.get_group(own).commands[name]
+        return found
+
+
+class _Group(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": _Commands(_PLACES)})
+
+
+def _new_name(option: str) -> str:
+    """Return the name of an option, which may be given by its old one."""
+    if option != "gaps":
+        return option
+    from contextgap.cli.terminal import say_warning
+
+    say_warning("--gaps is deprecated and now called --missing")
+    return "missing"
+
 
 app = typer.Typer(
     name="contextgap",
+    cls=_Group,
     help="Learn which option is best for each input while mistakes are free; then decide alone.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
-    context_settings={"token_normalize_func": new_name},
+    context_settings={"token_normalize_func": _new_name},
 )
-app.command("run")(run.run_command)
-app.command("compare")(studies.compare_command)
-app.command("tune")(studies.tune_command)
-app.command("reproduce")(studies.reproduce_command)
-app.command("select")(selection.select_command)
-app.command("plan")(theory.plan_command)
-app.command("learn")(learn.learn_command)
-app.command("recommend")(recommend.recommend_command)
-app.command("show")(policies.show_command)
-app.command("export")(export.export_command)
-app.command("verify")(export.verify_command)
-campaign.app.command("sheet")(campaign_sheet.sheet_command)
-app.add_typer(campaign.app, name="campaign")
-app.add_typer(campaign.database_app, name="database")
-app.add_typer(serve.app, name="serve")
 
 
 def _version(wanted: bool) -> None:

@@ -20,8 +20,6 @@ from contextgap.cli.options import (
     given_kinds,
     list_option,
 )
-from contextgap.cli.policies import print_policy
-from contextgap.cli.tables import context_columns, described_table
 from contextgap.cli.terminal import (
     complaints,
     noting_warnings,
@@ -35,7 +33,6 @@ from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
 from contextgap.tables.cells import to_number
 from contextgap.tables.columns import Category, Date, Kind
-from contextgap.tables.files import read_sheet
 
 app = typer.Typer(
     help="Explore for days, from several places: campaigns, with their log in a database.",
@@ -158,6 +155,9 @@ def create_command(
 
         goal, columns = None, None
         if reference is not None:
+            from contextgap.cli.tables import context_columns, described_table
+            from contextgap.tables.files import read_sheet
+
             sheet = read_sheet(reference)
             names = context_columns(sheet, exclude)
             kinds = given_kinds(category, cyclic)
@@ -394,6 +394,8 @@ def _check_file(output: Path | None, database: str) -> None:
 
 def _give(campaign: Any, name: str, output: Path | None, json: bool) -> None:
     """Write a frozen policy to a file, if one is named, and show it."""
+    from contextgap.cli.policies import print_policy
+
     policy = campaign.policy(name)
     if output is not None:
         policy.save(output)
@@ -542,11 +544,8 @@ def show_trial(trial: Any, json: bool) -> None:
         print_json(described(trial))
         return
     reward = "" if trial.reward is None else f", reward {trial.reward:.6g}"
-    out.print(
-        f"trial {trial.id}: {trial.arm} at {_cells(trial)}, {trial.state}{reward}",
-        markup=False,
-        soft_wrap=True,
-    )
+    # Without rich, which is slow to load.
+    typer.echo(f"trial {trial.id}: {trial.arm} at {_cells(trial)}, {trial.state}{reward}")
 
 
 def show_recall(recall: Any, what: str, json: bool) -> None:

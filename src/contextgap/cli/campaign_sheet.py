@@ -7,15 +7,26 @@ import math
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contextgap.cli.campaign import FILE, By, Where, Which, described, opened, say_new_levels
+from contextgap.cli.campaign import (
+    FILE,
+    By,
+    Where,
+    Which,
+    app,
+    described,
+    opened,
+    say_new_levels,
+)
 from contextgap.cli.options import Json
 from contextgap.cli.terminal import err, out, print_json, print_table
 from contextgap.tables.cells import is_empty, is_missing_number, no_number, to_number
-from contextgap.tables.files import Sheet, read_sheet
+
+if TYPE_CHECKING:
+    from contextgap.tables.files import Sheet
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how what is no plain text begins
 
@@ -27,6 +38,7 @@ PoolFile = Annotated[
 ]
 
 
+@app.command("sheet")
 def sheet_command(
     count: Annotated[
         int | None, typer.Option("-n", help="How many new trials to ask for.", min=1)
@@ -80,6 +92,8 @@ def _ask(
     campaign: Any, count: int, contexts: Path | None, pool: Path | None, once: bool
 ) -> list[Any]:
     """Ask for new trials."""
+    from contextgap.tables.files import read_sheet
+
     if contexts is not None and pool is not None:
         raise ValueError("give --contexts or --pool, not both")
     if contexts is not None and once:
@@ -132,6 +146,8 @@ def _unquoted(cell: Any) -> Any:
 
 def _read_filled(path: Path) -> Sheet:
     """Return a sheet that was filled in, without the apostrophes that it was written with."""
+    from contextgap.tables.files import read_sheet
+
     sheet = read_sheet(path)
     cells = tuple([_unquoted(cell) for cell in column] for column in sheet.cells)
     return replace(sheet, columns=tuple(map(_unquoted, sheet.columns)), cells=cells)

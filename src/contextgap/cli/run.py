@@ -18,12 +18,12 @@ from contextgap.cli.options import (
     KernelName,
     Methods,
     ProblemName,
-    ProblemOptions,
     Results,
     Seed,
     with_groups,
 )
 from contextgap.cli.policies import CardRows, has_card, print_card
+from contextgap.cli.problems import ProblemOptions
 from contextgap.cli.terminal import (
     command_line,
     complaints,

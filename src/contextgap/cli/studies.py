@@ -21,13 +21,13 @@ from contextgap.cli.options import (
     KernelName,
     Methods,
     ProblemName,
-    ProblemOptions,
     Results,
     Seed,
     list_option,
     numbers_in,
     with_groups,
 )
+from contextgap.cli.problems import ProblemOptions
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
 from contextgap.kernels import Gaussian

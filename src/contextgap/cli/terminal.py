@@ -12,20 +12,37 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from contextgap.base.bars import ProgressBar
 
-# No emoji: ":X:" in a user's label or path is that and nothing else.
-out = Console(highlight=False, emoji=False)
+_LONG = 10.0  # seconds
+
+
+class _Console:
+    """A console of rich, which is slow to load, when first used."""
+
+    def __init__(self, *, stderr: bool) -> None:
+        self._stderr = stderr
+
+    @cached_property
+    def _console(self) -> Any:
+        from rich.console import Console
+
+        # No emoji: ":X:" in a user's label or path is that and nothing else.
+        return Console(stderr=self._stderr, highlight=False, emoji=False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._console, name)
+
+
+out = _Console(stderr=False)
 # Progress and errors go to the error stream, so that output can be piped.
-err = Console(stderr=True, highlight=False, emoji=False)
+err = _Console(stderr=True)
 
 
 def command_line() -> str:
@@ -59,6 +76,9 @@ def print_table(
     right: Sequence[str] = (),
 ) -> None:
     """Print a table; numbers to three digits and right, text folded last if ``unbroken``."""
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(title=escape(title), title_justify="left")
     for place, header in enumerate(headers):
         numeric = header in right or any(isinstance(row[place], int | float) for row in rows)
@@ -76,7 +96,7 @@ def print_table(
 
 
 class Phases:
-    """One progress bar per phase of a long piece of work, and the seconds that each took."""
+    """The progress of each phase of a long piece of work, and the seconds that each took."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -93,21 +113,36 @@ class Phases:
     def __call__(self, phase: str) -> Callable[[int, int], None]:
         """Begin a phase; return what to call with the numbers of finished and of all pieces."""
         self._begun.append((phase, time.perf_counter()))
-        return (lambda done, total: None) if self._quiet else ProgressBar(phase)  # noqa: ARG005
+        if self._quiet:
+            return lambda done, total: None  # noqa: ARG005
+        return ProgressBar(phase) if sys.stderr.isatty() else _lines(phase)
+
+
+def _lines(phase: str) -> Callable[[int, int], None]:
+    """Return what writes to a log, now and then, how far a phase is."""
+    begun = said = time.perf_counter()
+
+    def say(done: int, total: int) -> None:
+        nonlocal said
+        now = time.perf_counter()
+        # Ever more rarely: a day of work must not fill the log.
+        if 0 < done < total and now - said >= max(_LONG, (now - begun) / 10):
+            said = now
+            left = (now - begun) * (total - done) / done
+            err.print(f"{phase}: {done} of {total}, about {left:.0f} s left", markup=False)
+
+    return say
 
 
 @contextmanager
 def phases(quiet: bool = False) -> Iterator[Phases]:
-    """Show progress bars with the time left while the block runs, unless it is to be ``quiet``."""
+    """Show progress while the block runs, unless ``quiet``: bars in a terminal, else lines."""
     try:
         yield Phases(quiet)
     except BaseException:
         if err.is_terminal and not quiet:
             err.print()  # ends the line of a bar
         raise
-
-
-_LONG = 10.0  # seconds
 
 
 class Forecast:
@@ -187,7 +222,7 @@ def _options(command: Any) -> set[str]:
     return {name for each in getattr(command, "params", ()) for name in each.opts}
 
 
-def say_warning(warning: Any, console: Console = err) -> None:
+def say_warning(warning: Any, console: _Console = err) -> None:
     """Print one line about what a user should know."""
     console.print("[yellow]warning:[/yellow]", end=" ")
     console.print(_in_options(str(warning)), markup=False, soft_wrap=True)

@@ -41,11 +41,8 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
             return np.square(difference, out=difference)
         if len(left) * right.size > _MUCH:
             return _scipy_cdist()(left, right, "sqeuclidean")
-        squared = np.empty((len(left), len(right)))
-        for row, own in zip(squared, left, strict=True):
-            difference = right - own
-            np.einsum("ij,ij->i", difference, difference, out=row)
-        return squared
+        apart = left[:, None] - right
+        return np.einsum("ijk,ijk->ij", apart, apart)
 
 
 @cache
