@@ -22,7 +22,7 @@ _TINY = 1e-20
 # exp is much slower where it underflows, and subnormal numbers slow down everything computed from
 # them, so values below 1e-130 become 1e-130.
 _LOWEST = -300.0
-_MUCH = 2**17  # number of differences from which scipy is worth loading
+_FEW = 256  # differences that are not worth loading scipy.spatial, or a call of it
 _MANY = 2**14  # number of pairs from which a matrix product is faster
 _WIDE = 12  # numbers per context from which it is worth losing some digits
 
@@ -35,19 +35,22 @@ def _ones(count: int) -> FloatArray:
 
 def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     """|left − right|² for all pairs."""
-    with np.errstate(over="ignore"):  # infinitely far apart is fine
-        if left.shape[1] == 1:  # twice as fast, and what a live loop in one dimension does most
+    if left.shape[1] == 1:  # twice as fast, and what a live loop in one dimension does most
+        with np.errstate(over="ignore"):  # infinitely far apart is fine
             difference = left - right.T
             return np.square(difference, out=difference)
-        if len(left) * right.size > _MUCH:
-            return _scipy_cdist()(left, right, "sqeuclidean")
-        apart = left[:, None] - right
-        return np.einsum("ijk,ijk->ij", apart, apart)
+    if left.shape[1] < 8 and len(left) * right.size <= _FEW:
+        with np.errstate(over="ignore"):
+            difference = left[:, None] - right
+            np.square(difference, out=difference)
+            squared: FloatArray = difference.sum(axis=2)  # in order, as cdist: the same bits
+            return squared
+    return scipy_cdist()(left, right, "sqeuclidean")
 
 
 @cache
-def _scipy_cdist() -> Callable[..., FloatArray]:
-    # Imported when first needed because scipy.spatial is the slowest part of scipy to load.
+def scipy_cdist() -> Callable[..., FloatArray]:
+    """Return scipy's function, which is loaded when it is first needed: that takes long."""
     from scipy.spatial.distance import cdist
 
     return cdist

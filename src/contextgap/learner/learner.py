@@ -23,6 +23,7 @@ from contextgap.beliefs.belief import Decision
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
+from contextgap.kernels.stationary import scipy_cdist
 from contextgap.learner.arguments import (
     check_sizes,
     read_chances,
@@ -175,7 +176,7 @@ class Learner(Stateful):
         reward: str = "maximize",
         points: int | None = POINTS,
     ) -> None:
-        self.state = new_state(
+        state = new_state(
             read_labels(arms),
             kernel=kernel,
             ridge=ridge,
@@ -191,8 +192,13 @@ class Learner(Stateful):
             reward=reward,
             points=points,
         )
-        self._places = _places_of(self.state.labels)
-        self._rng = random_source(self.state.random)
+        self._begin(state)
+        scipy_cdist()  # now, and not in the middle of a loop
+
+    def _begin(self, state: LearnerState) -> None:
+        self.state = state
+        self._places = _places_of(state.labels)
+        self._rng = random_source(state.random)
         self._usual = Usual()
         self._references = ReferenceReader()
         self._followed: Follower | None = None
@@ -208,8 +214,8 @@ class Learner(Stateful):
         state
             What another learner's ``state`` was.
         """
-        learner = cls(state.labels)
-        learner.restore(state)
+        learner = cls.__new__(cls)
+        learner._begin(state)
         return learner
 
     @synchronized
