@@ -250,13 +250,20 @@ class Matern(Stationary):
     def at_distances(self, squared: FloatArray) -> tuple[FloatArray, FloatArray]:
         r = self._stretched(squared)
         decay = np.exp(-r)
-        values = self._values(r, decay)
         if self.smoothness == 0.5:
             # Infinite where r = 0, but there it multiplies a difference of 0.
-            return values, np.divide(decay, r, out=np.zeros_like(r), where=r > 0)
+            return decay, np.divide(decay, r, out=np.zeros_like(r), where=r > 0)
+        steepness = 1 + r
+        steepness *= decay
         if self.smoothness == 1.5:
-            return values, 3 * decay
-        return values, (5 / 3) * (1 + r) * decay
+            decay *= 3
+            return steepness, decay
+        r *= r
+        r *= decay
+        r /= 3
+        r += steepness
+        steepness *= 5 / 3
+        return r, steepness
 
     def _values(self, r: FloatArray, decay: FloatArray) -> FloatArray:
         if self.smoothness == 0.5:

@@ -28,7 +28,7 @@ from contextgap.models.tuning.sharing import MOST_SHARED, Shared, shared
 from contextgap.tables.schema import Layout
 
 # Starting points are tried on as many observations as cost this much; the best continues on all.
-_ROUGH = 3 * 100**3
+_ROUGH = 3 * 75**3
 _ROUGH_STEPS, _STEPS = 6, 40
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
@@ -43,6 +43,8 @@ _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
 # conclusion an explorer tries two arms only.
 _PER_ARM, _IN_ALL = 10, 40
 
+# By how many nats a candidate must have been behind to stay where the last search left it.
+_BEHIND = 20.0
 # By how much the share explained must fall for a search to start from many points again.
 _WORSE = 0.05
 
@@ -95,7 +97,7 @@ def search(
     count = sum(map(len, rewards))
     fit = _Fit(*parts, criterion, spread, limits)
     if last is not None and last.criterion == criterion and count < 2 * last.searched:
-        fit = replace(fit, ends=last.ends)
+        fit = replace(fit, ends=last.ends, hopeless=_far_behind(last.candidates))
     while True:
         searched = count if not fit.ends or last is None else last.searched
         found = {"constant": (yield from fit.best("constant", Terms(Constant(), tied=spread.tied)))}
@@ -111,7 +113,7 @@ def search(
         candidates = _compared(fitted, used)
         if not fit.ends or last is None or not _worse(candidates, last):
             break
-        fit = replace(fit, ends={})
+        fit = replace(fit, ends={}, hopeless=frozenset())
     enough = count >= max(_IN_ALL, _PER_ARM * len(rewards))
     if kernel is None and enough and not _predicts(candidates, _contextual_one(candidates)):
         fitted["cautious"] = yield from _cautious(fit)
@@ -176,7 +178,8 @@ class _Found(NamedTuple):
 class _Fit:
     """Fits kernels to the same observations; starts are tried on a part, ``rough``.
 
-    ``ends`` says where the last search of each candidate ended, for this one to start there.
+    ``ends`` says where the last search of each candidate ended, for this one to start there, and
+    those that were ``hopeless`` stay there.
     """
 
     data: Data
@@ -185,6 +188,7 @@ class _Fit:
     spread: Spread
     limits: Limits | None
     ends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    hopeless: frozenset[str] = frozenset()
 
     def search(self, terms: Terms) -> Search:
         """Return the search for a kernel's hyperparameters."""
@@ -195,13 +199,19 @@ class _Fit:
         search = self.search(terms)
         starts = search.starts()
         if len(end := self.ends.get(name, ())) == len(starts[0]):
-            return (yield from _followed(search, np.array(end)))
+            return (yield from self.followed(name, search, np.array(end)))
         if len(terms.bandwidths):
             rough = Search(terms, *self.rough, self.criterion, None, self.limits)
             rough.shortest = search.shortest
             for start in rough.starts():
                 starts += [(yield from rough.descend(start, _ROUGH_STEPS))[1]]
-        return (yield from _followed(search, (yield from search.lowest(starts))))
+        return (yield from self.followed(name, search, (yield from search.lowest(starts))))
+
+    def followed(self, name: str, search: Search, start: FloatArray) -> Steps[_Found]:
+        """Return the best point found from one start."""
+        iterations = 0 if name in self.hopeless else _STEPS
+        loss, theta = yield from search.descend(start, iterations)
+        return _Found(search, theta, loss)
 
     def unit(self, *, far: bool = False) -> tuple[float, ...]:
         """Return what each column is divided by: the bandwidths of the prior."""
@@ -209,12 +219,6 @@ class _Fit:
         tied = self.spread.tied
         found = deviations(np.vstack(self.data[0]), tied, far=far)
         return tuple((found if tied is None else found[np.asarray(tied)]).tolist())
-
-
-def _followed(search: Search, start: FloatArray) -> Steps[_Found]:
-    """Return the best point found from one start."""
-    loss, theta = yield from search.descend(start, _STEPS)
-    return _Found(search, theta, loss)
 
 
 def _contextual(fit: _Fit) -> Steps[dict[str, _Found]]:
@@ -232,11 +236,11 @@ def _contextual(fit: _Fit) -> Steps[dict[str, _Found]]:
         simpler = gaussian.search.with_terms(bare)
         start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last
         if (yield from simpler.loss_at(start)) < gaussian.loss + _MARGIN:
-            gaussian = yield from _followed(simpler, start)
+            gaussian = yield from fit.followed("gaussian", simpler, start)
     rougher = gaussian.search.with_terms(replace(gaussian.search.terms, main=Matern(unit, 2.5)))
     end = fit.ends.get("matern", ())
     start = np.array(end) if len(end) == len(gaussian.theta) else gaussian.theta
-    matern = yield from _followed(rougher, start)
+    matern = yield from fit.followed("matern", rougher, start)
     return {"linear": linear, "gaussian": gaussian, "matern": matern}
 
 
@@ -255,6 +259,12 @@ def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
     # Its loss is compared with those of models that were searched for within the limits.
     loss = yield from fit.search(terms).loss_at(thetas[best])
     return replace(tried[best], loss=loss)
+
+
+def _far_behind(candidates: Sequence[Candidate]) -> frozenset[str]:
+    """Return the candidates that are so improbable that a few more rewards do not change it."""
+    best = max(each.advantage for each in candidates)
+    return frozenset(each.name for each in candidates if each.advantage < best - _BEHIND)
 
 
 def _worse(candidates: dict[str, Candidate], last: Tuning) -> bool:
