@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from contextgap.models.base import (
     LeftOut,
     Model,
     Pending,
+    Pooled,
     Posterior,
     Predictor,
     Support,
@@ -110,13 +111,19 @@ class ExactModel(Model, KeepsHistory):
         if contexts.ndim == 1:
             return self.solved_at(contexts, arms, pending)[0]
         if pending:
-            self._assume(pending)
-        mean = np.empty((len(contexts), len(arms)))
-        std = np.empty_like(mean)
+            self.assume(pending)
+        return self.posterior_from(
+            (self.solved(contexts, arm, assumed=bool(pending)) for arm in arms), contexts, arms
+        )
+
+    def posterior_from(
+        self, solved: Iterable[FloatArray], contexts: FloatArray, arms: Sequence[int]
+    ) -> Posterior:
+        """Return the posterior at contexts, given L⁻¹k for each of the arms."""
+        mean, std = np.empty((2, len(contexts), len(arms)))
         prior, prior_variance = self.prior(), self.kernel.diagonal(contexts)
-        for column, arm in enumerate(arms):
-            v = self.solved(contexts, arm, assumed=bool(pending))
-            weights = self._arms[arm].weights(prior)
+        for column, v in enumerate(solved):
+            weights = self._arms[arms[column]].weights(prior)
             mean[:, column] = weights @ v[: len(weights)] + prior
             std[:, column] = root(prior_variance - np.einsum("ij,ij->j", v, v))
         return Posterior(mean, std, self.information_gain(arms), self.ridge, self.n_arms)
@@ -125,7 +132,7 @@ class ExactModel(Model, KeepsHistory):
         self, context: FloatArray, arms: Sequence[int], pending: Pending
     ) -> tuple[Posterior, dict[int, FloatArray], float]:
         """Return the posterior at one context, L⁻¹k by arm, and k(x, x); remembers them all."""
-        self._assume(pending)
+        self.assume(pending)
         kernel_row, prior = self._kernel_row(context), self.prior()
         prior_variance = self._prior_variance(context)
         mean, std = [], []  # for so few numbers, arrays take longer than floats
@@ -151,12 +158,12 @@ class ExactModel(Model, KeepsHistory):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        self._assume(pending)
-        v, v_points = self.solved(contexts, arm, True), self.solved(points, arm, True)
-        prior_variance = self.kernel.diagonal(contexts)
-        variance = prior_variance - np.einsum("ij,ij->j", v, v)
-        steps = pivots(variance, self.ridge, prior_variance, len(v))
-        return np.asarray((self.kernel(points, contexts) - v_points.T @ v) / steps)
+        return self.pooled(contexts, [arm], pending).moves(0, points)
+
+    def pooled(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> ExactPooled:
+        return ExactPooled(self, contexts, arms, pending)
 
     def follow(self, points: FloatArray | None = None) -> ExactFollower:
         return ExactFollower(self, points)
@@ -258,7 +265,7 @@ class ExactModel(Model, KeepsHistory):
             state.factor.solve_many(v)
         return v
 
-    def _assume(self, pending: Pending) -> None:
+    def assume(self, pending: Pending) -> None:
         """Have every arm's factor count exactly the pending picks."""
         for number, state in enumerate(self._arms):
             waiting = pending.get(number, ())
@@ -299,6 +306,39 @@ class ExactModel(Model, KeepsHistory):
         if not len(self):
             return np.empty(0)
         return np.asarray(self.kernel(context[None], self.observed.contexts)[0])
+
+
+class ExactPooled(Pooled):
+    """Solves once for each arm, and computes kernel values at the same references once."""
+
+    model: ExactModel
+    _reference: IntArray | FloatArray | None = None
+    _values: FloatArray
+
+    def posterior(self) -> Posterior:
+        return self.model.posterior_from(self._solved, self.contexts, self.arms)
+
+    def means(self, reference: IntArray | FloatArray) -> FloatArray:
+        if reference.dtype.kind == "i":
+            return self.posterior().mean[reference]
+        return super().means(reference)
+
+    def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+        model, v, points = self.model, self._solved[arm], self._at(reference)
+        seen = reference.dtype.kind == "i"
+        at = v[:, reference] if seen else model.solved(points, self.arms[arm], True)
+        prior_variance = model.kernel.diagonal(self.contexts)
+        variance = prior_variance - np.einsum("ij,ij->j", v, v)
+        steps = pivots(variance, model.ridge, prior_variance, len(v))
+        if reference is not self._reference:
+            self._reference = reference
+            self._values = model.kernel(points, self.contexts)
+        return np.asarray((self._values - at.T @ v) / steps)
+
+    @lazy
+    def _solved(self) -> list[FloatArray]:
+        self.model.assume(self.pending)
+        return [self.model.solved(self.contexts, arm, True) for arm in self.arms]
 
 
 class ExactPredictor(Predictor):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +34,11 @@ _SCALE = 1 / np.sqrt(2 * np.pi)
 # Moves below the distance by this factor gain less than the smallest float: with many observations,
 # almost all moves.
 _FAR = 40.0
+# Moves below it by this factor gain less than this share of the move.
+_NEAR, _LEFT = 6.0, 2e-10
+_COLUMNS = (
+    16  # contexts of a pool whose gains are computed at once, those of the largest bound first
+)
 _REPEATS = 256  # rewards of one arm that GainOrGap looks ahead to
 
 
@@ -110,11 +115,8 @@ class KnowledgeGradient(ReferringExplorer):
             factors = _factors(variance, moment.ridge, times[:, None])
             gains = _average_gains(distances(mean), moves, factors)
             return np.asarray((gains / times[:, None]).max(axis=0))
-        return self._per_reward(
-            lambda factor: highest_line(mean[:, None], _times(moves, factor)).mean(axis=0),
-            variance,
-            moment.ridge,
-        )
+        lines = partial(_average_line, mean[:, None], moves)
+        return self._per_reward(lines, variance, moment.ridge)
 
     def choose(self, pool: Pool) -> int:
         """Return the context at which the best arm to try has the highest expected gain.
@@ -126,7 +128,10 @@ class KnowledgeGradient(ReferringExplorer):
         return int(gains.argmax()) if gains.max() > 0 else ContextualGap().choose(pool)
 
     def pool_gain(self, pool: Pool) -> FloatArray:
-        """Return the expected gain of trying each arm at each context of the pool."""
+        """Return the expected gain of trying each arm at each context of the pool.
+
+        Gains that are surely not the highest of all may be given as 0.
+        """
         belief, variance = pool.belief, pool.belief.std**2
         if self.local:
             scale = np.sqrt(variance + pool.ridge)
@@ -137,22 +142,20 @@ class KnowledgeGradient(ReferringExplorer):
             return self._per_reward(
                 lambda f: highest_line(means, moves * f[..., None]), variance, pool.ridge
             )
-        reference = pool.contexts[spread_over(len(pool), self.most)]
+        reference: IntArray | FloatArray = spread_over(len(pool), self.most)
         if self.references is not None:
             reference = pool.read(self.given_contexts)
-        mean = pool.means(reference)
-
-        def of_arm(arm: int) -> FloatArray:
-            moves, away = pool.moves(arm, reference), distances(mean)[:, [arm]]
-
-            def average(factor: FloatArray) -> FloatArray:
-                moved = _times(moves, factor)
-                gains = gain(away, moved) if moves.ndim == 2 else highest_line(mean[:, None], moved)
-                return np.asarray(gains.mean(axis=0))
-
-            return self._per_reward(average, variance[:, arm], pool.ridge)
-
-        return np.stack([of_arm(arm) for arm in range(mean.shape[1])], axis=1)
+        mean, gains = pool.means(reference), np.zeros(variance.shape)
+        away, times = distances(mean), _several(self.repeats)[:, None]
+        for arm, own in enumerate(variance.T):
+            moves = pool.moves(arm, reference)
+            if moves.ndim == 3:
+                lines = partial(_average_line, mean[:, None], moves)
+                gains[:, arm] = self._per_reward(lines, own, pool.ridge)
+            else:
+                factors = _factors(own, pool.ridge, times)
+                gains[:, arm] = _highest_gains(away[:, arm], moves, factors, times, gains.max())
+        return gains
 
     def _per_reward(
         self, gain_with: Callable[[FloatArray], FloatArray], variance: FloatArray, ridge: float
@@ -198,9 +201,9 @@ def _factors(variance: FloatArray, ridge: float, times: Any) -> FloatArray:
     return np.asarray(np.sqrt((variance + ridge) / (variance + ridge / times)))
 
 
-def _times(moves: FloatArray, factor: FloatArray) -> FloatArray:
-    """Return moves times a factor for what is tried, which their second axis stands for."""
-    return moves * (factor if moves.ndim == 2 else factor[:, None])
+def _average_line(mean: FloatArray, moves: FloatArray, factor: FloatArray) -> FloatArray:
+    """Return averages of ``highest_line`` with moves times a factor for each thing tried."""
+    return np.asarray(highest_line(mean, moves * factor[:, None]).mean(axis=0))
 
 
 def spread_over(seen: int, most: int) -> IntArray:
@@ -213,16 +216,42 @@ def spread_over(seen: int, most: int) -> IntArray:
     return np.arange(0, seen, stride)
 
 
-def _average_gains(distance: FloatArray, move: FloatArray, factors: FloatArray) -> FloatArray:
+def _average_gains(
+    distance: FloatArray, move: FloatArray, factors: FloatArray, far: float = _FAR
+) -> FloatArray:
     """Return the averages over references of ``gain`` with moves times each row of factors."""
     # Factors rise from row to row, and what is too far away for the last is so for all.
     (references, arms), move = move.shape, np.abs(move)
-    near = np.flatnonzero(move * factors[-1] > distance / _FAR)
+    near = np.flatnonzero(move * factors[-1] > distance / far)
     arm = near % arms
     gains = _gain(distance.take(near), move.take(near) * factors[:, arm])
     place = arm + arms * np.arange(len(factors))[:, None]
     total = np.bincount(place.ravel(), gains.ravel(), minlength=arms * len(factors))
     return np.asarray(total.reshape(factors.shape) / references)
+
+
+def _highest_gains(
+    distance: FloatArray, move: FloatArray, factors: FloatArray, times: FloatArray, best: float
+) -> FloatArray:
+    """Return average gains per reward of each column of moves; 0 where surely not above others'.
+
+    ``best`` is a gain found elsewhere. The gain g is convex in the move, and 0 without one; so with
+    the factors f of t rewards, of which the last is the largest, F, and f ≤ √t,
+
+        g(f·move)/t ≤ g(F·move)·f/(F·t) ≤ g(F·move)/F
+    """
+    distance = np.repeat(distance[:, None], move.shape[1], axis=1)
+    bound = _average_gains(distance, move, factors[-1:], _NEAR)[0] / factors[-1]
+    bound = (bound + _LEFT * np.abs(move).max(axis=0)) * (1 + 1e-9)  # rounding
+    order, gains = np.argsort(-bound), np.zeros(len(bound))
+    for first in range(0, len(order), _COLUMNS):
+        some = order[first : first + _COLUMNS]
+        if bound[some[0]] <= best:
+            break
+        found = _average_gains(distance[:, some], move[:, some], factors[:, some]) / times
+        gains[some] = found.max(axis=0)
+        best = max(best, float(gains[some].max()))
+    return gains
 
 
 def distances(mean: FloatArray) -> FloatArray:
