@@ -32,12 +32,14 @@ from contextgap.models.observations import Observations
 _TINY = float(np.finfo(np.float64).tiny)
 # With fewer points than this per arm, bounds would not save time.
 _FEW = 256
+_MOST = 2**24  # numbers that are kept for a pool of contexts
 
 
 class _Asked(NamedTuple):
     """Results for the last context asked about, kept because tell usually follows ask."""
 
     context: bytes
+    values: FloatArray  # of the kernel, at all observed contexts and those assumed
     solved: dict[int, FloatArray]  # L⁻¹k by arm, assumed observations included
     prior_variance: float
 
@@ -76,12 +78,8 @@ class ExactModel(Model, KeepsHistory):
 
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
         state = self._arms[arm]
-        solved = self._solved_when_asked(context, arm)
-        if solved is None:
-            v = self._kernel_row(context)[self.observed.places(arm)]
-            state.factor.solve(v)
-            solved = v, self._prior_variance(context)
-        state.observe(*solved, reward)
+        state.retract()
+        state.observe(*self._solved_now(context, arm), reward)
         self.observed.append(context, arm, reward)
         self._asked = None
         self._kept.pop(arm, None)
@@ -130,26 +128,25 @@ class ExactModel(Model, KeepsHistory):
 
     def solved_at(
         self, context: FloatArray, arms: Sequence[int], pending: Pending
-    ) -> tuple[Posterior, dict[int, FloatArray], float]:
-        """Return the posterior at one context, L⁻¹k by arm, and k(x, x); remembers them all."""
+    ) -> tuple[Posterior, _Asked]:
+        """Return the posterior at one context, and what it was computed from; remembers it."""
         self.assume(pending)
         kernel_row, prior = self._kernel_row(context), self.prior()
         prior_variance = self._prior_variance(context)
         mean, std = [], []  # for so few numbers, arrays take longer than floats
         solved = {}
         for arm in arms:
-            v = self._solved_from(kernel_row, context, arm)
+            v = solved[arm] = self._solved_from(kernel_row, arm)
             state = self._arms[arm]
-            solved[arm] = v
             known = v[: len(state)] if state.assumed else v
             mean.append(known.dot(state.z.view))
             if prior != 0:
                 mean[-1] += prior * (1.0 - known.dot(state.w.view))
             std.append(math.sqrt(max(prior_variance - v.dot(v), 0.0)))
-        self._asked = _Asked(context.tobytes(), solved, prior_variance)
+        self._asked = _Asked(context.tobytes(), kernel_row, solved, prior_variance)
         gain = self.information_gain(arms)
         posterior = Posterior(np.array(mean), np.array(std), gain, self.ridge, self.n_arms)
-        return posterior, solved, prior_variance
+        return posterior, self._asked
 
     def moves(
         self,
@@ -158,12 +155,13 @@ class ExactModel(Model, KeepsHistory):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        return self.pooled(contexts, [arm], pending).moves(0, points)
+        return ExactPooled(self, contexts, [arm], pending).moves(0, points)
 
     def pooled(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
-    ) -> ExactPooled:
-        return ExactPooled(self, contexts, arms, pending)
+    ) -> Pooled:
+        kind = ExactPooled if len(self) * len(contexts) <= _MOST else Pooled
+        return kind(self, contexts, arms, pending)
 
     def follow(self, points: FloatArray | None = None) -> ExactFollower:
         return ExactFollower(self, points)
@@ -265,6 +263,14 @@ class ExactModel(Model, KeepsHistory):
             state.factor.solve_many(v)
         return v
 
+    def solved_by_arm(self, contexts: FloatArray, arms: Iterable[int]) -> Iterator[FloatArray]:
+        """Yield the same for each of the arms, assumed observations included."""
+        values = self.kernel(self._points(contexts.shape[1]), contexts)
+        for arm in arms:
+            v = values[self._places(arm)]
+            self._arms[arm].factor.solve_many(v)
+            yield v
+
     def assume(self, pending: Pending) -> None:
         """Have every arm's factor count exactly the pending picks."""
         for number, state in enumerate(self._arms):
@@ -273,39 +279,48 @@ class ExactModel(Model, KeepsHistory):
                 continue
             if not starts_with(waiting, state.assumed):
                 state.retract()
-            for context in waiting[len(state.assumed) :]:
-                v = self._solved_from(self._kernel_row(context), context, number)
-                state.assume(context, v, self._prior_variance(context))
                 self._asked = None
+            for context in waiting[len(state.assumed) :]:
+                v, prior_variance = self._solved_now(context, number)
+                state.assume(context, v, prior_variance)
 
-    def _solved_from(self, kernel_row: FloatArray, context: FloatArray, arm: int) -> FloatArray:
+    def _solved_from(self, kernel_row: FloatArray, arm: int) -> FloatArray:
         """L⁻¹k for one context, assumed observations included."""
-        state = self._arms[arm]
-        v = kernel_row.take(self.observed.places(arm))
-        if state.assumed:
-            v = np.concatenate([v, self.kernel(context[None], state.assumed_rows)[0]])
-        state.factor.solve(v)
+        v = kernel_row.take(self._places(arm))
+        self._arms[arm].factor.solve(v)
         return v
 
-    def _solved_when_asked(self, context: FloatArray, arm: int) -> tuple[FloatArray, float] | None:
-        """L⁻¹k and k(x, x) as found when the context was asked about, if no pick was assumed."""
+    def _solved_now(self, context: FloatArray, arm: int) -> tuple[FloatArray, float]:
+        """L⁻¹k for one context, and k(x, x); as found when asked about it, if that still holds."""
         # With assumed rows in the solve, the others may come out different by a bit, and a learner
         # from a file, which was not asked, would no longer go on exactly as this one.
         asked = self._asked
-        if asked is None or asked.context != context.tobytes():
-            return None
-        v = asked.solved.get(arm)
-        if v is None or len(v) != len(self._arms[arm]):
-            return None
-        return v, asked.prior_variance
+        if asked is not None and asked.context == context.tobytes():
+            v = asked.solved.get(arm)
+            if v is not None and len(v) == self._arms[arm].factor.size:
+                return v, asked.prior_variance
+        return self._solved_from(self._kernel_row(context), arm), self._prior_variance(context)
 
     def _prior_variance(self, context: FloatArray) -> float:
         return float(self.kernel.diagonal(context[None])[0])
 
     def _kernel_row(self, context: FloatArray) -> FloatArray:
-        if not len(self):
-            return np.empty(0)
-        return np.asarray(self.kernel(context[None], self.observed.contexts)[0])
+        points = self._points(len(context))
+        return np.asarray(self.kernel(context[None], points)[0]) if len(points) else np.empty(0)
+
+    def _points(self, dimension: int) -> FloatArray:
+        """All observed contexts, and then each arm's assumed ones."""
+        assumed = [state.assumed_rows for state in self._arms if state.assumed]
+        observed = self.observed.contexts.reshape(-1, dimension)
+        return np.concatenate([observed, *assumed]) if assumed else observed
+
+    def _places(self, arm: int) -> IntArray:
+        """Where an arm's are among these."""
+        places, count = self.observed.places(arm), len(self._arms[arm].assumed)
+        if not count:
+            return places
+        first = len(self.observed) + sum(len(each.assumed) for each in self._arms[:arm])
+        return np.concatenate([places, np.arange(first, first + count)])
 
 
 class ExactPooled(Pooled):
@@ -338,7 +353,7 @@ class ExactPooled(Pooled):
     @lazy
     def _solved(self) -> list[FloatArray]:
         self.model.assume(self.pending)
-        return [self.model.solved(self.contexts, arm, True) for arm in self.arms]
+        return list(self.model.solved_by_arm(self.contexts, self.arms))
 
 
 class ExactPredictor(Predictor):

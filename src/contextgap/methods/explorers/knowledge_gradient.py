@@ -34,11 +34,8 @@ _SCALE = 1 / np.sqrt(2 * np.pi)
 # Moves below the distance by this factor gain less than the smallest float: with many observations,
 # almost all moves.
 _FAR = 40.0
-# Moves below it by this factor gain less than this share of the move.
-_NEAR, _LEFT = 6.0, 2e-10
-_COLUMNS = (
-    16  # contexts of a pool whose gains are computed at once, those of the largest bound first
-)
+_NEAR, _LEFT = 6.0, 2e-10  # moves below it by the first factor gain less than the second times them
+_FIRST = 4  # gains with the largest bounds, which are computed first
 _REPEATS = 256  # rewards of one arm that GainOrGap looks ahead to
 
 
@@ -96,11 +93,15 @@ class KnowledgeGradient(ReferringExplorer):
         happened to be the same, say. Where beliefs are so narrow that no gain is left, which arm
         comes first must not decide.
         """
-        gains = self.gain(moment)
+        gains = self._gains(moment, _highest_gains)
         return int(gains.argmax()) if gains.max() > 0 else ContextualGap().pick(moment)
 
     def gain(self, moment: Moment) -> FloatArray:
         """Return by how much trying each arm now is expected to raise the reward of deployment."""
+        return self._gains(moment, _gains_per_reward)
+
+    def _gains(self, moment: Moment, per_reward: Callable[..., FloatArray]) -> FloatArray:
+        """Return the gains, those of arms without anything in common computed by a function."""
         if self.references is None:
             ahead = moment.look_ahead(spread_over(0 if self.local else moment.seen, self.most))
             mean, moves = ahead
@@ -111,10 +112,9 @@ class KnowledgeGradient(ReferringExplorer):
         # ``here`` is variance / √(variance + ridge).
         variance = 0.5 * here * (here + np.sqrt(here**2 + 4 * moment.ridge))
         if moves.ndim == 2:
-            times = _several(self.repeats)
-            factors = _factors(variance, moment.ridge, times[:, None])
-            gains = _average_gains(distances(mean), moves, factors)
-            return np.asarray((gains / times[:, None]).max(axis=0))
+            times = _several(self.repeats)[:, None]
+            factors = _factors(variance, moment.ridge, times)
+            return per_reward(distances(mean), moves, factors, times)
         lines = partial(_average_line, mean[:, None], moves)
         return self._per_reward(lines, variance, moment.ridge)
 
@@ -153,8 +153,8 @@ class KnowledgeGradient(ReferringExplorer):
                 lines = partial(_average_line, mean[:, None], moves)
                 gains[:, arm] = self._per_reward(lines, own, pool.ridge)
             else:
-                factors = _factors(own, pool.ridge, times)
-                gains[:, arm] = _highest_gains(away[:, arm], moves, factors, times, gains.max())
+                own_away, factors = away[:, [arm] * len(own)], _factors(own, pool.ridge, times)
+                gains[:, arm] = _highest_gains(own_away, moves, factors, times, gains.max())
         return gains
 
     def _per_reward(
@@ -230,27 +230,34 @@ def _average_gains(
     return np.asarray(total.reshape(factors.shape) / references)
 
 
-def _highest_gains(
-    distance: FloatArray, move: FloatArray, factors: FloatArray, times: FloatArray, best: float
+def _gains_per_reward(
+    distance: FloatArray, move: FloatArray, factors: FloatArray, times: FloatArray
 ) -> FloatArray:
-    """Return average gains per reward of each column of moves; 0 where surely not above others'.
+    """Return the average gain of each column of moves, of as many rewards as gain most per one."""
+    return np.asarray((_average_gains(distance, move, factors) / times).max(axis=0))
 
-    ``best`` is a gain found elsewhere. The gain g is convex in the move, and 0 without one; so with
+
+def _highest_gains(
+    distance: FloatArray,
+    move: FloatArray,
+    factors: FloatArray,
+    times: FloatArray,
+    best: float = 0.0,
+) -> FloatArray:
+    """Return the same, 0 where it is surely not the highest, nor above ``best``.
+
+    The gain g is convex in the move, and 0 without one; so with
     the factors f of t rewards, of which the last is the largest, F, and f ≤ √t,
 
         g(f·move)/t ≤ g(F·move)·f/(F·t) ≤ g(F·move)/F
     """
-    distance = np.repeat(distance[:, None], move.shape[1], axis=1)
     bound = _average_gains(distance, move, factors[-1:], _NEAR)[0] / factors[-1]
     bound = (bound + _LEFT * np.abs(move).max(axis=0)) * (1 + 1e-9)  # rounding
-    order, gains = np.argsort(-bound), np.zeros(len(bound))
-    for first in range(0, len(order), _COLUMNS):
-        some = order[first : first + _COLUMNS]
-        if bound[some[0]] <= best:
-            break
-        found = _average_gains(distance[:, some], move[:, some], factors[:, some]) / times
-        gains[some] = found.max(axis=0)
-        best = max(best, float(gains[some].max()))
+    order, gains, first = np.argsort(-bound), np.zeros(len(bound)), 0
+    while first < len(order) and bound[order[first]] > best:
+        some = order[first : max(_FIRST, 2 * first)]
+        gains[some] = _gains_per_reward(distance[:, some], move[:, some], factors[:, some], times)
+        best, first = max(best, float(gains[some].max())), max(_FIRST, 2 * first)
     return gains
 
 
