@@ -180,10 +180,10 @@ def pivot(variance: float, ridge: float, prior_variance: float, size: int) -> fl
     return math.sqrt(max(max(variance, 0.0) + ridge, ROUNDING * (size + 1) * prior_variance))
 
 
-def pivots(variance: FloatArray, ridge: float, prior_variance: Any, size: Any) -> FloatArray:
+def pivots(variance: FloatArray, ridge: float, prior_variance: FloatArray, size: int) -> FloatArray:
     """Return the same for many variances."""
     least = ROUNDING * (size + 1) * prior_variance
-    return np.asarray(np.sqrt(np.maximum(np.maximum(variance, 0.0) + ridge, least)))
+    return np.sqrt(np.maximum(np.maximum(variance, 0.0) + ridge, least))
 
 
 def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -35,7 +36,7 @@ _FEW = 256
 _MOST = 2**24  # numbers that are kept for a pool of contexts
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """Results for the last context asked about, kept because tell usually follows ask."""
 
     context: bytes
@@ -55,7 +56,7 @@ class ExactModel(Model, KeepsHistory):
     ) -> None:
         super().__init__(kernel, ridge, n_arms, prior_mean)
         self._arms = [Arm(ridge) for _ in range(n_arms)]
-        self._asked: _Asked | None = None
+        self._asked: Asked | None = None
         self._kept: dict[int, FloatArray] = {}  # arms' contexts, gathered
 
     def arm(self, arm: int) -> Arm:
@@ -128,22 +129,22 @@ class ExactModel(Model, KeepsHistory):
 
     def solved_at(
         self, context: FloatArray, arms: Sequence[int], pending: Pending
-    ) -> tuple[Posterior, _Asked]:
+    ) -> tuple[Posterior, Asked]:
         """Return the posterior at one context, and what it was computed from; remembers it."""
         self.assume(pending)
         kernel_row, prior = self._kernel_row(context), self.prior()
         prior_variance = self._prior_variance(context)
         mean, std = [], []  # for so few numbers, arrays take longer than floats
-        solved = {}
+        solved, starts = {}, self._starts()
         for arm in arms:
-            v = solved[arm] = self._solved_from(kernel_row, arm)
+            v = solved[arm] = self._solved_from(kernel_row, arm, starts)
             state = self._arms[arm]
             known = v[: len(state)] if state.assumed else v
             mean.append(known.dot(state.z.view))
             if prior != 0:
                 mean[-1] += prior * (1.0 - known.dot(state.w.view))
             std.append(math.sqrt(max(prior_variance - v.dot(v), 0.0)))
-        self._asked = _Asked(context.tobytes(), kernel_row, solved, prior_variance)
+        self._asked = Asked(context.tobytes(), kernel_row, solved, prior_variance)
         gain = self.information_gain(arms)
         posterior = Posterior(np.array(mean), np.array(std), gain, self.ridge, self.n_arms)
         return posterior, self._asked
@@ -265,9 +266,9 @@ class ExactModel(Model, KeepsHistory):
 
     def solved_by_arm(self, contexts: FloatArray, arms: Iterable[int]) -> Iterator[FloatArray]:
         """Yield the same for each of the arms, assumed observations included."""
-        values = self.kernel(self._points(contexts.shape[1]), contexts)
+        values, starts = self.kernel(self._points(contexts.shape[1]), contexts), self._starts()
         for arm in arms:
-            v = values[self._places(arm)]
+            v = self._own(values, arm, starts)
             self._arms[arm].factor.solve_many(v)
             yield v
 
@@ -284,9 +285,11 @@ class ExactModel(Model, KeepsHistory):
                 v, prior_variance = self._solved_now(context, number)
                 state.assume(context, v, prior_variance)
 
-    def _solved_from(self, kernel_row: FloatArray, arm: int) -> FloatArray:
+    def _solved_from(
+        self, kernel_row: FloatArray, arm: int, starts: list[int] | None = None
+    ) -> FloatArray:
         """L⁻¹k for one context, assumed observations included."""
-        v = kernel_row.take(self._places(arm))
+        v = self._own(kernel_row, arm, starts or self._starts())
         self._arms[arm].factor.solve(v)
         return v
 
@@ -314,13 +317,17 @@ class ExactModel(Model, KeepsHistory):
         observed = self.observed.contexts.reshape(-1, dimension)
         return np.concatenate([observed, *assumed]) if assumed else observed
 
-    def _places(self, arm: int) -> IntArray:
-        """Where an arm's are among these."""
-        places, count = self.observed.places(arm), len(self._arms[arm].assumed)
-        if not count:
-            return places
-        first = len(self.observed) + sum(len(each.assumed) for each in self._arms[:arm])
-        return np.concatenate([places, np.arange(first, first + count)])
+    def _starts(self) -> list[int]:
+        """Where each arm's assumed contexts begin among these."""
+        counts = (len(state.assumed) for state in self._arms)
+        return list(accumulate(counts, initial=len(self.observed)))
+
+    def _own(self, values: FloatArray, arm: int, starts: list[int]) -> FloatArray:
+        """An arm's rows of kernel values at all these points."""
+        own = values.take(self.observed.places(arm), axis=0)
+        if not self._arms[arm].assumed:
+            return own
+        return np.concatenate([own, values[starts[arm] : starts[arm + 1]]])
 
 
 class ExactPooled(Pooled):

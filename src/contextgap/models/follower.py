@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.models.arm import pivots, root
+from contextgap.models.arm import pivot, root
 from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
 from contextgap.models.bounded_arm import BoundedArm, Folded
 from contextgap.models.dictionary import Dictionary, Whitened
@@ -17,7 +17,7 @@ from contextgap.models.factor import reserved
 
 if TYPE_CHECKING:
     from contextgap.models.bounded import BoundedModel
-    from contextgap.models.exact import ExactModel
+    from contextgap.models.exact import Asked, ExactModel
     from contextgap.models.joint import JointModel
 
 
@@ -111,8 +111,8 @@ class ExactFollower(Follower):
         super().__init__(model, points)
         self._arms: list[FollowedArm] = []
         self._gains: list[float] = []
-        # The context of the last look-ahead; by arm, how many rows it had, and its moves.
-        self._ahead: tuple[bytes, dict[int, tuple[int, FloatArray]]] = b"", {}
+        # The last look-ahead: what was asked, arms and moves.
+        self._ahead: tuple[Asked, Sequence[int], FloatArray] | None = None
         # The points as they were asked for: places or contexts.
         self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
         if points is not None:
@@ -140,8 +140,11 @@ class ExactFollower(Follower):
         here, asked = model.solved_at(context, arms, pending)
         self._move_to(reference)
         mean, move = np.empty((2, len(self._points) + 1, len(arms)))
-        prior, variance = model.prior(), here.std**2
-        sizes = np.array([len(asked.solved[arm]) for arm in arms])
+        prior, ridge, variance = model.prior(), model.ridge, here.std**2
+        steps = [
+            pivot(left, ridge, asked.prior_variance, len(asked.solved[arm]))
+            for left, arm in zip(variance.tolist(), arms, strict=True)
+        ]
         mean[-1], move[-1] = here.mean, variance
         if len(self._points):
             for i, arm in enumerate(arms):
@@ -151,9 +154,8 @@ class ExactFollower(Follower):
             seen = reference.dtype.kind == "i"
             values = asked.values[reference] if seen else self._values(context)
             np.subtract(values[:, None], move[:-1], out=move[:-1])
-        move /= pivots(variance, model.ridge, asked.prior_variance, sizes)
-        rows = zip(sizes.tolist(), move[:-1].T, strict=True)
-        self._ahead = asked.context, dict(zip(arms, rows, strict=True))
+        move /= steps
+        self._ahead = asked, arms, move
         return LookAhead(mean, move)
 
     def _take_in_next(self) -> None:
@@ -195,12 +197,13 @@ class ExactFollower(Follower):
         """Take in an arm's real observations up to ``told``, or all and the assumed ones."""
         arm, followed = self.model.arm(number), self._arms[number]
         end = len(arm) if told is None else told
-        if followed.told == end and not followed.assumed and not arm.assumed:
+        same = followed.told == end and len(followed.assumed) == len(arm.assumed)
+        if same and starts_with(arm.assumed, followed.assumed):
             return
         contexts, places = self.model.observed.contexts, self.model.observed.places(number)
         if followed.told < end or not starts_with(arm.assumed, followed.assumed):
             if followed.assumed:
-                self._ahead[1].pop(number, None)
+                self._ahead = None
             followed.forget_assumed()
         for i in range(followed.told, end):
             row = self._row(number, contexts[places[i]])
@@ -214,10 +217,11 @@ class ExactFollower(Follower):
     def _row(self, number: int, context: FloatArray) -> FloatArray:
         """Return the next row of an arm's V, which observes it at a context."""
         # It is by how far the last look-ahead found that trying the arm there would move means.
-        followed, (asked, moves) = self._arms[number], self._ahead
-        size, move = moves.get(number, (-1, np.empty(0)))
-        if size == followed.size and asked == context.tobytes():
-            return move
+        followed = self._arms[number]
+        if self._ahead is not None and self._ahead[0].context == context.tobytes():
+            asked, arms, move = self._ahead
+            if number in arms and len(asked.solved[number]) == followed.size:
+                return move[:-1, arms.index(number)]
         row = self.model.arm(number).factor.row(followed.size)
         return followed.row(row, self._values(context))
 

@@ -93,15 +93,11 @@ class KnowledgeGradient(ReferringExplorer):
         happened to be the same, say. Where beliefs are so narrow that no gain is left, which arm
         comes first must not decide.
         """
-        gains = self._gains(moment, _highest_gains)
+        gains = self.gain(moment)
         return int(gains.argmax()) if gains.max() > 0 else ContextualGap().pick(moment)
 
     def gain(self, moment: Moment) -> FloatArray:
         """Return by how much trying each arm now is expected to raise the reward of deployment."""
-        return self._gains(moment, _gains_per_reward)
-
-    def _gains(self, moment: Moment, per_reward: Callable[..., FloatArray]) -> FloatArray:
-        """Return the gains, those of arms without anything in common computed by a function."""
         if self.references is None:
             ahead = moment.look_ahead(spread_over(0 if self.local else moment.seen, self.most))
             mean, moves = ahead
@@ -114,7 +110,7 @@ class KnowledgeGradient(ReferringExplorer):
         if moves.ndim == 2:
             times = _several(self.repeats)[:, None]
             factors = _factors(variance, moment.ridge, times)
-            return per_reward(distances(mean), moves, factors, times)
+            return _gains_per_reward(distances(mean), moves, factors, times)
         lines = partial(_average_line, mean[:, None], moves)
         return self._per_reward(lines, variance, moment.ridge)
 
@@ -238,11 +234,7 @@ def _gains_per_reward(
 
 
 def _highest_gains(
-    distance: FloatArray,
-    move: FloatArray,
-    factors: FloatArray,
-    times: FloatArray,
-    best: float = 0.0,
+    distance: FloatArray, move: FloatArray, factors: FloatArray, times: FloatArray, best: float
 ) -> FloatArray:
     """Return the same, 0 where it is surely not the highest, nor above ``best``.
 
