@@ -174,6 +174,39 @@ class Predictor:
         return None
 
 
+class Pooled:
+    """The posterior of some arms at contexts, one of which is to be tried; valid until a change.
+
+    Reference points are places among these contexts, or contexts of shape (r, d).
+    """
+
+    def __init__(
+        self, model: Model, contexts: FloatArray, arms: Sequence[int], pending: Pending
+    ) -> None:
+        self.model = model
+        self.contexts = contexts
+        self.arms = arms
+        self.pending = pending
+
+    def posterior(self) -> Posterior:
+        """Return the posterior at the contexts."""
+        return self.model.posterior(self.contexts, self.arms, self.pending)
+
+    def means(self, reference: IntArray | FloatArray) -> FloatArray:
+        """Return the means at reference points."""
+        return self.model.posterior(self._at(reference), self.arms, self.pending).mean
+
+    def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+        """Return how far trying one of the arms at the contexts would move means, as a model."""
+        points, tried = self._at(reference), self.arms[arm]
+        moves = self.model.moves(self.contexts, tried, points, self.pending)
+        return moves if moves.ndim == 2 else moves[..., list(self.arms)]
+
+    def _at(self, reference: IntArray | FloatArray) -> FloatArray:
+        seen = reference.dtype.kind == "i"
+        return np.asarray(self.contexts[reference] if seen else reference, dtype=np.float64)
+
+
 class Follower:
     """The posterior at some points, kept up to date as rewards come; here computed anew."""
 
@@ -310,6 +343,12 @@ class Model(ABC):
     def follow(self, points: FloatArray | None = None) -> Follower:
         """Return an object that keeps the posterior at points up to date; the caller owns it."""
         return Follower(self, points)
+
+    def pooled(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> Pooled:
+        """Return the posterior at contexts one of which is to be tried; valid until a change."""
+        return Pooled(self, contexts, arms, pending)
 
     @abstractmethod
     def moves(
