@@ -37,7 +37,7 @@ _RATIOS = (math.log(1e-8), math.log(1e4))
 _RATIO = 1e-2
 _STARTS = ((0.0, _RATIO), (0.0, 1.0), (1.0, 10.0), (-1.0, 1.0), (-1.5, _RATIO), (-3.0, _RATIO))
 _HOPELESS = 1e12
-_PRECISION = 0.01  # of the loss, in nats
+_PRECISION = 0.02  # of the loss, in nats
 _FILLING = 4000  # numbers of a matrix that may be filled up to compute with arms together
 _MOST_DISTINCT, _NEIGHBOURS = 1500, 100  # contexts, and those whose nearest one is searched for
 # What an evaluation costs besides the cube of the numbers of observations, in operations.
