@@ -129,7 +129,8 @@ def compare(policy: cg.Policy, count: int, seed: int) -> Outcome:
     random, edge = {}, {}
     for name, export in exported(policy):
         random[name], edge[name] = (parity(policy, export.recommend(x), x) for x in sets)
-    near = tuple(int((each.margin <= NEAR).sum()) for each in answers)
+    ties = (each.tied(np.full(len(each.arm), NEAR)).sum(axis=1) for each in answers)
+    near = tuple(int((count > 1).sum()) for count in ties)
     shortcut = sum(
         int((policy.chooser.pick(x) != each.arm).sum())
         for x, each in zip(sets, answers, strict=True)

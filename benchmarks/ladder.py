@@ -1,12 +1,13 @@
 """When does choosing what to try pay? The spacecraft without one source of error after the other.
 
-``python benchmarks/ladder.py`` flies ten missions by the paper's protocol: 1000 rows to explore and
-1000 to deploy on are held out for tuning, then 3000 rows are explored and 950 deployed on, in time
-order and again with all rows of a mission shuffled. Bandwidth and ridge are tuned for every mission
-on its own held-out rows, and once for all, as the setting with the lowest mean regret on the ten
-held-out parts. The grid is six by six, of the library's ten bandwidths and ten ridges, both ends
-kept. Printed is the regret of Contextual-Gap and of Kernel-UCB-Mod over that of uniform
-exploration, with standard errors of the paired differences. ``--figure`` draws Contextual-Gap's.
+``python benchmarks/ladder.py`` flies ten missions by the paper's protocol, half width scale * std:
+1000 rows to explore and 1000 to deploy on are held out for tuning, then 3000 rows are explored and
+950 deployed on, in time order and again with all rows of a mission shuffled. Bandwidth and ridge
+are tuned for every mission on its own held-out rows, and once for all, as the setting with the
+lowest mean regret on the ten held-out parts. The grid is six by six, of the library's ten
+bandwidths and ten ridges, both ends kept. Printed is the regret of Contextual-Gap and of Kernel-
+UCB-Mod over that of uniform exploration, with standard errors of the paired differences.
+``--figure`` draws Contextual-Gap's.
 
 Finished parts are kept in ``--out``, and the same command goes on from there. On one core it takes
 some 15 minutes.

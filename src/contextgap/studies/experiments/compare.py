@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from contextgap.base import checks
 from contextgap.base.names import study_import
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs.widths import PosteriorWidth, RidgeWidth
 from contextgap.kernels import Kernel
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method, read_method
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 Pair: TypeAlias = tuple[Problem, Problem]
+ScaledWidth: TypeAlias = PosteriorWidth | RidgeWidth  # the code's half width, and the text's
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +139,11 @@ class Entry:
     method
         Its exploration and deployment rules.
     scale
-        The half width in standard deviations.
+        Of its half width.
     kernel, ridge
         Its tuned settings.
+    width
+        Its half width, at any scale.
     """
 
     label: str
@@ -148,11 +151,12 @@ class Entry:
     scale: float
     kernel: Kernel
     ridge: float
+    width: ScaledWidth = PosteriorWidth()  # noqa: RUF009  # immutable
 
     @property
     def settings(self) -> dict[str, Any]:
         """The arguments of a run."""
-        names = ("method", "kernel", "ridge", "scale")
+        names = ("method", "kernel", "ridge", "scale", "width")
         return {name: getattr(self, name) for name in names}
 
 
@@ -267,6 +271,7 @@ def tune_and_compare(
     *,
     scales: Sequence[float] = (1.0,),
     tuning_scale: float = 1.0,
+    width: ScaledWidth = PosteriorWidth(),  # noqa: B008  # immutable
     checkpoints: int | list[int] = 50,
     seed: int = 0,
     begin: Callable[[str], Progress | None] = lambda _: None,
@@ -286,6 +291,8 @@ def tune_and_compare(
         Scales to compare at.
     tuning_scale
         The scale to tune at.
+    width
+        The half width, at any scale.
     checkpoints
         As of ``compare``; or the step numbers themselves.
     seed
@@ -295,11 +302,11 @@ def tune_and_compare(
     **how
         For ``execute``: where the work is done, and where results are kept.
     """
-    width = PosteriorWidth(tuning_scale)
+    tuned = replace(width, scale=tuning_scale)
     scales = [checks.positive("scales", scale, "such as 1") for scale in scales]
     progress = begin("tuning on held-out rows")
-    tunings = tune_all(study.hold_out, methods, grid, width, seed, progress=progress, **how)
-    entries = scaled_entries(methods, tunings, scales)
+    tunings = tune_all(study.hold_out, methods, grid, tuned, seed, progress=progress, **how)
+    entries = scaled_entries(methods, tunings, scales, width)
     results = conduct(study, entries, checkpoints, progress=begin("exploring"), **how)
     return Comparison(tunings, entries, results)
 
@@ -326,11 +333,14 @@ def read_methods(
 
 
 def scaled_entries(
-    methods: Mapping[str, Method], tunings: Mapping[str, GridSearch], scales: Sequence[float]
+    methods: Mapping[str, Method],
+    tunings: Mapping[str, GridSearch],
+    scales: Sequence[float],
+    width: ScaledWidth,
 ) -> list[Entry]:
     """Return every method at every scale, with its tuned settings."""
     return [
-        Entry(label, method, scale, tunings[label].kernel, tunings[label].ridge)
+        Entry(label, method, scale, tunings[label].kernel, tunings[label].ridge, width)
         for scale in scales
         for label, method in methods.items()
     ]
@@ -352,10 +362,16 @@ def conduct(
 
 
 def run_once(
-    explore: Problem, exploit: Problem, *, scale: float, ridge: float, **how: Any
+    explore: Problem,
+    exploit: Problem,
+    *,
+    scale: float,
+    ridge: float,
+    width: ScaledWidth = PosteriorWidth(),  # noqa: B008  # immutable
+    **how: Any,
 ) -> Result:
     """Return one run's curve and how often each rank was picked; ``how`` is for ``run``."""
-    trace = run(explore, exploit, width=PosteriorWidth(scale), ridge=ridge, **how)
+    trace = run(explore, exploit, width=replace(width, scale=scale), ridge=ridge, **how)
     picks = np.bincount(trace.ranks, minlength=explore.n_arms + 1)[1:].tolist()
     return {"reached": trace.rows(), "picks": picks, "ridge": ridge}
 

@@ -6,19 +6,18 @@ This is the setting of the paper's section 2, which its experiments left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.names import study_import
-from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.learner import Learner
 from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import Method
 from contextgap.policy import Policy
-from contextgap.studies.experiments.compare import Entry
+from contextgap.studies.experiments.compare import Entry, ScaledWidth
 from contextgap.studies.experiments.tasks import Result, Task, execute_labelled
 from contextgap.studies.problems import Problem
 
@@ -170,9 +169,9 @@ def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -
     return pandas.concat(tables, ignore_index=True)
 
 
-def fly_once(mission: Any, *, scale: float, **how: Any) -> Result:
+def fly_once(mission: Any, *, scale: float, width: ScaledWidth, **how: Any) -> Result:
     """Return one flight's regret by orbit; ``how`` is for ``fly``."""
-    trace = fly(mission, width=PosteriorWidth(scale), **how)
+    trace = fly(mission, width=replace(width, scale=scale), **how)
     deployed = mission.orbit_number[trace.deployed]
     return {
         "orbit": trace.orbits.tolist(),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from contextgap.beliefs.widths import PosteriorWidth
+from contextgap.beliefs.widths import PosteriorWidth, RidgeWidth
 from contextgap.methods.explorers import ContextualGap, KernelTS, Moment, Uniform
 from contextgap.methods.method import Method
 from contextgap.methods.recommenders import (
@@ -31,6 +31,7 @@ from contextgap.studies.experiments.compare import (
     Entry,
     Pair,
     Results,
+    ScaledWidth,
     Study,
     conduct,
     read_methods,
@@ -88,6 +89,11 @@ def protocol_methods(protocol: str) -> dict[str, Method]:
     return read_methods(PAPER_METHODS) | (own if protocol == AUTHORS else {})
 
 
+def protocol_width(protocol: str) -> ScaledWidth:
+    """Return the half width of a protocol at scale 1; section 4.1 of the text divides by √ridge."""
+    return PosteriorWidth() if protocol == AUTHORS else RidgeWidth()
+
+
 @dataclass(frozen=True, eq=False)
 class Reproduction:
     """One of the paper's studies; what was not asked for is None."""
@@ -130,6 +136,7 @@ class Workshop:
             protocol_methods(self.protocol),
             thinned(grid, self.grid_size),
             scales=scales,
+            width=protocol_width(self.protocol),
             checkpoints=self.checkpoints(study),
             begin=lambda phase: None if watch is None else watch(f"{phase}, {where}"),
             executor=self.executor,
@@ -148,9 +155,8 @@ class Workshop:
     def over_grid(self, study: Study, main: Comparison) -> dict[str, GridSearch]:
         """Return every setting's regret on the first repetition's rows, by method."""
         grid = next(iter(main.tunings.values())).grid
-        methods = protocol_methods(self.protocol)
-        how = self.how("the whole grid")
-        return tune_all(study.rounds[0], methods, grid, PosteriorWidth(1.0), 0, **how)
+        methods, width = protocol_methods(self.protocol), protocol_width(self.protocol)
+        return tune_all(study.rounds[0], methods, grid, width, 0, **self.how("the whole grid"))
 
     def looked_back(self, study: Study, tuning: GridSearch) -> Results:
         """Compare lengths of the look-back."""
@@ -161,6 +167,7 @@ class Workshop:
                 1.0,
                 tuning.kernel,
                 tuning.ridge,
+                protocol_width(self.protocol),
             )
             for label, last in HISTORIES.items()
         ]
@@ -192,7 +199,8 @@ def reproduce(
         wider = workshop.compared(study, Grid.of(contexts), (1.0,), "a wider grid")
         return replace(found, wider=wider)
     if name == "spacecraft":
-        entries = scaled_entries(protocol_methods(PAPER), main.tunings, (1.0,))
+        methods = protocol_methods(PAPER)
+        entries = scaled_entries(methods, main.tunings, (1.0,), protocol_width(PAPER))
         flights = fly_all(problems, entries, **workshop.how("flying"))
         return replace(found, flights=(tuple(problems), flights))
     return found

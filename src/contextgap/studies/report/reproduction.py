@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter
 
 from contextgap.base.names import study_import
 from contextgap.studies.experiments import Comparison, FlightTrace, fly
-from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction
+from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction, protocol_width
 from contextgap.studies.problems import Problem
 from contextgap.studies.report import style
 from contextgap.studies.report.curves import check_columns, history_comparison, regret_curves
@@ -248,8 +248,9 @@ _SETTINGS = (
     "gets."
 )
 _PROTOCOLS = {
-    PAPER: "Bandwidths and ridges are tuned as in the paper, on held-out rows at scale 1, and kept "
-    "for other scales. Where the text says nothing, docs/studies.md says what was done.",
+    PAPER: "The half width of intervals is the text's, scale · std / √ridge. Bandwidths and ridges "
+    "are tuned as in the paper, on held-out rows at scale 1, and kept for other scales. Where the "
+    "text says nothing, docs/studies.md says what was done.",
     AUTHORS: "The protocol is that of the authors' code: uniform exploration draws arms at random, "
     "the half width is the variance of Thompson draws, each arm first has one reward of 0 or 1, "
     "and the last published point stands after all steps.",
@@ -401,9 +402,9 @@ def _wider_grid(wider: Comparison) -> list[Section]:
     return [
         Section(
             "With the wider grid",
-            "The library's own grid reaches to smaller bandwidths and ridges, where the paper's "
-            "best settings lie on its grid's edge. Rewards have no noise here, so that a smaller "
-            "ridge is better without end.",
+            "The library's own grid reaches to smaller bandwidths and ridges. Rewards have no "
+            "noise here, which favours a small ridge; but the text's half width grows as the ridge "
+            "shrinks.",
             [("Average simple regret at scale 1.", regret_curves(records))],
             [("After the last step.", ranking(records))],
         ),
@@ -425,7 +426,8 @@ def _flight_sections(
     shown = after.sort_values("average_regret").reset_index()
     tuning = main.tunings["contextual-gap"]
     mission: Any = missions[0]
-    trace = fly(mission, "contextual-gap", kernel=tuning.kernel, ridge=tuning.ridge, seed=0)
+    settings = {"kernel": tuning.kernel, "ridge": tuning.ridge, "width": protocol_width(PAPER)}
+    trace = fly(mission, "contextual-gap", seed=0, **settings)
     caption = (
         "Where the spacecraft was, each sensor's expected error, and which was used: tried where "
         "the field is known, deployed where it is not."
