@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,11 @@ from contextgap.models.tuning.search import Hyperparameters, Search, Terms
 from contextgap.models.tuning.sharing import MOST_SHARED, Shared, shared
 from contextgap.tables.schema import Layout
 
-# Starting points are tried on as many observations as cost this much; the best continues on all.
+# Candidates are compared on as many observations as cost this much, if that is clearly less than
+# all; then on all, from where they ended.
+_MIDDLE = 2 * 180**3
+_MOSTLY = 0.9
+# Starting points are tried on so many; the best continues.
 _ROUGH = 3 * 75**3
 _ROUGH_STEPS, _STEPS = 6, 40
 # By how many nats a model with a trend must be better than the same without.
@@ -93,27 +98,24 @@ def search(
     columns = [spread.columns(contexts[arm]) for arm in tried]
     everything = columns, [rewards[arm] for arm in tried]
     limits = heavy_tails(everything[1])
-    parts = part_of(everything, MOST_OPERATIONS), part_of(everything, _ROUGH)
     count = sum(map(len, rewards))
-    fit = _Fit(*parts, criterion, spread, limits)
+    fit = _Fit(everything, criterion, spread, limits)
+    given = None if kernel is None else Terms.of(spread.of_columns(kernel), spread.tied)
+    searched = count
+    known: Mapping[str, tuple[float, ...]] = {}
     if last is not None and last.criterion == criterion and count < 2 * last.searched:
-        fit = replace(fit, ends=last.ends, hopeless=_far_behind(last.candidates))
-    while True:
-        searched = count if not fit.ends or last is None else last.searched
-        found = {"constant": (yield from fit.best("constant", Terms(Constant(), tied=spread.tied)))}
-        if kernel is None:
-            found |= yield from _contextual(fit)
-        else:
-            given = Terms.of(spread.of_columns(kernel), spread.tied)
-            found["given"] = yield from fit.best("given", given)
-        fitted = {}
-        for name, each in found.items():
-            fitted[name] = yield from each.search.hyperparameters(each.theta)
-        used = fit.data[1]
-        candidates = _compared(fitted, used)
-        if not fit.ends or last is None or not _worse(candidates, last):
-            break
-        fit = replace(fit, ends={}, hopeless=frozenset())
+        searched, known = last.searched, last.ends
+        found, fitted = yield from _fitted(fit.after(last.ends, last.candidates), given)
+        if _worse(_compared(fitted, fit.data[1]), last):
+            searched, known = count, {}
+    if not known:
+        if fit.middle is not fit.data:
+            found, fitted = yield from _fitted(fit.on_middle(), given)
+            ends = {name: tuple(each.theta.tolist()) for name, each in found.items()}
+            fit = fit.after(ends, _compared(fitted, fit.middle[1]).values())
+        found, fitted = yield from _fitted(fit, given)
+    used = fit.data[1]
+    candidates = _compared(fitted, used)
     enough = count >= max(_IN_ALL, _PER_ARM * len(rewards))
     if kernel is None and enough and not _predicts(candidates, _contextual_one(candidates)):
         fitted["cautious"] = yield from _cautious(fit)
@@ -124,9 +126,9 @@ def search(
         own = None if features is None else features.of(tried)
         margin = _SHARED_MARGIN if features is None else 0.0
         for base in _bases(candidates):
-            if fit.ends and f"shared {base}" not in fit.ends:
+            start = known.get(f"shared {base}")
+            if known and start is None:
                 continue  # it was no better when that was last looked into
-            start = fit.ends.get(f"shared {base}")
             each = found[base]
             joint = yield from shared(
                 each.search.terms, each.theta, start, everything, criterion, own, limits
@@ -174,21 +176,40 @@ class _Found(NamedTuple):
     loss: float
 
 
-@dataclass(frozen=True)
 class _Fit:
-    """Fits kernels to the same observations; starts are tried on a part, ``rough``.
+    """Fits kernels to the same observations, or to parts of them.
 
+    Starts are tried on a ``rough`` part, candidates are first compared on a ``middle`` one.
     ``ends`` says where the last search of each candidate ended, for this one to start there, and
     those that were ``hopeless`` stay there.
     """
 
-    data: Data
-    rough: Data
-    criterion: str
-    spread: Spread
-    limits: Limits | None
-    ends: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    hopeless: frozenset[str] = frozenset()
+    def __init__(
+        self, everything: Data, criterion: str, spread: Spread, limits: Limits | None
+    ) -> None:
+        self.data = part_of(everything, MOST_OPERATIONS)
+        self.middle, self.rough = part_of(everything, _MIDDLE), part_of(everything, _ROUGH)
+        if sum(map(len, self.middle[1])) > _MOSTLY * sum(map(len, self.data[1])):
+            self.middle = self.data
+        self.criterion, self.spread, self.limits = criterion, spread, limits
+        self.ends: Mapping[str, tuple[float, ...]] = {}
+        self.hopeless: frozenset[str] = frozenset()
+
+    def after(self, ends: Mapping[str, tuple[float, ...]], candidates: Iterable[Candidate]) -> _Fit:
+        """Return the fit that starts where another one ended."""
+        other = copy(self)
+        other.ends, compared = ends, list(candidates)
+        # A few more rewards do not change that a candidate is so improbable.
+        best = max(each.advantage for each in compared)
+        behind = (each.name for each in compared if each.advantage < best - _BEHIND)
+        other.hopeless = frozenset(behind)
+        return other
+
+    def on_middle(self) -> _Fit:
+        """Return the fit of the middle part alone."""
+        other = copy(self)
+        other.data = self.middle
+        return other
 
     def search(self, terms: Terms) -> Search:
         """Return the search for a kernel's hyperparameters."""
@@ -209,8 +230,9 @@ class _Fit:
 
     def followed(self, name: str, search: Search, start: FloatArray) -> Steps[_Found]:
         """Return the best point found from one start."""
-        iterations = 0 if name in self.hopeless else _STEPS
-        loss, theta = yield from search.descend(start, iterations)
+        if name in self.hopeless:
+            return _Found(search, start, math.inf)
+        loss, theta = yield from search.descend(start, _STEPS)
         return _Found(search, theta, loss)
 
     def unit(self, *, far: bool = False) -> tuple[float, ...]:
@@ -219,6 +241,22 @@ class _Fit:
         tied = self.spread.tied
         found = deviations(np.vstack(self.data[0]), tied, far=far)
         return tuple((found if tied is None else found[np.asarray(tied)]).tolist())
+
+
+def _fitted(
+    fit: _Fit, given: Terms | None
+) -> Steps[tuple[dict[str, _Found], dict[str, Hyperparameters]]]:
+    """Return the candidates, and their hyperparameters."""
+    constant = Terms(Constant(), tied=fit.spread.tied)
+    found = {"constant": (yield from fit.best("constant", constant))}
+    if given is None:
+        found |= yield from _contextual(fit)
+    else:
+        found["given"] = yield from fit.best("given", given)
+    fitted = {}
+    for name, each in found.items():
+        fitted[name] = yield from each.search.hyperparameters(each.theta)
+    return found, fitted
 
 
 def _contextual(fit: _Fit) -> Steps[dict[str, _Found]]:
@@ -235,7 +273,10 @@ def _contextual(fit: _Fit) -> Steps[dict[str, _Found]]:
         gaussian = yield from fit.best("gaussian", terms)
         simpler = gaussian.search.with_terms(bare)
         start = np.delete(gaussian.theta, -3)  # slope, offset and ratio come last
-        if (yield from simpler.loss_at(start)) < gaussian.loss + _MARGIN:
+        if (
+            "gaussian" not in fit.hopeless
+            and (yield from simpler.loss_at(start)) < gaussian.loss + _MARGIN
+        ):
             gaussian = yield from fit.followed("gaussian", simpler, start)
     rougher = gaussian.search.with_terms(replace(gaussian.search.terms, main=Matern(unit, 2.5)))
     end = fit.ends.get("matern", ())
@@ -259,12 +300,6 @@ def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
     # Its loss is compared with those of models that were searched for within the limits.
     loss = yield from fit.search(terms).loss_at(thetas[best])
     return replace(tried[best], loss=loss)
-
-
-def _far_behind(candidates: Sequence[Candidate]) -> frozenset[str]:
-    """Return the candidates that are so improbable that a few more rewards do not change it."""
-    best = max(each.advantage for each in candidates)
-    return frozenset(each.name for each in candidates if each.advantage < best - _BEHIND)
 
 
 def _worse(candidates: dict[str, Candidate], last: Tuning) -> bool:

@@ -93,7 +93,7 @@ class Sharing:
 MOST_SHARED = 3000
 # One factor over all observations takes time in the cube of their number: of the first search,
 # and of the last.
-_FEW, _MOST = 200, 500
+_FEW, _MOST = 200, 400
 _STEPS = 25
 
 
