@@ -135,7 +135,7 @@ def load_both(path):
 class TestRoundTrip:
     """What is saved comes back."""
 
-    def check(self, learner, tmp_path, steps=100):
+    def check(self, learner, tmp_path, steps=40):
         file = saved(learner, tmp_path / "l.cgap")
         loaded = cg.Learner.load(file)
         assert content(saved(loaded, tmp_path / "again.cgap")) == content(file)
