@@ -525,8 +525,15 @@ def interrupted(count, call, *arguments):
     return False
 
 
-@pytest.mark.parametrize("bulk", [False, True])
-@pytest.mark.parametrize("method", ["contextual-gap", "knowledge-gradient"])
+@pytest.mark.parametrize(
+    ("method", "bulk"),
+    [
+        ("contextual-gap", True),
+        ("knowledge-gradient", False),  # which keeps what it computed from one reward to the next
+        pytest.param("contextual-gap", False, marks=pytest.mark.slow),
+        pytest.param("knowledge-gradient", True, marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupted_step_happened_wholly_or_not_at_all(method, bulk):
     def learner():
         started = cg.Learner(3, kernel=cg.Gaussian(1.0), ridge=0.1, method=method, seed=0)
