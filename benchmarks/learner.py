@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from statistics import median
 
 import numpy as np
 from rivals import ExplicitInverse, RefitRegressors
@@ -126,30 +123,6 @@ def peak_memory() -> None:
     print(row(what, peak, "MB", "< 450", peak < 450))
 
 
-def import_time() -> None:
-    """Print how long importing takes once modules are compiled, as installing leaves them."""
-    code = (
-        "import time, scipy.linalg; t = time.perf_counter(); import contextgap;"
-        "print(time.perf_counter() - t)"
-    )
-    with tempfile.TemporaryDirectory() as compiled:
-        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        runs = [
-            subprocess.run(
-                [sys.executable, "-c", code],
-                capture_output=True,
-                text=True,
-                check=True,
-                env=environment,
-            )
-            for _ in range(9)
-        ]
-    extra = median(float(run.stdout) for run in runs)
-    what = "import contextgap, beyond importing scipy.linalg"
-    print(row(what, extra, "s", "<= 0.15", extra <= 0.15))
-
-
 if __name__ == "__main__":
     # One BLAS thread for all contestants: ratios then do not depend on how idle other cores are.
     with threadpool_limits(1):
@@ -161,4 +134,3 @@ if __name__ == "__main__":
         arms_that_share(rounds=20, observations=4000)
         look_back(rounds=6)
     peak_memory()
-    import_time()

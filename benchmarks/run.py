@@ -7,5 +7,5 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 if __name__ == "__main__":
-    for script in ("learner.py", "policy.py"):
+    for script in ("learner.py", "policy.py", "latency.py"):
         subprocess.run([sys.executable, str(HERE / script)], check=True)

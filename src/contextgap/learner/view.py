@@ -80,6 +80,8 @@ class Pending:
     def answer(self, rows: FloatArray, places: IntArray) -> tuple[list[Asked], int]:
         """Forget the picks answered; return how they were made, and how many only when rounded."""
         asked, rounded, unanswered = [Asked()] * len(rows), 0, []
+        if not self.by_arm:
+            return asked, rounded
         for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
             found = self.find(context, arm)
             if found is None:
@@ -142,14 +144,14 @@ class View:
 
     def pool(self, contexts: FloatArray) -> Pool:
         """Return what an explorer sees of several contexts at once."""
-        model, active, waiting = self.model, self.active, self.pending.by_arm
+        pooled = self.model.pooled(contexts, self.active, self.pending.by_arm)
         return Pool(
             contexts=contexts,
-            believe=lambda: Belief(model.posterior(contexts, active, waiting), self.width),
-            moves=lambda arm, points: self._moves(contexts, arm, points),
-            means=lambda points: model.posterior(points, active, waiting).mean,
-            ridge=model.ridge,
-            shares=model.shares,
+            believe=lambda: Belief(pooled.posterior, self.width),
+            moves=pooled.moves,
+            means=pooled.means,
+            ridge=self.model.ridge,
+            shares=self.model.shares,
             rng=self.rng,
             read=self.read,
         )
@@ -157,10 +159,6 @@ class View:
     def told(self, context: FloatArray) -> Belief:
         """Return what the rewards told so far say at one context, pending picks left out."""
         return Belief(self.model.posterior(context, self.active), self.width)
-
-    def _moves(self, contexts: FloatArray, arm: int, points: FloatArray) -> FloatArray:
-        moves = self.model.moves(contexts, self.active[arm], points, self.pending.by_arm)
-        return moves if moves.ndim == 2 else moves[..., list(self.active)]
 
     def _kernel_at(self, context: FloatArray, reference: IntArray | FloatArray) -> FloatArray:
         check_reference(reference, len(context))

@@ -40,7 +40,7 @@ class Arm:
         self.w = Rows()
         self.gain = 0.0  # ½ ln det(I + K/ridge)
         self.assumed: list[FloatArray] = []  # contexts whose rewards are still to come
-        self._assumed_rows: FloatArray = np.empty((0, 0))
+        self._assumed_rows = Rows(0)
         self._dual: tuple[tuple[float, int], FloatArray] | None = None
 
     def __len__(self) -> int:
@@ -62,20 +62,21 @@ class Arm:
     def assume(self, context: FloatArray, v: FloatArray, prior_variance: float) -> None:
         """Count an observation whose reward is not known yet."""
         self.factor.append(v, self._pivot(v, prior_variance))
+        if not self.assumed:
+            self._assumed_rows = Rows(len(context))
+        self._assumed_rows.append(context)
         self.assumed.append(context)
 
     @property
     def assumed_rows(self) -> FloatArray:
         """The contexts whose rewards are still to come, as rows."""
-        if len(self._assumed_rows) != len(self.assumed):
-            self._assumed_rows = np.array(self.assumed)
-        return self._assumed_rows
+        return self._assumed_rows.view
 
     def retract(self) -> None:
         """Forget the assumed observations."""
         if self.assumed:
             self.factor.truncate(len(self))
-            self.assumed, self._assumed_rows = [], np.empty((0, 0))
+            self.assumed, self._assumed_rows = [], Rows(0)
 
     def rewind(self, size: int, gain: float) -> None:
         """Go back to the first ``size`` observations, none assumed, whatever was done since."""
@@ -83,7 +84,7 @@ class Arm:
             rows.truncate(size)
         self.factor.truncate(size)
         self.gain, self._dual = gain, None
-        self.assumed, self._assumed_rows = [], np.empty((0, 0))
+        self.assumed, self._assumed_rows = [], Rows(0)
 
     def weights(self, prior: float) -> FloatArray:
         """Return z − prior·w: the mean is prior + v·weights."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.arm import MEAN_ROUNDING, ROUNDING, Arm, left_out, pivots, root
 from contextgap.models.base import (
+    MOST_POOLED,
     NOTHING_PENDING,
     Bounds,
     History,
@@ -21,9 +23,11 @@ from contextgap.models.base import (
     LeftOut,
     Model,
     Pending,
+    Pooled,
     Posterior,
     Predictor,
     Support,
+    is_places,
 )
 from contextgap.models.follower import ExactFollower, starts_with
 from contextgap.models.observations import Observations
@@ -33,10 +37,11 @@ _TINY = float(np.finfo(np.float64).tiny)
 _FEW = 256
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """Results for the last context asked about, kept because tell usually follows ask."""
 
     context: bytes
+    values: FloatArray  # of the kernel, at all observed contexts and those assumed
     solved: dict[int, FloatArray]  # L⁻¹k by arm, assumed observations included
     prior_variance: float
 
@@ -52,7 +57,7 @@ class ExactModel(Model, KeepsHistory):
     ) -> None:
         super().__init__(kernel, ridge, n_arms, prior_mean)
         self._arms = [Arm(ridge) for _ in range(n_arms)]
-        self._asked: _Asked | None = None
+        self._asked: Asked | None = None
         self._kept: dict[int, FloatArray] = {}  # arms' contexts, gathered
 
     def arm(self, arm: int) -> Arm:
@@ -75,12 +80,8 @@ class ExactModel(Model, KeepsHistory):
 
     def observe(self, context: FloatArray, arm: int, reward: float) -> None:
         state = self._arms[arm]
-        solved = self._solved_when_asked(context, arm)
-        if solved is None:
-            v = self._kernel_row(context)[self.observed.places(arm)]
-            state.factor.solve(v)
-            solved = v, self._prior_variance(context)
-        state.observe(*solved, reward)
+        state.retract()
+        state.observe(*self._solved_now(context, arm), reward)
         self.observed.append(context, arm, reward)
         self._asked = None
         self._kept.pop(arm, None)
@@ -110,39 +111,44 @@ class ExactModel(Model, KeepsHistory):
         if contexts.ndim == 1:
             return self.solved_at(contexts, arms, pending)[0]
         if pending:
-            self._assume(pending)
-        mean = np.empty((len(contexts), len(arms)))
-        std = np.empty_like(mean)
+            self.assume(pending)
+        return self.posterior_from(
+            (self.solved(contexts, arm, assumed=bool(pending)) for arm in arms), contexts, arms
+        )
+
+    def posterior_from(
+        self, solved: Iterable[FloatArray], contexts: FloatArray, arms: Sequence[int]
+    ) -> Posterior:
+        """Return the posterior at contexts, given L⁻¹k for each of the arms."""
+        mean, std = np.empty((2, len(contexts), len(arms)))
         prior, prior_variance = self.prior(), self.kernel.diagonal(contexts)
-        for column, arm in enumerate(arms):
-            v = self.solved(contexts, arm, assumed=bool(pending))
-            weights = self._arms[arm].weights(prior)
+        for column, v in enumerate(solved):
+            weights = self._arms[arms[column]].weights(prior)
             mean[:, column] = weights @ v[: len(weights)] + prior
             std[:, column] = root(prior_variance - np.einsum("ij,ij->j", v, v))
         return Posterior(mean, std, self.information_gain(arms), self.ridge, self.n_arms)
 
     def solved_at(
         self, context: FloatArray, arms: Sequence[int], pending: Pending
-    ) -> tuple[Posterior, dict[int, FloatArray], float]:
-        """Return the posterior at one context, L⁻¹k by arm, and k(x, x); remembers them all."""
-        self._assume(pending)
+    ) -> tuple[Posterior, Asked]:
+        """Return the posterior at one context, and what it was computed from; remembers it."""
+        self.assume(pending)
         kernel_row, prior = self._kernel_row(context), self.prior()
         prior_variance = self._prior_variance(context)
         mean, std = [], []  # for so few numbers, arrays take longer than floats
-        solved = {}
+        solved, starts = {}, self._starts()
         for arm in arms:
-            v = self._solved_from(kernel_row, context, arm)
+            v = solved[arm] = self._solved_from(kernel_row, arm, starts)
             state = self._arms[arm]
-            solved[arm] = v
             known = v[: len(state)] if state.assumed else v
             mean.append(known.dot(state.z.view))
             if prior != 0:
                 mean[-1] += prior * (1.0 - known.dot(state.w.view))
             std.append(math.sqrt(max(prior_variance - v.dot(v), 0.0)))
-        self._asked = _Asked(context.tobytes(), solved, prior_variance)
+        self._asked = Asked(context.tobytes(), kernel_row, solved, prior_variance)
         gain = self.information_gain(arms)
         posterior = Posterior(np.array(mean), np.array(std), gain, self.ridge, self.n_arms)
-        return posterior, solved, prior_variance
+        return posterior, self._asked
 
     def moves(
         self,
@@ -151,12 +157,13 @@ class ExactModel(Model, KeepsHistory):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        self._assume(pending)
-        v, v_points = self.solved(contexts, arm, True), self.solved(points, arm, True)
-        prior_variance = self.kernel.diagonal(contexts)
-        variance = prior_variance - np.einsum("ij,ij->j", v, v)
-        steps = pivots(variance, self.ridge, prior_variance, len(v))
-        return np.asarray((self.kernel(points, contexts) - v_points.T @ v) / steps)
+        return ExactPooled(self, contexts, [arm], pending).moves(0, points)
+
+    def pooled(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> Pooled:
+        kind = ExactPooled if len(self) * len(contexts) <= MOST_POOLED else Pooled
+        return kind(self, contexts, arms, pending)
 
     def follow(self, points: FloatArray | None = None) -> ExactFollower:
         return ExactFollower(self, points)
@@ -231,6 +238,7 @@ class ExactModel(Model, KeepsHistory):
         return other
 
     def arrays(self) -> dict[str, NDArray[Any]]:
+        self.assume(NOTHING_PENDING)  # a loaded model assumes pending picks anew, and so does this
         derived = {
             f"{name}{number}": values
             for number, arm in enumerate(self._arms)
@@ -258,7 +266,15 @@ class ExactModel(Model, KeepsHistory):
             state.factor.solve_many(v)
         return v
 
-    def _assume(self, pending: Pending) -> None:
+    def solved_by_arm(self, contexts: FloatArray, arms: Iterable[int]) -> Iterator[FloatArray]:
+        """Yield the same for each of the arms, assumed observations included."""
+        values, starts = self.kernel(self._points(contexts.shape[1]), contexts), self._starts()
+        for arm in arms:
+            v = self._own(values, arm, starts)
+            self._arms[arm].factor.solve_many(v)
+            yield v
+
+    def assume(self, pending: Pending) -> None:
         """Have every arm's factor count exactly the pending picks."""
         for number, state in enumerate(self._arms):
             waiting = pending.get(number, ())
@@ -266,39 +282,83 @@ class ExactModel(Model, KeepsHistory):
                 continue
             if not starts_with(waiting, state.assumed):
                 state.retract()
-            for context in waiting[len(state.assumed) :]:
-                v = self._solved_from(self._kernel_row(context), context, number)
-                state.assume(context, v, self._prior_variance(context))
                 self._asked = None
+            for context in waiting[len(state.assumed) :]:
+                v, prior_variance = self._solved_now(context, number)
+                state.assume(context, v, prior_variance)
 
-    def _solved_from(self, kernel_row: FloatArray, context: FloatArray, arm: int) -> FloatArray:
+    def _solved_from(
+        self, kernel_row: FloatArray, arm: int, starts: list[int] | None = None
+    ) -> FloatArray:
         """L⁻¹k for one context, assumed observations included."""
-        state = self._arms[arm]
-        v = kernel_row.take(self.observed.places(arm))
-        if state.assumed:
-            v = np.concatenate([v, self.kernel(context[None], state.assumed_rows)[0]])
-        state.factor.solve(v)
+        v = self._own(kernel_row, arm, starts or self._starts())
+        self._arms[arm].factor.solve(v)
         return v
 
-    def _solved_when_asked(self, context: FloatArray, arm: int) -> tuple[FloatArray, float] | None:
-        """L⁻¹k and k(x, x) as found when the context was asked about, if no pick was assumed."""
+    def _solved_now(self, context: FloatArray, arm: int) -> tuple[FloatArray, float]:
+        """L⁻¹k for one context, and k(x, x); as found when asked about it, if that still holds."""
         # With assumed rows in the solve, the others may come out different by a bit, and a learner
         # from a file, which was not asked, would no longer go on exactly as this one.
         asked = self._asked
-        if asked is None or asked.context != context.tobytes():
-            return None
-        v = asked.solved.get(arm)
-        if v is None or len(v) != len(self._arms[arm]):
-            return None
-        return v, asked.prior_variance
+        if asked is not None and asked.context == context.tobytes():
+            v = asked.solved.get(arm)
+            if v is not None and len(v) == self._arms[arm].factor.size:
+                return v, asked.prior_variance
+        return self._solved_from(self._kernel_row(context), arm), self._prior_variance(context)
 
     def _prior_variance(self, context: FloatArray) -> float:
         return float(self.kernel.diagonal(context[None])[0])
 
     def _kernel_row(self, context: FloatArray) -> FloatArray:
-        if not len(self):
-            return np.empty(0)
-        return np.asarray(self.kernel(context[None], self.observed.contexts)[0])
+        points = self._points(len(context))
+        return np.asarray(self.kernel(context[None], points)[0]) if len(points) else np.empty(0)
+
+    def _points(self, dimension: int) -> FloatArray:
+        """All observed contexts, and then each arm's assumed ones."""
+        assumed = [state.assumed_rows for state in self._arms if state.assumed]
+        observed = self.observed.contexts.reshape(-1, dimension)
+        return np.concatenate([observed, *assumed]) if assumed else observed
+
+    def _starts(self) -> list[int]:
+        """Where each arm's assumed contexts begin among these."""
+        counts = (len(state.assumed) for state in self._arms)
+        return list(accumulate(counts, initial=len(self.observed)))
+
+    def _own(self, values: FloatArray, arm: int, starts: list[int]) -> FloatArray:
+        """An arm's rows of kernel values at all these points."""
+        own = values.take(self.observed.places(arm), axis=0)
+        if not self._arms[arm].assumed:
+            return own
+        return np.concatenate([own, values[starts[arm] : starts[arm + 1]]])
+
+
+class ExactPooled(Pooled):
+    """Solves once for each arm, and computes kernel values at the same references once."""
+
+    model: ExactModel
+    _reference: IntArray | FloatArray | None = None
+    _values: FloatArray
+
+    @lazy
+    def posterior(self) -> Posterior:
+        return self.model.posterior_from(self._solved, self.contexts, self.arms)
+
+    def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+        model, v, points = self.model, self._solved[arm], self.at(reference)
+        seen = is_places(reference)
+        at = v[:, reference] if seen else model.solved(points, self.arms[arm], True)
+        prior_variance = model.kernel.diagonal(self.contexts)
+        variance = prior_variance - np.einsum("ij,ij->j", v, v)
+        steps = pivots(variance, model.ridge, prior_variance, len(v))
+        if reference is not self._reference:
+            self._reference = reference
+            self._values = model.kernel(points, self.contexts)
+        return np.asarray((self._values - at.T @ v) / steps)
+
+    @lazy
+    def _solved(self) -> list[FloatArray]:
+        self.model.assume(self.pending)
+        return list(self.model.solved_by_arm(self.contexts, self.arms))
 
 
 class ExactPredictor(Predictor):

@@ -10,14 +10,21 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models.arm import pivot, root
-from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
+from contextgap.models.base import (
+    NOTHING_PENDING,
+    Follower,
+    LookAhead,
+    Pending,
+    Posterior,
+    is_places,
+)
 from contextgap.models.bounded_arm import BoundedArm, Folded
 from contextgap.models.dictionary import Dictionary, Whitened
 from contextgap.models.factor import reserved
 
 if TYPE_CHECKING:
     from contextgap.models.bounded import BoundedModel
-    from contextgap.models.exact import ExactModel
+    from contextgap.models.exact import Asked, ExactModel
     from contextgap.models.joint import JointModel
 
 
@@ -43,14 +50,15 @@ class FollowedArm:
         """V, shape (observations, points)."""
         return self._buffer[: self.size, : len(self.fit)]
 
-    def observe(
-        self, factor_row: FloatArray, values: FloatArray, error: float, ones_error: float
-    ) -> None:
-        """Add an observation: its row of L, its kernel values at the points, its entries of z, w.
+    def row(self, factor_row: FloatArray, values: FloatArray) -> FloatArray:
+        """Return a row of V from that of L and kernel values at the points."""
+        return np.asarray((values - factor_row[:-1] @ self.rows) / factor_row[-1])
+
+    def append(self, row: FloatArray, error: float, ones_error: float) -> None:
+        """Add a row of V, and entries of z and w.
 
         An assumed observation's entries are 0: it shrinks covariances and leaves the mean.
         """
-        row = (values - factor_row[:-1] @ self.rows) / factor_row[-1]
         self._buffer = reserved(self._buffer, self.size + 1, len(row))
         self._buffer[self.size, : len(row)] = row
         self.size += 1
@@ -110,6 +118,8 @@ class ExactFollower(Follower):
         super().__init__(model, points)
         self._arms: list[FollowedArm] = []
         self._gains: list[float] = []
+        # The last look-ahead: what was asked, arms and moves.
+        self._ahead: tuple[Asked, Sequence[int], FloatArray] | None = None
         # The points as they were asked for: places or contexts.
         self._reference: IntArray | FloatArray = np.empty(0, dtype=np.intp)
         if points is not None:
@@ -134,12 +144,12 @@ class ExactFollower(Follower):
         pending: Pending = NOTHING_PENDING,
     ) -> LookAhead:
         model = self.model
-        here, solved, prior_variance = model.solved_at(context, arms, pending)
+        here, asked = model.solved_at(context, arms, pending)
         self._move_to(reference)
         mean, move = np.empty((2, len(self._points) + 1, len(arms)))
         prior, ridge, variance = model.prior(), model.ridge, here.std**2
         steps = [
-            pivot(left, ridge, prior_variance, len(solved[arm]))
+            pivot(left, ridge, asked.prior_variance, len(asked.solved[arm]))
             for left, arm in zip(variance.tolist(), arms, strict=True)
         ]
         mean[-1], move[-1] = here.mean, variance
@@ -147,9 +157,12 @@ class ExactFollower(Follower):
             for i, arm in enumerate(arms):
                 followed = self._arms[arm]
                 mean[:-1, i] = followed.mean(prior)
-                np.matmul(solved[arm], followed.rows, out=move[:-1, i])
-            np.subtract(self._values(context)[:, None], move[:-1], out=move[:-1])
+                np.matmul(asked.solved[arm], followed.rows, out=move[:-1, i])
+            seen = is_places(reference)
+            values = asked.values[reference] if seen else self._values(context)
+            np.subtract(values[:, None], move[:-1], out=move[:-1])
         move /= steps
+        self._ahead = asked, arms, move
         return LookAhead(mean, move)
 
     def _take_in_next(self) -> None:
@@ -176,13 +189,14 @@ class ExactFollower(Follower):
         points = self._contexts_of(reference)
         self._add_arms()
         for number, followed in enumerate(self._arms):
-            if len(followed.fit):  # else the arm is new, or nothing was followed so far
+            if len(followed.fit):  # else nothing was followed so far
                 self._catch_up(number)
                 if len(kept) < before:
                     followed.keep(kept)
-                self._add_points(number, points[added])
-            else:
-                self._add_points(number, points)
+        if len(added):
+            every = range(len(self._arms))
+            for number, columns in enumerate(self.model.solved_by_arm(points[added], every)):
+                self._add_points(number, columns)
         self._reference, self._points = reference.copy(), points
         self._seen = len(self.model)
 
@@ -190,26 +204,36 @@ class ExactFollower(Follower):
         """Take in an arm's real observations up to ``told``, or all and the assumed ones."""
         arm, followed = self.model.arm(number), self._arms[number]
         end = len(arm) if told is None else told
-        if followed.told == end and not followed.assumed and not arm.assumed:
+        same = followed.told == end and len(followed.assumed) == len(arm.assumed)
+        if same and starts_with(arm.assumed, followed.assumed):
             return
         contexts, places = self.model.observed.contexts, self.model.observed.places(number)
         if followed.told < end or not starts_with(arm.assumed, followed.assumed):
+            if followed.assumed:
+                self._ahead = None
             followed.forget_assumed()
         for i in range(followed.told, end):
-            row = arm.factor.row(i)
-            values = self._values(contexts[places[i]])
-            followed.observe(row, values, arm.z.view[i], arm.w.view[i])
+            row = self._row(number, contexts[places[i]])
+            followed.append(row, arm.z.view[i], arm.w.view[i])
             followed.told += 1
-            self._gains[number] += math.log(row[-1]) - 0.5 * math.log(arm.ridge)
+            self._gains[number] += math.log(arm.factor.diagonal[i]) - 0.5 * math.log(arm.ridge)
         for context in arm.assumed[len(followed.assumed) :] if told is None else ():
-            followed.observe(arm.factor.row(followed.size), self._values(context), 0.0, 0.0)
+            followed.append(self._row(number, context), 0.0, 0.0)
             followed.assumed.append(context)
 
-    def _add_points(self, number: int, points: FloatArray) -> None:
-        if not len(points):
-            return
+    def _row(self, number: int, context: FloatArray) -> FloatArray:
+        """Return the next row of an arm's V, which observes it at a context."""
+        # It is by how far the last look-ahead found that trying the arm there would move means.
+        followed = self._arms[number]
+        if self._ahead is not None and self._ahead[0].context == context.tobytes():
+            asked, arms, move = self._ahead
+            if number in arms and len(asked.solved[number]) == followed.size:
+                return move[:-1, arms.index(number)]
+        row = self.model.arm(number).factor.row(followed.size)
+        return followed.row(row, self._values(context))
+
+    def _add_points(self, number: int, columns: FloatArray) -> None:
         arm, followed = self.model.arm(number), self._arms[number]
-        columns = self.model.solved(points, number, assumed=True)
         followed.add(columns, arm.z.view, arm.w.view)
         followed.told, followed.assumed = len(arm), list(arm.assumed)
         self._gains[number] = arm.gain
@@ -259,7 +283,7 @@ class _FollowedBoundedArm:
         for i in range(late.size, len(beside.rows)):
             told = i < len(beside)
             s, ones = beside.innovations.view[i].tolist() if told else (0.0, 0.0)
-            late.observe(beside.factor.row(i), beside.rows.view[i] @ self.q, s, ones)
+            late.append(late.row(beside.factor.row(i), beside.rows.view[i] @ self.q), s, ones)
             if told:
                 late.told += 1
             else:

@@ -173,7 +173,7 @@ class TrackedModel:
             for late in self._observed[arm][followed.size :] if len(followed.fit) else ():
                 row = np.append(late.factor_row, late.diagonal)
                 values = self._reference_values(late.point, before)
-                followed.observe(row, values, late.error, late.ones_error)
+                followed.append(followed.row(row, values), late.error, late.ones_error)
             if len(kept) < len(followed.fit):
                 followed.keep(kept)
             if len(added):

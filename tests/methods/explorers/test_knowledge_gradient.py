@@ -12,6 +12,9 @@ import contextgap as cg
 from contextgap.methods.explorers import KnowledgeGradient, LookAhead
 from contextgap.methods.explorers.knowledge_gradient import (
     _average_gains,
+    _factors,
+    _highest_gains,
+    _several,
     distances,
     gain,
     highest_line,
@@ -66,6 +69,19 @@ def test_gains_of_several_rewards_at_once_are_those_one_by_one(rng, size):
     found = _average_gains(distances(mean), move, factors)
     np.testing.assert_allclose(found, want, rtol=1e-14)
     assert (found > 0).any()
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.1, 3.0])
+@pytest.mark.parametrize("ridge", [1e-3, 10.0])
+def test_of_many_gains_those_left_out_are_not_the_highest(rng, size, ridge):
+    distance, times = rng.exponential(size=(30, 200)), _several(256)[:, None]
+    move = size * rng.normal(size=(30, 200)) ** 3
+    factors = _factors(rng.uniform(0.1, 1, 200), ridge, times)
+    want = (_average_gains(distance, move, factors) / times).max(axis=0)
+    for best in (0.0, np.median(want), want.max(), 2 * want.max()):
+        found = _highest_gains(distance, move, factors, times, best)
+        assert ((found == want) | (found == 0)).all()
+        assert want[found == 0].max(initial=0.0) <= max(best, found.max())
 
 
 def test_nothing_to_gain_where_nothing_moves():

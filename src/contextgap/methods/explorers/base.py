@@ -86,11 +86,12 @@ class Pool:
     believe
         Computes the belief at all of them, contexts by arms.
     moves
-        Given an arm and reference contexts, shape (r, d), returns how far the arm's mean at each
-        reference would move if it were tried at each context of the pool, times a standard normal:
-        shape (r, m), or, where arms share what they learn, (r, m, arms moved).
+        Given an arm and r reference contexts, as places in the pool or shape (r, d), returns how
+        far the arm's mean at each reference would move if it were tried at each context of the
+        pool, times a standard normal: shape (r, m), or, where arms share what they learn,
+        (r, m, arms moved).
     means
-        Given reference contexts, returns all arms' means there.
+        Given reference contexts in the same way, returns all arms' means there.
     ridge
         The regularisation: the variance of the noise.
     rng
@@ -103,8 +104,8 @@ class Pool:
 
     contexts: FloatArray
     believe: Callable[[], Belief]
-    moves: Callable[[int, FloatArray], FloatArray]
-    means: Callable[[FloatArray], FloatArray]
+    moves: Callable[[int, IntArray | FloatArray], FloatArray]
+    means: Callable[[IntArray | FloatArray], FloatArray]
     ridge: float
     rng: np.random.Generator
     shares: bool = False

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +34,8 @@ _SCALE = 1 / np.sqrt(2 * np.pi)
 # Moves below the distance by this factor gain less than the smallest float: with many observations,
 # almost all moves.
 _FAR = 40.0
+_NEAR, _LEFT = 6.0, 2e-10  # moves below it by the first factor gain less than the second times them
+_FIRST = 4  # gains with the largest bounds, which are computed first
 _REPEATS = 256  # rewards of one arm that GainOrGap looks ahead to
 
 
@@ -106,15 +108,11 @@ class KnowledgeGradient(ReferringExplorer):
         # ``here`` is variance / √(variance + ridge).
         variance = 0.5 * here * (here + np.sqrt(here**2 + 4 * moment.ridge))
         if moves.ndim == 2:
-            times = _several(self.repeats)
-            factors = _factors(variance, moment.ridge, times[:, None])
-            gains = _average_gains(distances(mean), moves, factors)
-            return np.asarray((gains / times[:, None]).max(axis=0))
-        return self._per_reward(
-            lambda factor: highest_line(mean[:, None], _times(moves, factor)).mean(axis=0),
-            variance,
-            moment.ridge,
-        )
+            times = _several(self.repeats)[:, None]
+            factors = _factors(variance, moment.ridge, times)
+            return _gains_per_reward(distances(mean), moves, factors, times)
+        lines = partial(_average_line, mean[:, None], moves)
+        return self._per_reward(lines, variance, moment.ridge)
 
     def choose(self, pool: Pool) -> int:
         """Return the context at which the best arm to try has the highest expected gain.
@@ -126,7 +124,10 @@ class KnowledgeGradient(ReferringExplorer):
         return int(gains.argmax()) if gains.max() > 0 else ContextualGap().choose(pool)
 
     def pool_gain(self, pool: Pool) -> FloatArray:
-        """Return the expected gain of trying each arm at each context of the pool."""
+        """Return the expected gain of trying each arm at each context of the pool.
+
+        Gains that are surely not the highest of all may be given as 0.
+        """
         belief, variance = pool.belief, pool.belief.std**2
         if self.local:
             scale = np.sqrt(variance + pool.ridge)
@@ -137,22 +138,20 @@ class KnowledgeGradient(ReferringExplorer):
             return self._per_reward(
                 lambda f: highest_line(means, moves * f[..., None]), variance, pool.ridge
             )
-        reference = pool.contexts[spread_over(len(pool), self.most)]
+        reference: IntArray | FloatArray = spread_over(len(pool), self.most)
         if self.references is not None:
             reference = pool.read(self.given_contexts)
-        mean = pool.means(reference)
-
-        def of_arm(arm: int) -> FloatArray:
-            moves, away = pool.moves(arm, reference), distances(mean)[:, [arm]]
-
-            def average(factor: FloatArray) -> FloatArray:
-                moved = _times(moves, factor)
-                gains = gain(away, moved) if moves.ndim == 2 else highest_line(mean[:, None], moved)
-                return np.asarray(gains.mean(axis=0))
-
-            return self._per_reward(average, variance[:, arm], pool.ridge)
-
-        return np.stack([of_arm(arm) for arm in range(mean.shape[1])], axis=1)
+        mean, gains = pool.means(reference), np.zeros(variance.shape)
+        away, times = distances(mean), _several(self.repeats)[:, None]
+        for arm, own in enumerate(variance.T):
+            moves = pool.moves(arm, reference)
+            if moves.ndim == 3:
+                lines = partial(_average_line, mean[:, None], moves)
+                gains[:, arm] = self._per_reward(lines, own, pool.ridge)
+            else:
+                own_away, factors = away[:, [arm] * len(own)], _factors(own, pool.ridge, times)
+                gains[:, arm] = _highest_gains(own_away, moves, factors, times, gains.max())
+        return gains
 
     def _per_reward(
         self, gain_with: Callable[[FloatArray], FloatArray], variance: FloatArray, ridge: float
@@ -198,9 +197,9 @@ def _factors(variance: FloatArray, ridge: float, times: Any) -> FloatArray:
     return np.asarray(np.sqrt((variance + ridge) / (variance + ridge / times)))
 
 
-def _times(moves: FloatArray, factor: FloatArray) -> FloatArray:
-    """Return moves times a factor for what is tried, which their second axis stands for."""
-    return moves * (factor if moves.ndim == 2 else factor[:, None])
+def _average_line(mean: FloatArray, moves: FloatArray, factor: FloatArray) -> FloatArray:
+    """Return averages of ``highest_line`` with moves times a factor for each thing tried."""
+    return np.asarray(highest_line(mean, moves * factor[:, None]).mean(axis=0))
 
 
 def spread_over(seen: int, most: int) -> IntArray:
@@ -213,16 +212,45 @@ def spread_over(seen: int, most: int) -> IntArray:
     return np.arange(0, seen, stride)
 
 
-def _average_gains(distance: FloatArray, move: FloatArray, factors: FloatArray) -> FloatArray:
+def _average_gains(
+    distance: FloatArray, move: FloatArray, factors: FloatArray, far: float = _FAR
+) -> FloatArray:
     """Return the averages over references of ``gain`` with moves times each row of factors."""
     # Factors rise from row to row, and what is too far away for the last is so for all.
     (references, arms), move = move.shape, np.abs(move)
-    near = np.flatnonzero(move * factors[-1] > distance / _FAR)
+    near = np.flatnonzero(move * factors[-1] > distance / far)
     arm = near % arms
     gains = _gain(distance.take(near), move.take(near) * factors[:, arm])
     place = arm + arms * np.arange(len(factors))[:, None]
     total = np.bincount(place.ravel(), gains.ravel(), minlength=arms * len(factors))
     return np.asarray(total.reshape(factors.shape) / references)
+
+
+def _gains_per_reward(
+    distance: FloatArray, move: FloatArray, factors: FloatArray, times: FloatArray
+) -> FloatArray:
+    """Return the average gain of each column of moves, of as many rewards as gain most per one."""
+    return np.asarray((_average_gains(distance, move, factors) / times).max(axis=0))
+
+
+def _highest_gains(
+    distance: FloatArray, move: FloatArray, factors: FloatArray, times: FloatArray, best: float
+) -> FloatArray:
+    """Return the same, 0 where it is surely not the highest, nor above ``best``.
+
+    The gain g is convex in the move, and 0 without one; so with
+    the factors f of t rewards, of which the last is the largest, F, and f ≤ √t,
+
+        g(f·move)/t ≤ g(F·move)·f/(F·t) ≤ g(F·move)/F
+    """
+    bound = _average_gains(distance, move, factors[-1:], _NEAR)[0] / factors[-1]
+    bound = (bound + _LEFT * np.abs(move).max(axis=0)) * (1 + 1e-9)  # rounding
+    order, gains, first = np.argsort(-bound), np.zeros(len(bound)), 0
+    while first < len(order) and bound[order[first]] > best:
+        some = order[first : max(_FIRST, 2 * first)]
+        gains[some] = _gains_per_reward(distance[:, some], move[:, some], factors[:, some], times)
+        best, first = max(best, float(gains[some].max())), max(_FIRST, 2 * first)
+    return gains
 
 
 def distances(mean: FloatArray) -> FloatArray:
