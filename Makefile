@@ -12,7 +12,9 @@ demo: $(DEMO)
 	$(VENV)/bin/contextgap run spacecraft --out out/demo/spacecraft
 
 # One BLAS thread per test process: two processes with two threads each get in each other's way.
+# Compiled modules are kept, since many tests start a process of their own.
 test test-all: export OPENBLAS_NUM_THREADS = 1
+test test-all: export PYTHONDONTWRITEBYTECODE =
 test: $(READY)
 	$(PYTHON) -m pytest -n 2 --dist loadfile -m 'not slow'
 

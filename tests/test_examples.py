@@ -15,7 +15,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
         ("sinusoids.py", "1000 steps: average regret 0.0"),
         ("own_csv.py", "runs paid for: 150 of 450"),
         ("late_rewards.py", "'left'"),
-        ("noisy_clicks.py", "true value 0.27"),
+        pytest.param("noisy_clicks.py", "true value 0.27", marks=pytest.mark.slow),
         pytest.param("click_log.py", "without the discount: novelty", marks=pytest.mark.slow),
         ("campaign.py", "rebuilt from the log: the same card"),
     ],

@@ -123,6 +123,11 @@ def learner_file(folder):
 
 
 @pytest.fixture(scope="module")
+def longer():
+    return make(steps=50)
+
+
+@pytest.fixture(scope="module")
 def policy_file(folder):
     return saved(make().freeze(), folder / "policy.cgap")
 
@@ -135,7 +140,7 @@ def load_both(path):
 class TestRoundTrip:
     """What is saved comes back."""
 
-    def check(self, learner, tmp_path, steps=100):
+    def check(self, learner, tmp_path, steps=40):
         file = saved(learner, tmp_path / "l.cgap")
         loaded = cg.Learner.load(file)
         assert content(saved(loaded, tmp_path / "again.cgap")) == content(file)
@@ -274,33 +279,35 @@ class TestAtomic:
     """A save that fails leaves the old file whole and nothing beside it."""
 
     PLACES = (
-        ("header", zipfile.ZipFile, "writestr"),
-        ("array", files.npy, "write_array"),
-        ("sync", os, "fsync"),
-        ("permissions", os, "chmod"),
-        ("rename", os, "replace"),
+        pytest.param(zipfile.ZipFile, "writestr", 0, id="header"),
+        pytest.param(files.npy, "write_array", 0, id="array"),
+        pytest.param(files.npy, "write_array", 3, id="later array"),
+        pytest.param(os, "fsync", 0, id="sync"),
+        pytest.param(os, "chmod", 0, id="permissions"),
+        pytest.param(os, "replace", 0, id="rename"),
     )
 
     @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt(), MemoryError()])
-    @pytest.mark.parametrize("later", [0, 3])
-    @pytest.mark.parametrize(("where", "owner", "name"), PLACES, ids=[x[0] for x in PLACES])
-    def test_failure_while_writing(self, tmp_path, monkeypatch, where, owner, name, later, error):
-        path = saved(make(), tmp_path / "l.cgap")
-        before = path.read_bytes()
+    @pytest.mark.parametrize(("owner", "name", "after"), PLACES)
+    def test_failure_while_writing(
+        self, learner_file, longer, tmp_path, monkeypatch, owner, name, after, error
+    ):
+        path = tmp_path / "l.cgap"
+        before = learner_file.read_bytes()
+        path.write_bytes(before)
         real, calls = getattr(owner, name), itertools.count()
 
         def failing(*args, **kwargs):
-            if next(calls) < (later if where == "array" else 0):
+            if next(calls) < after:
                 return real(*args, **kwargs)
             raise error
 
         monkeypatch.setattr(owner, name, failing)
         with pytest.raises(type(error)):
-            make(steps=50).save(path)
+            longer.save(path)
         monkeypatch.undo()
         assert path.read_bytes() == before
         assert os.listdir(tmp_path) == ["l.cgap"]
-        assert journey(cg.Learner.load(path), 5) == journey(make(), 5)
 
     def test_failure_without_an_old_file(self, tmp_path, monkeypatch):
         monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))

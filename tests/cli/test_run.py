@@ -57,7 +57,7 @@ def iris(seed=0):
 def test_what_is_shown_is_what_a_users_own_loop_gets(flown):
     folder, found, flights = flown
     rows = by_name(found)
-    for name in (DEFAULT, "uniform", "kernel-ucb"):
+    for name in (DEFAULT, "uniform"):
         own = [
             regret(learnt(explore, seed, method=name), exploit)
             for seed, (explore, exploit) in enumerate(flights, 3)
@@ -137,7 +137,7 @@ def test_settings_are_given_to_all_learners(undrawn, tmp_path):
     rows = by_name(json.loads(shown.stdout))
     policy = cg.Policy.load(tmp_path / "policy.cgap")
     assert {name: getattr(policy, name) for name in GIVEN} == GIVEN
-    for name in (DEFAULT, "uniform", "kernel-ucb"):
+    for name in (DEFAULT, "uniform"):
         own = [
             regret(learnt(explore, seed, method=name, **GIVEN), exploit)
             for seed, (explore, exploit) in enumerate(map(iris, range(2)))

@@ -98,6 +98,7 @@ def test_the_bench_small(undrawn, tmp_path):
         assert part in page
 
 
+@pytest.mark.slow
 def test_the_spacecraft_study_small(undrawn, tmp_path):
     small = ["--explore", "60", "--evaluate", "30", "--repetitions", "2", "--grid", "2"]
     call("reproduce", "spacecraft", *small, "--jobs", "1", "--out", tmp_path, "--json")

@@ -30,7 +30,7 @@ def policies(rule):
     """Policies of all sorts, with rows to ask them at.
 
     A safe arm that accepts any bound, and none at all, are for a rule without widths and for one
-    with them.
+    with them, of one sort of policy each.
     """
     plain, frame = around(1000), table(1000, seed=9, unseen=0.1)
     four = explored(rule, "gaussian", arms=4).freeze()
@@ -38,9 +38,11 @@ def policies(rule):
     for policy, rows in sorts:
         bounds = policy.certificate(rows).bound
         yield policy.with_fallback(policy.arms[1], tolerance=float(np.median(bounds))), rows
-        if rule in ("mean", "gap"):
-            yield policy, rows
-            yield policy.with_fallback(policy.arms[0]), rows
+    others = {"mean": sorts[0], "gap": sorts[2]}
+    if rule in others:
+        policy, rows = others[rule]
+        yield policy, rows
+        yield policy.with_fallback(policy.arms[0]), rows
 
 
 def arms_of(policy, rows, mask):

@@ -118,11 +118,16 @@ def listed():
     return set(re.findall(r"^\| (\d+\.\d+) \|", section, flags=re.MULTILINE))
 
 
-# Those that together compile every part of the runtime.
+# Those that together compile every part of the runtime; most are long and rarely break.
 PARTS = [
-    *("means", "means explained", "upper", "look-back", "level", "common points"),
-    *("common points, means", "shared", "shared, means", "columns", "columns, explained"),
     *("columns, look-back, fallback", "shared, eligible, fallback"),
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in (
+            *("means", "means explained", "upper", "look-back", "level", "common points"),
+            *("common points, means", "shared", "shared, means", "columns", "columns, explained"),
+        )
+    ),
 ]
 
 

@@ -160,6 +160,33 @@ class TestModel:
                     own, moves.T[-1].T if moves.ndim > 1 else moves, atol=1e-8
                 )
 
+    def test_followers_keep_up_with_picks_at_the_contexts_asked_about(self, kind, rng):
+        model, pending = filled(kind), {arm: [] for arm in range(ARMS)}
+        follower, reference = model.follow(), np.arange(0, 40, 3)
+        for step in range(30):
+            context, arm = rng.normal(size=2), int(rng.integers(ARMS))
+            found = follower.look_ahead(context, [0, 2, 1], reference, pending)
+            expected = model.follow().look_ahead(context, [0, 2, 1], reference, pending)
+            np.testing.assert_allclose(found.mean, expected.mean, atol=1e-9)
+            np.testing.assert_allclose(found.move, expected.move, atol=1e-9)
+            if step % 3 == 0:  # told, as usual
+                model.observe(context, arm, float(rng.normal()))
+            elif step % 3 == 1:  # not yet told
+                pending[arm] = [*pending[arm], context]
+            else:  # in place of a pick that was taken back
+                pending[arm] = [*pending[arm][1:], context]
+
+    def test_a_pool_has_the_posterior_and_the_moves_of_its_contexts(self, kind):
+        model, places, pending = filled(kind), np.array([0, 4, 2]), {1: [NEW[3]]}
+        pooled = model.pooled(NEW, [2, 0], pending)
+        same(pooled.posterior, model.posterior(NEW, [2, 0], pending))
+        for reference in (places, NEW[places]):
+            expected = model.posterior(NEW[places], [2, 0], pending).mean
+            np.testing.assert_allclose(pooled.means(reference), expected, atol=1e-9)
+            moves = model.moves(NEW, 0, NEW[places], pending)
+            moves = moves if moves.ndim == 2 else moves[..., [2, 0]]
+            np.testing.assert_allclose(pooled.moves(1, reference), moves, atol=1e-9)
+
     def test_rewinding_undoes(self, kind):
         model = filled(kind)
         before, mark = model.posterior(NEW, range(ARMS)), model.mark()

@@ -50,9 +50,8 @@ def named(row):
     return [arm for arm, may in zip(ARMS, row, strict=True) if may]
 
 
-@pytest.mark.parametrize("sharing", [0, 0.5])
 @pytest.mark.parametrize("recommender", RECOMMENDERS, ids=str)
-@pytest.mark.parametrize("few", [0, 256])
+@pytest.mark.parametrize(("sharing", "few"), [(0, 0), (0, 256), (0.5, 256)])
 def test_rows_grouped_by_mask_are_rows_one_by_one(recommender, sharing, few, monkeypatch):
     monkeypatch.setattr(exact, "_FEW", few)  # with 0, bounds are used wherever they can be
     policy, mask = policy_of(recommender, sharing=sharing), some(len(NEW))

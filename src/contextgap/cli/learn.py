@@ -91,7 +91,7 @@ def learn_command(
     ] = None,
     points: Annotated[
         int,
-        typer.Option(help="Support points where trials are many; 0 for exact beliefs.", min=0),
+        typer.Option(help="Inducing points where trials are many; 0 for exact beliefs.", min=0),
     ] = POINTS,
     card_rows: CardRows = None,
     seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,

@@ -80,6 +80,8 @@ class Pending:
     def answer(self, rows: FloatArray, places: IntArray) -> tuple[list[Asked], int]:
         """Forget the picks answered; return how they were made, and how many only when rounded."""
         asked, rounded, unanswered = [Asked()] * len(rows), 0, []
+        if not self.by_arm:
+            return asked, rounded
         for row, (context, arm) in enumerate(zip(rows, map(int, places), strict=True)):
             found = self.find(context, arm)
             if found is None:
@@ -145,7 +147,7 @@ class View:
         pooled = self.model.pooled(contexts, self.active, self.pending.by_arm)
         return Pool(
             contexts=contexts,
-            believe=lambda: Belief(pooled.posterior(), self.width),
+            believe=lambda: Belief(pooled.posterior, self.width),
             moves=pooled.moves,
             means=pooled.means,
             ridge=self.model.ridge,

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.observations import Observations
 
@@ -28,6 +29,7 @@ from contextgap.models.observations import Observations
 # observation whose reward equals its expectation: that leaves means and shrinks variances.
 Pending: TypeAlias = Mapping[int, Sequence[FloatArray]]
 NOTHING_PENDING: Pending = MappingProxyType({})
+MOST_POOLED = 2**24  # numbers that are kept for contexts one of which is to be tried
 
 
 class Posterior(NamedTuple):
@@ -188,23 +190,32 @@ class Pooled:
         self.arms = arms
         self.pending = pending
 
+    @lazy
     def posterior(self) -> Posterior:
-        """Return the posterior at the contexts."""
+        """The posterior at the contexts."""
         return self.model.posterior(self.contexts, self.arms, self.pending)
 
     def means(self, reference: IntArray | FloatArray) -> FloatArray:
         """Return the means at reference points."""
-        return self.model.posterior(self._at(reference), self.arms, self.pending).mean
+        if is_places(reference):
+            return self.posterior.mean[reference]
+        return self.model.posterior(self.at(reference), self.arms, self.pending).mean
 
     def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
         """Return how far trying one of the arms at the contexts would move means, as a model."""
-        points, tried = self._at(reference), self.arms[arm]
+        points, tried = self.at(reference), self.arms[arm]
         moves = self.model.moves(self.contexts, tried, points, self.pending)
         return moves if moves.ndim == 2 else moves[..., list(self.arms)]
 
-    def _at(self, reference: IntArray | FloatArray) -> FloatArray:
-        seen = reference.dtype.kind == "i"
-        return np.asarray(self.contexts[reference] if seen else reference, dtype=np.float64)
+    def at(self, reference: IntArray | FloatArray) -> FloatArray:
+        """Return reference points as contexts."""
+        given = self.contexts[reference] if is_places(reference) else reference
+        return np.asarray(given, dtype=np.float64)
+
+
+def is_places(reference: IntArray | FloatArray) -> bool:
+    """Whether reference points are given as places among known contexts."""
+    return reference.dtype.kind == "i"
 
 
 class Follower:
@@ -250,8 +261,7 @@ class Follower:
         return LookAhead(mean, move[..., list(arms)] if move.ndim == 3 else move)
 
     def _contexts_of(self, reference: IntArray | FloatArray) -> FloatArray:
-        seen = reference.dtype.kind == "i"
-        given = self.model.observed.contexts[reference] if seen else reference
+        given = self.model.observed.contexts[reference] if is_places(reference) else reference
         return np.asarray(given, dtype=np.float64)
 
 

@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.arm import root
 from contextgap.models.base import (
+    MOST_POOLED,
     NOTHING_PENDING,
     LeftOut,
     Model,
     Pending,
+    Pooled,
     Posterior,
     Support,
+    is_places,
 )
 from contextgap.models.bounded_arm import ARRAYS, BoundedArm, squares
 from contextgap.models.bounded_predictor import BoundedPredictor
@@ -238,13 +242,13 @@ class BoundedModel(Model):
         points: FloatArray,
         pending: Pending = NOTHING_PENDING,
     ) -> FloatArray:
-        # A reward moves means through the inducing points alone: δ is no part of a covariance.
-        self.assume(pending)
-        state, tried = self._arms[arm], self.whiten(contexts)
-        q, v = state.solve_many(tried.features, assumed=True)
-        q_points, v_points = state.solve_many(self.whiten(points).features, assumed=True)
-        variance = np.maximum(tried.residual + squares(q) - squares(v), 0.0)
-        return np.asarray((q_points.T @ q - v_points.T @ v) / np.sqrt(variance + self.ridge))
+        return BoundedPooled(self, contexts, [arm], pending).moves(0, points)
+
+    def pooled(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> Pooled:
+        numbers = len(arms) * self.numbers_per_context * len(contexts)
+        return (BoundedPooled if numbers <= MOST_POOLED else Pooled)(self, contexts, arms, pending)
 
     def follow(self, points: FloatArray | None = None) -> BoundedFollower:
         return BoundedFollower(self, points)
@@ -433,3 +437,38 @@ class BoundedModel(Model):
         folded, prior = self._arms[arm].all_folded(), self.prior()
         z = folded.fit[0] - prior * folded.fit[1]
         return self.dictionary.factor.solve_transposed(folded.root.solve_transposed(z))
+
+
+class BoundedPooled(Pooled):
+    """Whitens contexts once, and solves once for each arm."""
+
+    model: BoundedModel
+
+    @lazy
+    def posterior(self) -> Posterior:
+        model, prior, (residual, solved) = self.model, self.model.prior(), self._solved
+        mean, std = np.empty((2, len(self.contexts), len(self.arms)))
+        for column, (arm, (q, v)) in enumerate(zip(self.arms, solved, strict=True)):
+            mean[:, column] = prior + model.arm(arm).mean(q, v, prior)
+            std[:, column] = root(residual + squares(q) - squares(v))
+        gain = model.information_gain(self.arms)
+        return Posterior(mean, std, gain, model.ridge, model.n_arms)
+
+    def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+        # A reward moves means through the inducing points alone: δ is no part of a covariance.
+        residual, (q, v) = self._solved[0], self._solved[1][arm]
+        if is_places(reference):
+            q_points, v_points = q[:, reference], v[:, reference]
+        else:
+            features = self.model.whiten(self.at(reference)).features
+            q_points, v_points = self.model.arm(self.arms[arm]).solve_many(features, assumed=True)
+        variance = np.maximum(residual + squares(q) - squares(v), 0.0)
+        return np.asarray((q_points.T @ q - v_points.T @ v) / np.sqrt(variance + self.model.ridge))
+
+    @lazy
+    def _solved(self) -> tuple[FloatArray, list[tuple[FloatArray, FloatArray]]]:
+        """The contexts' δ, and q and v of each arm."""
+        self.model.assume(self.pending)
+        features, residual = self.model.whiten(self.contexts)
+        arms = [self.model.arm(arm) for arm in self.arms]
+        return residual, [arm.solve_many(features, assumed=True) for arm in arms]

@@ -198,12 +198,14 @@ def sums_by_arm(
     """Return the sums over each arm's rows; ``weights`` are importance weights."""
     sums: dict[int, Statistics] = {}
     for block in blocks(len(rewards), len(dictionary)):
-        features, residual = dictionary.whiten(kernel, contexts[block])
-        for arm in np.unique(arms[block]).tolist():
-            own = np.flatnonzero(arms[block] == arm)
-            part = Whitened(features[:, own], residual[own])
-            given = None if weights is None else weights[block][own]
-            found = Statistics.of(part, rewards[block][own], ridge, given)
+        # By arm, so that an arm's columns are a view.
+        order = block.start + np.argsort(arms[block], kind="stable")
+        features, residual = dictionary.whiten(kernel, contexts[order])
+        tried, first = np.unique(arms[order], return_index=True)
+        for arm, start, end in zip(tried.tolist(), first, [*first[1:], len(order)], strict=True):
+            part = Whitened(features[:, start:end], residual[start:end])
+            given = None if weights is None else weights[order[start:end]]
+            found = Statistics.of(part, rewards[order[start:end]], ridge, given)
             sums[arm] = sums[arm] + found if arm in sums else found
     return sums
 

@@ -15,6 +15,7 @@ from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.arm import MEAN_ROUNDING, ROUNDING, Arm, left_out, pivots, root
 from contextgap.models.base import (
+    MOST_POOLED,
     NOTHING_PENDING,
     Bounds,
     History,
@@ -26,6 +27,7 @@ from contextgap.models.base import (
     Posterior,
     Predictor,
     Support,
+    is_places,
 )
 from contextgap.models.follower import ExactFollower, starts_with
 from contextgap.models.observations import Observations
@@ -33,7 +35,6 @@ from contextgap.models.observations import Observations
 _TINY = float(np.finfo(np.float64).tiny)
 # With fewer points than this per arm, bounds would not save time.
 _FEW = 256
-_MOST = 2**24  # numbers that are kept for a pool of contexts
 
 
 class Asked(NamedTuple):
@@ -161,7 +162,7 @@ class ExactModel(Model, KeepsHistory):
     def pooled(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
     ) -> Pooled:
-        kind = ExactPooled if len(self) * len(contexts) <= _MOST else Pooled
+        kind = ExactPooled if len(self) * len(contexts) <= MOST_POOLED else Pooled
         return kind(self, contexts, arms, pending)
 
     def follow(self, points: FloatArray | None = None) -> ExactFollower:
@@ -237,6 +238,7 @@ class ExactModel(Model, KeepsHistory):
         return other
 
     def arrays(self) -> dict[str, NDArray[Any]]:
+        self.assume(NOTHING_PENDING)  # a loaded model assumes pending picks anew, and so does this
         derived = {
             f"{name}{number}": values
             for number, arm in enumerate(self._arms)
@@ -337,17 +339,13 @@ class ExactPooled(Pooled):
     _reference: IntArray | FloatArray | None = None
     _values: FloatArray
 
+    @lazy
     def posterior(self) -> Posterior:
         return self.model.posterior_from(self._solved, self.contexts, self.arms)
 
-    def means(self, reference: IntArray | FloatArray) -> FloatArray:
-        if reference.dtype.kind == "i":
-            return self.posterior().mean[reference]
-        return super().means(reference)
-
     def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
-        model, v, points = self.model, self._solved[arm], self._at(reference)
-        seen = reference.dtype.kind == "i"
+        model, v, points = self.model, self._solved[arm], self.at(reference)
+        seen = is_places(reference)
         at = v[:, reference] if seen else model.solved(points, self.arms[arm], True)
         prior_variance = model.kernel.diagonal(self.contexts)
         variance = prior_variance - np.einsum("ij,ij->j", v, v)

@@ -10,7 +10,14 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models.arm import pivot, root
-from contextgap.models.base import NOTHING_PENDING, Follower, LookAhead, Pending, Posterior
+from contextgap.models.base import (
+    NOTHING_PENDING,
+    Follower,
+    LookAhead,
+    Pending,
+    Posterior,
+    is_places,
+)
 from contextgap.models.bounded_arm import BoundedArm, Folded
 from contextgap.models.dictionary import Dictionary, Whitened
 from contextgap.models.factor import reserved
@@ -151,7 +158,7 @@ class ExactFollower(Follower):
                 followed = self._arms[arm]
                 mean[:-1, i] = followed.mean(prior)
                 np.matmul(asked.solved[arm], followed.rows, out=move[:-1, i])
-            seen = reference.dtype.kind == "i"
+            seen = is_places(reference)
             values = asked.values[reference] if seen else self._values(context)
             np.subtract(values[:, None], move[:-1], out=move[:-1])
         move /= steps

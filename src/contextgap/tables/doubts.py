@@ -210,9 +210,10 @@ def level_of_user() -> int:
 
 
 def _doubts(column: Sequence[Any], rewards: FloatArray, arms: IntArray) -> Iterator[str]:
-    _, levels = np.unique([repr(each) for each in column], return_inverse=True)
-    count = int(levels.max()) + 1
     numbers = np.asarray(column, dtype=np.float64) if all_numbers(column) else None
+    cells = [repr(each) for each in column] if numbers is None else numbers
+    _, levels = np.unique(cells, return_inverse=True)
+    count = int(levels.max()) + 1
     if count == 1 or (numbers is not None and np.ptp(numbers) == 0):
         yield "has the same value in every row"
         return

@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
+
 from coverage_trial.run import app
 from tests.cli.test_policies import call
 
 
+@pytest.mark.slow
 def test_it_prints_what_failed_and_what_was_saved(tmp_path):
     small = ["--runs", "1", "--budget", "20", "--jobs", "1", "--out", tmp_path]
     printed = call(*small, "--json", app=app).stdout

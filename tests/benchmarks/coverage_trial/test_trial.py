@@ -21,6 +21,7 @@ from coverage_trial.trial import binomial_limits, coverage, coverage_run, covera
 SMALL = {"steps": 60, "evaluated": 30, "checkpoints": 30}
 
 
+@pytest.mark.slow
 def test_values_leave_their_intervals_no_more_often_than_promised():
     table = coverage_table(coverage(coverage_cells(**SMALL), runs=5), by=["width"])
     assert len(table) == 4

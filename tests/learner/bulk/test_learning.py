@@ -119,6 +119,7 @@ def test_sums_are_those_of_a_model_told_all_rows(few, tmp_path, suffix):
     assert regret(policy, make(2000, seed=1)) < 0.05
 
 
+@pytest.mark.slow
 def test_the_card_is_close_to_that_of_all_rows(quarter, tmp_path):
     table = make()
     card = learn(write(table, tmp_path)).policy.card
@@ -162,6 +163,7 @@ def test_what_a_log_gets_wrong_about_arms_is_named(few, tmp_path):
         learn(write(table[:300].assign(arm="left"), tmp_path), **given)
 
 
+@pytest.mark.slow
 def test_a_sorted_log_teaches_as_much_as_a_shuffled_one(few, tmp_path):
     table, new = make(), make(2000, seed=1)
     orders = ("x", "arm", "day", "reward")

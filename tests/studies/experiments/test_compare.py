@@ -136,6 +136,7 @@ def test_pools_give_the_serial_table(serial, pool):
         pd.testing.assert_frame_equal(small_compare(executor=executor), serial, check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_serial_table(serial):
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")
     with (

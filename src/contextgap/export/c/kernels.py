@@ -12,20 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contextgap import kernels
 from contextgap.export.c.literals import Real, array
 from contextgap.export.rule import ExportError, check_kernel
-from contextgap.kernels import (
-    Constant,
-    Gaussian,
-    Kernel,
-    Linear,
-    Matern,
-    Periodic,
-    Polynomial,
-    Product,
-    Scaled,
-    Sum,
-)
 
 
 class _Node(NamedTuple):
@@ -35,7 +24,7 @@ class _Node(NamedTuple):
     at_itself: str | float
 
 
-def kernel_text(kernel: Kernel, dimension: int, real: Real, *, with_self: bool) -> str:
+def kernel_text(kernel: kernels.Kernel, dimension: int, real: Real, *, with_self: bool) -> str:
     """Return the macros, and tables, of any nesting of the library's own kernels."""
     check_kernel(kernel, "expressed in C")
     writer = _Writer(dimension, real)
@@ -64,24 +53,24 @@ class _Writer:
         self._real = real
         self._count = 0
 
-    def visit(self, kernel: Kernel) -> _Node:
-        if isinstance(kernel, Sum | Product):
+    def visit(self, kernel: kernels.Kernel) -> _Node:
+        if isinstance(kernel, kernels.Sum | kernels.Product):
             return self._pair(kernel)
-        if isinstance(kernel, Scaled):
+        if isinstance(kernel, kernels.Scaled):
             return self._scaled(kernel)
         self._count += 1
-        if isinstance(kernel, Gaussian):
+        if isinstance(kernel, kernels.Gaussian):
             return _Node(self._call("decay", self._squared_distance(kernel, -0.5)), 1.0)
-        if isinstance(kernel, Matern):
+        if isinstance(kernel, kernels.Matern):
             squared = self._squared_distance(kernel, 2 * kernel.smoothness)
             return _Node(self._call("matern", squared, str(int(kernel.smoothness))), 1.0)
-        if isinstance(kernel, Periodic):
+        if isinstance(kernel, kernels.Periodic):
             # The circles of the Python kernel cost two table entries per number; this costs none.
             rate = self._table("frequency", math.pi / self._each(kernel.period))
             size = self._table("roughness", 1 / self._each(kernel.bandwidth))
             squared = self._call("periodic_distance", "(x)", "(y)", rate, size)
             return _Node(self._call("decay", f"{squared} * -REAL_TWO"), 1.0)
-        if isinstance(kernel, Constant):
+        if isinstance(kernel, kernels.Constant):
             return _Node(self._call("constant", "(x)", "(y)"), 1.0)
         value = self._product(kernel)
         return _Node(value, value.replace("(y)", "(x)"))
@@ -89,9 +78,9 @@ class _Writer:
     def expression(self, value: str | float) -> str:
         return value if isinstance(value, str) else self._real.literal(value, "the diagonal")
 
-    def _pair(self, kernel: Sum | Product) -> _Node:
+    def _pair(self, kernel: kernels.Sum | kernels.Product) -> _Node:
         a, b = self.visit(kernel.left), self.visit(kernel.right)
-        sign = "+" if isinstance(kernel, Sum) else "*"
+        sign = "+" if isinstance(kernel, kernels.Sum) else "*"
         value = f"({a.value} {sign} {b.value})"
         if isinstance(a.at_itself, float) and isinstance(b.at_itself, float):
             both = a.at_itself + b.at_itself if sign == "+" else a.at_itself * b.at_itself
@@ -99,7 +88,7 @@ class _Writer:
         sides = (self.expression(side.at_itself) for side in (a, b))
         return _Node(value, f"({f' {sign} '.join(sides)})")
 
-    def _scaled(self, kernel: Scaled) -> _Node:
+    def _scaled(self, kernel: kernels.Scaled) -> _Node:
         inner = self.visit(kernel.kernel)
         factor = self._setting(kernel.factor, "a kernel's factor")
         value = f"({factor} * {inner.value})"
@@ -107,12 +96,12 @@ class _Writer:
             return _Node(value, kernel.factor * inner.at_itself)
         return _Node(value, f"({factor} * {inner.at_itself})")
 
-    def _product(self, kernel: Kernel) -> str:
-        if isinstance(kernel, Polynomial):
+    def _product(self, kernel: kernels.Kernel) -> str:
+        if isinstance(kernel, kernels.Polynomial):
             inner = self._call("product", "(x)", "(y)")
             offset = self._real.literal(kernel.offset, "offset")
             return self._call("power", f"{inner} + {offset}", str(kernel.degree))
-        assert isinstance(kernel, Linear)
+        assert isinstance(kernel, kernels.Linear)
         if kernel.plain:
             return self._call("product", "(x)", "(y)")
         count, units = self._numbers(kernel.categories), 1 / self._each(kernel.unit)
@@ -122,7 +111,7 @@ class _Writer:
         centre = self._table("centre", self._each(kernel.centre)[:count]) if count else scale
         return self._call("standardised_product", "(x)", "(y)", scale, centre, f"{count}U")
 
-    def _squared_distance(self, kernel: Gaussian | Matern, times: float) -> str:
+    def _squared_distance(self, kernel: kernels.Gaussian | kernels.Matern, times: float) -> str:
         """Return |x − y|²·times in units of the bandwidth."""
         bandwidth, count = kernel.bandwidth, self._numbers(kernel.categories)
         if not isinstance(bandwidth, float):

@@ -18,22 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from contextgap import kernels
 from contextgap.base.arrays import FloatArray
 from contextgap.base.names import study_import
 from contextgap.export.rule import ExportError
 from contextgap.export.typed_rows import How, SpreadNumber, spread_numbers
-from contextgap.kernels import (
-    Constant,
-    Gaussian,
-    Kernel,
-    Linear,
-    Matern,
-    Periodic,
-    Polynomial,
-    Product,
-    Scaled,
-    Sum,
-)
 from contextgap.kernels.categories import weights
 from contextgap.tables.schema import TableSchema
 
@@ -217,51 +206,51 @@ class KernelGraph:
         one = graph.real([[1.0]])
         self.ones = graph.node("Expand", one, graph.stack([graph.whole([1]), count]))
 
-    def values(self, kernel: Kernel) -> str:
+    def values(self, kernel: kernels.Kernel) -> str:
         """Return the kernel between support and contexts, shape (n, batch)."""
         graph = self._graph
-        if isinstance(kernel, Sum | Product):
+        if isinstance(kernel, kernels.Sum | kernels.Product):
             both = (self.values(side) for side in (kernel.left, kernel.right))
-            return graph.node("Add" if isinstance(kernel, Sum) else "Mul", *both)
-        if isinstance(kernel, Scaled):
+            return graph.node("Add" if isinstance(kernel, kernels.Sum) else "Mul", *both)
+        if isinstance(kernel, kernels.Scaled):
             return self._scaled(kernel)
-        if isinstance(kernel, Gaussian):
+        if isinstance(kernel, kernels.Gaussian):
             return self._decay(self._scaled_distance(kernel))
-        if isinstance(kernel, Matern):
+        if isinstance(kernel, kernels.Matern):
             return self._matern(kernel)
-        if isinstance(kernel, Periodic):
+        if isinstance(kernel, kernels.Periodic):
             return self._periodic(kernel)
-        if isinstance(kernel, Linear):
+        if isinstance(kernel, kernels.Linear):
             return self._linear(kernel)
-        if isinstance(kernel, Polynomial):
-            return self._power(kernel, self._linear(Linear()))
+        if isinstance(kernel, kernels.Polynomial):
+            return self._power(kernel, self._linear(kernels.Linear()))
         return self._constant(1.0)
 
-    def diagonal(self, kernel: Kernel) -> str:
+    def diagonal(self, kernel: kernels.Kernel) -> str:
         """Return k(x, x) of every context, shape (1, batch)."""
         graph = self._graph
-        if isinstance(kernel, Sum | Product):
+        if isinstance(kernel, kernels.Sum | kernels.Product):
             both = (self.diagonal(side) for side in (kernel.left, kernel.right))
-            return graph.node("Add" if isinstance(kernel, Sum) else "Mul", *both)
-        if isinstance(kernel, Scaled):
+            return graph.node("Add" if isinstance(kernel, kernels.Sum) else "Mul", *both)
+        if isinstance(kernel, kernels.Scaled):
             factor = graph.real(kernel.factor, "the kernel's factor")
             return graph.node("Mul", self.diagonal(kernel.kernel), factor)
-        if isinstance(kernel, Linear):
+        if isinstance(kernel, kernels.Linear):
             return self._linear_diagonal(kernel)
-        if isinstance(kernel, Polynomial):
-            return self._power(kernel, self.diagonal(Linear()))
+        if isinstance(kernel, kernels.Polynomial):
+            return self._power(kernel, self.diagonal(kernels.Linear()))
         return self.ones
 
-    def _scaled(self, kernel: Scaled) -> str:
-        inner: Kernel = kernel.kernel
+    def _scaled(self, kernel: kernels.Scaled) -> str:
+        inner: kernels.Kernel = kernel.kernel
         factor = kernel.factor
-        while isinstance(inner, Scaled):
+        while isinstance(inner, kernels.Scaled):
             factor *= inner.factor
             inner = inner.kernel
         # onnxruntime would join a product of matrices and a factor, and round the factor to float.
-        if isinstance(inner, Linear):
+        if isinstance(inner, kernels.Linear):
             return self._linear(inner, factor)
-        if isinstance(inner, Constant):
+        if isinstance(inner, kernels.Constant):
             return self._constant(factor)
         values = self.values(inner)
         return self._graph.node("Mul", values, self._graph.real(factor, "the kernel's factor"))
@@ -272,7 +261,7 @@ class KernelGraph:
             "MatMul", self._graph.real(column, "the kernel's factor"), self.ones
         )
 
-    def _matern(self, kernel: Matern) -> str:
+    def _matern(self, kernel: kernels.Matern) -> str:
         graph, squared = self._graph, self._scaled_distance(kernel)
         r = graph.node("Sqrt", graph.node("Mul", squared, graph.real(2 * kernel.smoothness)))
         r = graph.node("Min", r, graph.real(self._least_exponent(700.0)))
@@ -285,7 +274,7 @@ class KernelGraph:
             polynomial = graph.node("Add", polynomial, third)
         return graph.node("Mul", polynomial, decay)
 
-    def _periodic(self, kernel: Periodic) -> str:
+    def _periodic(self, kernel: kernels.Periodic) -> str:
         graph, period, bandwidth = self._graph, *map(self._each, (kernel.period, kernel.bandwidth))
         turn = graph.node("Mul", self.contexts, graph.real(2 * np.pi))
         angle = graph.node("Div", turn, graph.real(period[:, None], "the period"))
@@ -297,7 +286,7 @@ class KernelGraph:
         support = np.hstack([np.cos(angles) / bandwidth, np.sin(angles) / bandwidth])
         return self._decay(self._squared_distance(support, circles))
 
-    def _linear(self, kernel: Linear, factor: float = 1.0) -> str:
+    def _linear(self, kernel: kernels.Linear, factor: float = 1.0) -> str:
         graph, parts = self._graph, []
         if self.support.shape[1] > kernel.categories:
             support = graph.real(factor * kernel.standardised(self.support))
@@ -307,7 +296,7 @@ class KernelGraph:
             parts.append(self._codes(level, np.zeros(len(level))))
         return self._sum(parts)
 
-    def _linear_diagonal(self, kernel: Linear) -> str:
+    def _linear_diagonal(self, kernel: kernels.Linear) -> str:
         graph, parts = self._graph, []
         if self.support.shape[1] > kernel.categories:
             standardised = self._standardised(kernel)
@@ -317,7 +306,7 @@ class KernelGraph:
             parts.append(graph.node("Mul", self.ones, graph.real(level)))
         return self._sum(parts)
 
-    def _standardised(self, kernel: Linear) -> str:
+    def _standardised(self, kernel: kernels.Linear) -> str:
         """The contexts minus a linear kernel's centre, over its unit; codes are left out."""
         if kernel.plain:
             return self.contexts
@@ -327,7 +316,7 @@ class KernelGraph:
         numbers = graph.rows(self.contexts, 0, count) if kernel.categories else self.contexts
         return graph.node("Div", graph.node("Sub", numbers, centre), unit)
 
-    def _power(self, kernel: Polynomial, inner: str) -> str:
+    def _power(self, kernel: kernels.Polynomial, inner: str) -> str:
         graph = self._graph
         # Repeated squaring: shading languages, which some runtimes compile graphs to, leave Pow of
         # a negative number undefined.
@@ -341,7 +330,7 @@ class KernelGraph:
                 square = graph.node("Mul", square, square)
         return result
 
-    def _scaled_distance(self, kernel: Gaussian | Matern) -> str:
+    def _scaled_distance(self, kernel: kernels.Gaussian | kernels.Matern) -> str:
         """Squared distances in units of the bandwidth."""
         graph, codes = self._graph, kernel.categories
         if not isinstance(kernel.bandwidth, float):
