@@ -23,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.kernels import Kernel
@@ -45,6 +46,7 @@ from contextgap.models.observations import Observations, check_floats
 
 _BLOCK = 2**21  # numbers of v held at once, for all arms together
 _CHUNK = 512  # observations of a large batch taken in at once
+_FIRST = 4096  # the same where nothing is known yet: one factorisation and one inversion
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -68,7 +70,7 @@ class GroupedInverse:
     def extend(self, rows: FloatArray, corner: FloatArray, arms: IntArray) -> None:
         """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n), and corner the triangle C."""
         first, end = self.size, self.size + len(rows)
-        own = solve_triangular(corner, np.eye(len(corner)), lower=True)
+        own, _ = dtrtri(corner, lower=1)
         below = [-own @ (rows @ self.group(arm)) for arm in range(len(self.counts))]
         for arm, old in enumerate(below):
             new = np.flatnonzero(arms == arm)
@@ -144,8 +146,8 @@ class JointModel(Model, KeepsHistory):
         self.assume(NOTHING_PENDING)
         end = 0
         while end < len(arms):
-            most = 4 * _BLOCK // (self.n_arms * max(1, len(self)))
-            chunk = slice(end, end + max(16, min(_CHUNK, most)))
+            most = min(_CHUNK, 4 * _BLOCK // (self.n_arms * len(self))) if len(self) else _FIRST
+            chunk = slice(end, end + max(16, most))
             end = chunk.stop
             rows = self._append(contexts[chunk], arms[chunk])
             n, new = len(self), len(rows)

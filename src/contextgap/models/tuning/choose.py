@@ -35,6 +35,7 @@ _MOSTLY = 0.9
 # Starting points are tried on so many; the best continues.
 _ROUGH = 3 * 75**3
 _ROUGH_STEPS, _STEPS = 6, 40
+_AGAIN = 10  # steps from where another search ended
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
 # By how many nats a linear model must be better than the smooth ones, which can be nearly linear.
@@ -232,7 +233,7 @@ class _Fit:
         """Return the best point found from one start."""
         if name in self.hopeless:
             return _Found(search, start, math.inf)
-        loss, theta = yield from search.descend(start, _STEPS)
+        loss, theta = yield from search.descend(start, _AGAIN if self.ends else _STEPS)
         return _Found(search, theta, loss)
 
     def unit(self, *, far: bool = False) -> tuple[float, ...]:
