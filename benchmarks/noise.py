@@ -25,7 +25,7 @@ from scipy.optimize import minimize_scalar
 from timing import row
 
 import contextgap as cg
-from contextgap.models.tuning.criteria import Stack, evidence, places_used
+from contextgap.models.tuning.criteria import Stack, distinct, evidence, part_of
 
 
 def untouched(log: Log) -> tuple[float, str]:
@@ -37,10 +37,9 @@ def only_ridge_learnt(log: Log) -> float:
     kernel = cg.Gaussian.from_contexts(log.contexts)
     contexts = [log.contexts[log.arms == arm] for arm in range(log.n_arms)]
     rewards = [log.rewards[log.arms == arm] for arm in range(log.n_arms)]
-    places = places_used(contexts, rewards)
-    grams = [kernel(x[own], x[own]) for x, own in zip(contexts, places, strict=True)]
-    used = [y[own][None] for y, own in zip(rewards, places, strict=True)]
-    stacks = [Stack(y, np.ones_like(y)) for y in used]
+    contexts, rewards = part_of(distinct((contexts, rewards)))
+    grams = [kernel(x, x) for x in contexts]
+    stacks = [Stack(y[None], np.ones((1, len(y)))) for y in rewards]
 
     def score(log_ratio: float) -> object:
         matrices = [(gram + np.exp(log_ratio) * np.eye(len(gram)))[None] for gram in grams]

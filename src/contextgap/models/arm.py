@@ -189,18 +189,19 @@ def pivots(variance: FloatArray, ridge: float, prior_variance: FloatArray, size:
 def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
     """Return the factor's new rows [Vᵀ, C], where C·Cᵀ = gram + ridge·I − VᵀV."""
     old, new = v.shape
-    rows = np.zeros((new, old + new))
-    rows[:, :old] = v.T
-    schur = gram - v.T @ v
+    schur = gram - v.T @ v if old else gram
     floor = max(ridge * (1 - 1e-6), ROUNDING * (old + new + 1) * gram.diagonal().max())
+    noisy = schur.copy()
+    noisy.flat[:: new + 1] += ridge
     try:
-        corner = cholesky(schur + ridge * np.eye(new), lower=True)
+        corner = cholesky(noisy, lower=True, overwrite_a=True, check_finite=False)
         if (corner.diagonal() ** 2 >= floor).all():
-            rows[:, old:] = corner
-            return rows
+            return np.hstack([v.T, corner]) if old else corner
     except LinAlgError:
         pass
     # Nearly singular: row by row, as single observations are, no pivot can vanish.
+    rows = np.zeros((new, old + new))
+    rows[:, :old] = v.T
     factor = PanelFactor()
     for i in range(new):
         row = schur[:i, i].copy()

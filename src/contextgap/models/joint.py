@@ -71,12 +71,12 @@ class GroupedInverse:
         """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n), and corner the triangle C."""
         first, end = self.size, self.size + len(rows)
         own, _ = dtrtri(corner, lower=1)
-        below = [-own @ (rows @ self.group(arm)) for arm in range(len(self.counts))]
-        for arm, old in enumerate(below):
+        for arm, count in enumerate(self.counts):
             new = np.flatnonzero(arms == arm)
-            count = self.counts[arm]
+            below = -own @ (rows @ self.group(arm)) if count else None
             group = self.reserve(arm, end, count + len(new))
-            group[first:end, :count] = old
+            if below is not None:
+                group[first:end, :count] = below
             group[first:end, count : count + len(new)] = own[:, new]
             self.counts[arm] = count + len(new)
         self.size = end

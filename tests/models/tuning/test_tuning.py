@@ -20,7 +20,7 @@ from contextgap.models.tuning.criteria import (
     _most_each,
     evidence,
     leave_one_out,
-    places_used,
+    part_of,
 )
 from contextgap.models.tuning.descent import finished
 from contextgap.models.tuning.search import Search, Terms
@@ -508,7 +508,7 @@ def test_large_logs_are_thinned_by_what_they_cost():
     assert _most_each([300, 200], 2 * 600**3) == 300
     assert _most_each([5000, 5000], 2 * 600**3) == 600
     assert _most_each([5000, 10], 2 * 600**3) == int(np.cbrt(2 * 600**3 - 1000))
-    sizes = [len(own) for own in places_used([np.arange(9000.0)[:, None]], [np.arange(9000.0)])]
+    sizes = [len(y) for y in part_of(([np.arange(9000.0)[:, None]], [np.arange(9000.0)]))[1]]
     assert sizes == [int(np.cbrt(2 * 600**3))]
 
 

@@ -19,6 +19,7 @@ from contextgap.models.tuning.criteria import (
     MOST_OPERATIONS,
     Data,
     Limits,
+    distinct,
     heavy_tails,
     part_of,
 )
@@ -35,7 +36,7 @@ _MOSTLY = 0.9
 # Starting points are tried on so many; the best continues.
 _ROUGH = 3 * 75**3
 _ROUGH_STEPS, _STEPS = 6, 40
-_AGAIN = 10  # steps from where another search ended
+_AGAIN = 6  # steps from where another search ended
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
 # By how many nats a linear model must be better than the smooth ones, which can be nearly linear.
@@ -50,7 +51,7 @@ _CAUTIOUS = tuple((math.exp(x), max(0.0, x - 2.0)) for x in range(-1, 7))
 _PER_ARM, _IN_ALL = 10, 40
 
 # By how many nats a candidate must have been behind to stay where the last search left it.
-_BEHIND = 20.0
+_BEHIND = 8.0
 # By how much the share explained must fall for a search to start from many points again.
 _WORSE = 0.05
 
@@ -97,8 +98,8 @@ def search(
     tried = [arm for arm, own in enumerate(rewards) if len(own)]
     spread = Spread.of([contexts[arm] for arm in tried], layout)
     columns = [spread.columns(contexts[arm]) for arm in tried]
-    everything = columns, [rewards[arm] for arm in tried]
-    limits = heavy_tails(everything[1])
+    limits = heavy_tails([rewards[arm] for arm in tried])
+    everything = distinct((columns, [rewards[arm] for arm in tried]))
     count = sum(map(len, rewards))
     fit = _Fit(everything, criterion, spread, limits)
     given = None if kernel is None else Terms.of(spread.of_columns(kernel), spread.tied)
@@ -200,10 +201,9 @@ class _Fit:
         """Return the fit that starts where another one ended."""
         other = copy(self)
         other.ends, compared = ends, list(candidates)
-        # A few more rewards do not change that a candidate is so improbable.
-        best = max(each.advantage for each in compared)
-        behind = (each.name for each in compared if each.advantage < best - _BEHIND)
-        other.hopeless = frozenset(behind)
+        # More rewards hardly change that a candidate is so improbable.
+        least = max(each.advantage for each in compared) - _BEHIND
+        other.hopeless = frozenset(each.name for each in compared if each.advantage < least)
         return other
 
     def on_middle(self) -> _Fit:
@@ -304,9 +304,9 @@ def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
 
 
 def _worse(candidates: dict[str, Candidate], last: Tuning) -> bool:
-    """Whether the candidates predict held-out rewards clearly worse than the last ones did."""
-    best = max(each.explained for each in candidates.values())
-    return best < max(each.explained for each in last.candidates) - _WORSE
+    """Whether the candidates predict held-out rewards clearly worse than they did last."""
+    then = max(each.explained for each in last.candidates if each.name in candidates)
+    return max(each.explained for each in candidates.values()) < then - _WORSE
 
 
 def _bases(candidates: dict[str, Candidate]) -> list[str]:

@@ -180,35 +180,34 @@ def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     return np.asarray(np.matmul(matrices, vectors[:, :, None])[:, :, 0])
 
 
-def part_of(data: Data, operations: float, power: int = 3) -> Data:
-    """Return each arm's observations, thinned out to the number that may be used."""
+def distinct(data: Data) -> Data:
+    """Return each arm's observations, visits of one context once where they always agree."""
+    # If repeated observations agree to the last digit, their noise does not change between visits:
+    # it would be mistaken for no noise, and the function for noise. If any two disagree, every
+    # visit has noise of its own and counts.
     contexts, rewards = data
-    places = places_used(contexts, rewards, operations, power)
+    firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
+    if any(first is None for first in firsts):
+        return data
+    return (
+        [x[first] for x, first in zip(contexts, firsts, strict=True)],
+        [y[first] for y, first in zip(rewards, firsts, strict=True)],
+    )
+
+
+def part_of(data: Data, operations: float = MOST_OPERATIONS, power: int = 3) -> Data:
+    """Return each arm's observations, thinned out evenly over time to what may be used.
+
+    Those of an arm with n of them cost n to the power given; all together cost at most
+    ``operations``.
+    """
+    contexts, rewards = data
+    most = _most_each([len(y) for y in rewards], operations, power)
+    places = [evenly(np.arange(len(y)), most) for y in rewards]
     return (
         [x[own] for x, own in zip(contexts, places, strict=True)],
         [y[own] for y, own in zip(rewards, places, strict=True)],
     )
-
-
-def places_used(
-    contexts: Sequence[FloatArray],
-    rewards: Sequence[FloatArray],
-    operations: float = MOST_OPERATIONS,
-    power: int = 3,
-) -> list[IntArray]:
-    """Return, for every arm, the places of the observations to use, evenly spread over time."""
-    # Those of an arm with n of them cost n to the power given; all together cost at most
-    # ``operations``.
-    #
-    # Repeated observations at one context count once if they always agree to the last digit: their
-    # noise does not change between visits, so it would be mistaken for no noise, and the function
-    # for noise. If any two disagree, every visit has noise of its own and counts.
-    places = [np.arange(len(y)) for y in rewards]
-    firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
-    if all(first is not None for first in firsts):
-        places = [first for first in firsts if first is not None]
-    most = _most_each([len(own) for own in places], operations, power)
-    return [evenly(own, most) for own in places]
 
 
 def repetitions(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:
