@@ -7,10 +7,10 @@ gone, by intent, and all else must be there.
     python benchmarks/kill.py --kills 50 --database postgresql://...      # a server
 
 Kills come after some tens of answers, so that a fast machine has as long a log to check as a slow
-one. Clients ask, tell, cancel, retract and correct, and repeat what was not answered with its key. At
-the end every request that was acknowledged must be in the log once, with the answer that was given;
-nothing else may be there; and the learner must be, byte for byte, one that was fed the log in
-order.
+one. Clients ask, tell, cancel, retract and correct, and repeat what was not answered with its key.
+At the end every request that was acknowledged must be in the log once, with the answer that was
+given; nothing else may be there; and the learner must be, byte for byte, one that was fed the log
+in order.
 """
 
 from __future__ import annotations

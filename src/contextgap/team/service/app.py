@@ -12,7 +12,7 @@ from typing import TextIO
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
+from starlette.types import Receive, Scope, Send
 
 import contextgap
 from contextgap.team.campaign.database import Database
@@ -23,6 +23,7 @@ from contextgap.team.service.middleware import ServiceMiddleware
 from contextgap.team.service.page_beliefs import Beliefs
 from contextgap.team.service.page_counts import Standings
 from contextgap.team.service.page_routes import Listening
+from contextgap.team.service.routing import DirectRoute
 from contextgap.team.service.settings import Settings
 
 _READERS = 16  # threads that read policies, names and what the page shows
@@ -33,7 +34,10 @@ _ROWS_AT_ONCE = 100.0  # seconds of rows that may be sent at once
 class Service:
     """What all requests to a service share."""
 
-    def __init__(self, database: str | os.PathLike[str], settings: Settings) -> None:
+    def __init__(
+        self, database: str | os.PathLike[str], settings: Settings, log: TextIO | None = None
+    ) -> None:
+        self.log = None if log is None else monitoring.start_log(settings.log, log)
         # A connection for each thread. Those of tokens and health wait for no others.
         threads = settings.campaigns + CREATING + REBUILDING + _READERS
         opened = Database(database, connections=threads)
@@ -59,6 +63,34 @@ class Service:
         self.vital.close()
 
 
+class ServiceApp(FastAPI):
+    """The routes of a service, and what happens around every request."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__(
+            title="contextgap",
+            version=contextgap.__version__,
+            summary="Campaigns over HTTP",
+            openapi_url=None,  # a route of ours, as all others
+            redirect_slashes=False,  # it would redirect to whatever Host a request names
+            lifespan=_lifespan,
+            exception_handlers=dict.fromkeys(
+                (HTTPException, RequestValidationError, Exception), _answer
+            ),
+        )
+        self.state.service = service
+        # Not by include_router, which would have every request look for its route twice.
+        rest = [subject.router for subject in (routes, monitoring, handbook, page_routes)]
+        for router in (routes.most_used, *rest):
+            self.router.routes.extend(router.routes)
+        direct = [route for route in self.routes if isinstance(route, DirectRoute)]
+        self._around = ServiceMiddleware(super().__call__, service, direct)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._around(scope, receive, send)
+
+
 def create_app(
     database: str | os.PathLike[str],
     settings: Settings | None = None,
@@ -76,26 +108,7 @@ def create_app(
     log
         Where a line for every request goes, and what else is logged; nowhere by default.
     """
-    settings = settings or Settings()
-    if log is not None:
-        monitoring.start_logs(settings.log, log)
-    service = Service(database, settings)
-    app = FastAPI(
-        title="contextgap",
-        version=contextgap.__version__,
-        summary="Campaigns over HTTP",
-        openapi_url=None,  # a route of ours, as all others
-        redirect_slashes=False,  # it would redirect to whatever Host a request names
-        lifespan=_lifespan,
-        middleware=[Middleware(ServiceMiddleware, service=service)],
-        exception_handlers={HTTPException: _answer, RequestValidationError: _answer},
-    )
-    app.state.service = service
-    # Not by include_router, which would have every request look for its route twice.
-    rest = [subject.router for subject in (routes, monitoring, handbook, page_routes)]
-    for router in (routes.most_used, *rest):
-        app.router.routes.extend(router.routes)
-    return app
+    return ServiceApp(Service(database, settings or Settings(), log))
 
 
 @contextlib.asynccontextmanager

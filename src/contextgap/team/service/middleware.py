@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from contextgap.team.service import problems
 from contextgap.team.service.access import Caller
 from contextgap.team.service.monitoring import logger
-from contextgap.team.service.routing import SLASH, check_length
+from contextgap.team.service.routing import SLASH, Deadline, DirectRoute, check_length
 
 if TYPE_CHECKING:
     from contextgap.team.service.app import Service
@@ -23,11 +24,16 @@ _LEFT = 499  # the status that proxies log when a client left
 
 
 class ServiceMiddleware:
-    """Checks every request, gives it a deadline, answers errors, and notes what came of it."""
+    """Checks every request, gives it a deadline, answers errors, and notes what came of it.
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
+    It is outside of the framework, whose layers take longer than a decision: ``direct`` routes
+    are found and answered without them.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, direct: Sequence[DirectRoute]) -> None:
         self._app = app
         self._service = service
+        self._direct = direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -45,24 +51,32 @@ class ServiceMiddleware:
 
         caller = scope["contextgap.caller"] = Caller.of(scope)
         scope["contextgap.service"] = self._service
-        scope["contextgap.task"] = asyncio.current_task()  # ended by the server if the client left
+        deadline = scope["contextgap.deadline"] = Deadline(self._service.settings.deadline)
         refused: problems.RefusedError | None = None
-        timeout = scope["contextgap.timeout"] = asyncio.timeout(self._service.settings.deadline)
         try:
-            async with timeout:
-                self._check(caller)
-                _keep_slashes(scope)
-                await self._app(scope, receive, send_with_headers)
+            self._check(caller)
+            _keep_slashes(scope)
+            await self._found(scope)(scope, receive, send_with_headers)
         except asyncio.CancelledError:
-            if scope.get("contextgap.left"):
+            if deadline.left:
                 status = status or _LEFT
             else:
-                refused = problems.busy("the service is stopping")
+                refused = problems.busy(deadline.cause)
         except Exception as error:
-            refused = self._refusal(scope, error, expired=timeout.expired())
+            refused = self._refusal(scope, error)
+        deadline.extend(None)
         if refused is not None and not status:
             await problems.answer(refused)(scope, receive, send_with_headers)
         self._note(scope, caller, status, time.perf_counter() - start)
+
+    def _found(self, scope: Scope) -> ASGIApp:
+        """Return what answers a request: a direct route, or the application."""
+        for route in self._direct:
+            match = route.path_regex.match(scope["path"])
+            if match is not None and scope["method"] in route.methods:
+                scope.update(route=route, path_params=match.groupdict())
+                return route.handle
+        return self._app
 
     def _check(self, caller: Caller) -> None:
         """Raise if a request is too large, comes from a foreign page, or is one too many."""
@@ -79,12 +93,7 @@ class ServiceMiddleware:
         caller.token = service.guard.known(caller)
         service.requests_rate.take(caller.name)
 
-    def _refusal(self, scope: Scope, error: Exception, *, expired: bool) -> problems.RefusedError:
-        if expired:
-            return problems.busy(
-                f"this took longer than {self._service.settings.deadline:g} s and was given up; "
-                "repeated with the same key it happens once"
-            )
+    def _refusal(self, scope: Scope, error: Exception) -> problems.RefusedError:
         known = problems.refusal(error)
         if known is None:
             logger.error("failed", exc_info=error, extra={"fields": {"path": scope["path"]}})
@@ -93,16 +102,16 @@ class ServiceMiddleware:
     def _note(self, scope: Scope, caller: Caller, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
         self._service.metrics.note(caller.method, route, status, seconds)
-        fields = {
-            "method": caller.method,
-            "path": scope["path"].replace(SLASH, "%2F"),
-            "status": status,
-            "ms": round(1000 * seconds, 3),
-            "client": caller.address,
-            "token": None if caller.token is None else caller.token.name,
-            "key": caller.headers.get("idempotency-key"),
-        }
-        logger.info("request", extra={"fields": fields})
+        if self._service.log is not None:
+            self._service.log.note_request(
+                method=caller.method,
+                path=scope["path"].replace(SLASH, "%2F"),
+                status=status,
+                ms=round(1000 * seconds, 3),
+                client=caller.address,
+                token=None if caller.token is None else caller.token.name,
+                key=caller.headers.get("idempotency-key"),
+            )
 
 
 def _keep_slashes(scope: Scope) -> None:

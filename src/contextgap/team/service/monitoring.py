@@ -6,7 +6,9 @@ import asyncio
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TextIO
@@ -34,24 +36,25 @@ class Lines(logging.Formatter):
     def __init__(self, kind: str) -> None:
         super().__init__()
         self._json = kind == "json"
+        self._second, self._date = -1, ""  # the last one that was formatted
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         fields: dict[str, Any] = getattr(record, "fields", {})
         if record.exc_info:
             fields = {**fields, "traceback": self.formatException(record.exc_info)}
-        at, message = datetime.fromtimestamp(record.created, UTC), record.getMessage()
-        said = {
-            "at": at.isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "message": message,
-        }
+        return self.line(record.created, record.levelname.lower(), record.getMessage(), fields)
+
+    def line(self, at: float, level: str, message: str, fields: Mapping[str, Any]) -> str:
+        """Return the line about something at a time, in seconds since 1970."""
+        second, milliseconds = divmod(int(1000 * at), 1000)
+        if second != self._second:
+            self._second, self._date = second, datetime.fromtimestamp(second, UTC).isoformat()[:19]
+        date = f"{self._date}.{milliseconds:03}+00:00"
         if self._json:
-            return _ENCODER.encode(said | fields)
+            return _ENCODER.encode({"at": date, "level": level, "message": message, **fields})
         words = [f"{name}={_word(value)}" for name, value in fields.items() if value is not None]
-        if not message.isprintable():
-            said["message"] = _word(message)
-        return " ".join([*said.values(), *words])
+        return " ".join([date, level, message if message.isprintable() else _word(message), *words])
 
 
 def _word(value: Any) -> str:
@@ -60,10 +63,23 @@ def _word(value: Any) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-def start_logs(kind: str, stream: TextIO) -> None:
-    """Write requests, and what this library and its server log, to a stream."""
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(Lines(kind))
+class Log(logging.StreamHandler[TextIO]):
+    """Writes lines to a stream; those of requests without a logger, which takes longer than all."""
+
+    def __init__(self, kind: str, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines = self.formatter = Lines(kind)
+
+    def note_request(self, **fields: Any) -> None:
+        """Write the line of a request; one that cannot be written is left out."""
+        line = self._lines.line(time.time(), "info", "request", fields)
+        with suppress(OSError, ValueError):
+            self.stream.write(f"{line}\n")
+
+
+def start_log(kind: str, stream: TextIO) -> Log:
+    """Write what this library and its server log to a stream; return what requests are noted by."""
+    log = Log(kind, stream)
     logging.captureWarnings(True)
     for name, level in (
         ("contextgap.service", logging.INFO),
@@ -71,8 +87,9 @@ def start_logs(kind: str, stream: TextIO) -> None:
         ("py.warnings", logging.WARNING),
     ):
         found = logging.getLogger(name)
-        found.handlers, found.propagate = [handler], False
+        found.handlers, found.propagate = [log], False
         found.setLevel(level)
+    return log
 
 
 class Metrics:

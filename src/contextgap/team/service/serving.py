@@ -24,6 +24,7 @@ from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import prepare
 from contextgap.team.service.app import Service, create_app
 from contextgap.team.service.monitoring import logger
+from contextgap.team.service.routing import Deadline
 from contextgap.team.service.settings import Settings
 
 _IDLE = 10.0  # seconds that a header, or the rest of a request that was answered, may take
@@ -65,10 +66,9 @@ class _Protocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if not self.idle:
-            self.scope["contextgap.left"] = True  # type: ignore[typeddict-unknown-key]  # ours
-            task: asyncio.Task[None] | None = self.scope.get("contextgap.task")  # type: ignore[assignment]  # ours
-            if task is not None:
-                task.cancel()
+            deadline: Deadline | None = self.scope.get("contextgap.deadline")  # type: ignore[assignment]  # ours
+            if deadline is not None:
+                deadline.leave()
 
 
 def _most_connections(wanted: int) -> int:
