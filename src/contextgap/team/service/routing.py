@@ -24,9 +24,8 @@ from starlette.types import Receive, Scope, Send
 from contextgap.base import checks
 from contextgap.team.campaign.calls import speak_for
 from contextgap.team.campaign.codec import as_json
-from contextgap.team.service.access import Caller
+from contextgap.team.service.access import SCOPES, Caller
 from contextgap.team.service.problems import SAID, RefusedError
-from contextgap.team.service.tokens import SCOPES
 
 if TYPE_CHECKING:
     from contextgap.team.service.app import Service
