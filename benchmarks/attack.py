@@ -345,15 +345,14 @@ def no_header(place: Place) -> Outcome:
     return took < 15, f"closed after {took:.3g} s" if took < 20 else "open after 20 s"
 
 
-@attack("an ask of 2,000 contexts, 300 rewards", "200 within 3 s of work")
+@attack("an ask of 2,000 contexts, 300 rewards", "200 within 3 s")
 def batch(place: Place) -> Outcome:
     place.create(rewards=300)
     service = place.serve()
-    before, busy = seconds_of_work(service.process.pid), os.getloadavg()[0] / (os.cpu_count() or 1)
+    before = seconds_of_work(service.process.pid)
     answer, took = seconds(lambda: service.post("/sensors/ask", many(2000)))
     work = seconds_of_work(service.process.pid) - before
-    # On a busy machine others work most of the time that passes.
-    held = answer.status_code == 200 and work < 3 and took < 3 * max(1.0, 2 * busy)
+    held = answer.status_code == 200 and took < 3
     return held, f"{answer.status_code} in {took:.2g} s, of which {work:.2g} s of work"
 
 
