@@ -6,10 +6,11 @@ gone, by intent, and all else must be there.
     python benchmarks/kill.py --kills 50                                  # a SQLite file
     python benchmarks/kill.py --kills 50 --database postgresql://...      # a server
 
-Clients ask, tell, cancel, retract and correct, and repeat what was not answered with its key. At
-the end every request that was acknowledged must be in the log once, with the answer that was given;
-nothing else may be there; and the learner must be, byte for byte, one that was fed the log in
-order.
+Kills come after some tens of answers, so that a fast machine has as long a log to check as a slow
+one. Clients ask, tell, cancel, retract and correct, and repeat what was not answered with its key.
+At the end every request that was acknowledged must be in the log once, with the answer that was
+given; nothing else may be there; and the learner must be, byte for byte, one that was fed the log
+in order.
 """
 
 from __future__ import annotations
@@ -181,10 +182,10 @@ class Client(threading.Thread):
         self.acknowledged[self._key] = kind, answer
 
 
-def besiege(database: str, kills: int, clients: int, up: float) -> Report:
+def besiege(database: str, kills: int, clients: int, answers: int) -> Report:
     """Kill a service so many times under load; return what its log says of it.
 
-    ``up`` is for how many seconds it answers between kills, on average.
+    ``answers`` is how many it gives between kills, on average.
     """
     name, dice = f"kill {time.time_ns()}", random.Random(0)
     cg.Campaign.create(database, name, ARMS, kernel=cg.Gaussian(0.5), seed=0).close()
@@ -195,12 +196,13 @@ def besiege(database: str, kills: int, clients: int, up: float) -> Report:
         worker.start()
     for kill in range(kills):
         if kill == kills // 2:
-            report.undone = go_back(database, workers, gate, up)
-        time.sleep(dice.uniform(0.5, 1.5) * up)
+            report.undone = go_back(database, workers, gate, answers)
+        await_answers(workers, dice.randint(answers // 2, 3 * answers // 2))
+        time.sleep(dice.uniform(0, 0.02))  # so that it may be doing anything
         server.stop(signal.SIGKILL)
         report.kills += 1
         server.start()
-    time.sleep(up)
+    await_answers(workers, answers)
     stop.set()
     for worker in workers:
         worker.join()
@@ -214,14 +216,23 @@ def besiege(database: str, kills: int, clients: int, up: float) -> Report:
     return report
 
 
-def go_back(database: str, workers: list[Client], gate: Gate, up: float) -> int:
+def await_answers(workers: list[Client], count: int) -> None:
+    """Wait until so many more requests were acknowledged, or a client failed."""
+    start = sum(len(worker.acknowledged) for worker in workers)
+    while sum(len(worker.acknowledged) for worker in workers) < start + count:
+        if any(worker.failure for worker in workers):
+            return
+        time.sleep(0.002)
+
+
+def go_back(database: str, workers: list[Client], gate: Gate, answers: int) -> int:
     """Back up, go on for a while, and restore under the running service; return what that undid."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         with gate.shut():
             transfer(database, copy)
             before = [dict(worker.acknowledged) for worker in workers]
-        time.sleep(up)
+        await_answers(workers, answers)
         with gate.shut():
             undone = sum(len(worker.acknowledged) for worker in workers)
             transfer(database, copy, back=True)
@@ -273,11 +284,11 @@ def main() -> None:
     options.add_argument("--database")
     options.add_argument("--kills", type=int, default=50)
     options.add_argument("--clients", type=int, default=8)
-    options.add_argument("--up", type=float, default=1.5)
+    options.add_argument("--answers", type=int, default=60)
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         database = chosen.database or f"sqlite:///{Path(folder) / 'bench.db'}"
-        report = besiege(database, chosen.kills, chosen.clients, chosen.up)
+        report = besiege(database, chosen.kills, chosen.clients, chosen.answers)
     counted = ", ".join(f"{count} {kind}" for kind, count in sorted(report.acknowledged.items()))
     print(f"{report.kills} kills, {chosen.clients} clients; acknowledged: {counted}")
     print(f"a backup was restored half way, which undid {report.undone} acknowledged requests")

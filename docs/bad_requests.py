@@ -18,7 +18,7 @@ import httpx
 import contextgap as cg
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import Settings, create_app
-from contextgap.team.service.tokens import create_token
+from contextgap.team.service.access import create_token
 
 PAGE = Path(__file__).with_suffix(".md")
 HERE = "/v1/campaigns/sensors"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot
 
-from contextgap.team.service.tokens import SCOPES
+from contextgap.team.service.access import SCOPES
 from tests.cli.test_policies import call
 from tests.studies.problems.algorithm_selection.writing import write
 from tests.team.service.conftest import closed  # noqa: F401  # a fixture

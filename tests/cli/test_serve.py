@@ -5,7 +5,7 @@ import json
 import pytest
 
 from contextgap.team.campaign.database import Database
-from contextgap.team.service.tokens import hash_of, read_tokens
+from contextgap.team.service.access import hash_of, read_tokens
 from tests.cli.test_policies import call
 
 

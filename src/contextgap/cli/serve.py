@@ -77,9 +77,9 @@ def serve_command(
     if context.invoked_subcommand is not None:
         return
     with service_complaints():
-        from contextgap.team.service.serving import serve
+        from contextgap.team.service.access import create_first_token
+        from contextgap.team.service.app import serve
         from contextgap.team.service.settings import Settings
-        from contextgap.team.service.tokens import create_first_token
 
         settings = Settings(
             host=host,
@@ -138,7 +138,7 @@ def create_command(
     """Make a token and show its secret, this once."""
     with service_complaints():
         from contextgap.team.campaign.database import Database
-        from contextgap.team.service.tokens import create_token
+        from contextgap.team.service.access import create_token
 
         secret = create_token(Database(database), name, scopes, campaign, days)
     if json:
@@ -152,7 +152,7 @@ def list_command(database: Where = FILE, json: Json = False) -> None:
     """List tokens, without their secrets."""
     with service_complaints():
         from contextgap.team.campaign.database import Database
-        from contextgap.team.service.tokens import read_tokens
+        from contextgap.team.service.access import read_tokens
 
         found = list(read_tokens(Database(database)).values())
     if json:
@@ -173,7 +173,7 @@ def revoke_command(
     """Make a token good for nothing; running services notice within seconds."""
     with service_complaints():
         from contextgap.team.campaign.database import Database
-        from contextgap.team.service.tokens import revoke_token
+        from contextgap.team.service.access import revoke_token
 
         revoke_token(Database(database), name)
     out.print(f"token {name} revoked", markup=False, soft_wrap=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.team.campaign import ConflictError, policies
+from contextgap.team.campaign import ConflictError
 from contextgap.team.campaign import campaign as campaign_module
 
 from .conftest import tell_some
@@ -109,7 +109,8 @@ def test_requests_that_come_twice_at_once_are_one(local, contexts, monkeypatch):
     policy = campaign.freeze("first", key="f")
     session = campaign._session
     monkeypatch.setattr(session, "known", _late(session.known, None))
-    monkeypatch.setattr(policies, "check_unused", _late(policies.check_unused, None))
+    unused = campaign_module._check_unused
+    monkeypatch.setattr(campaign_module, "_check_unused", _late(unused, None))
     assert to_bytes(campaign.freeze("first", key="f")) == to_bytes(policy)
     assert [event.kind for event in _events(campaign)].count("freeze") == 1
 

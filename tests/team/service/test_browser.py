@@ -10,7 +10,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.team.campaign.database import Database
-from contextgap.team.service.tokens import create_token
+from contextgap.team.service.access import create_token
 from tests.studies.report.test_browser import BROWSERS
 
 from .conftest import COLUMNS, draw, explore, serving

@@ -12,7 +12,7 @@ BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 def test_killed_again_and_again(place, monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     script = importlib.import_module("kill")
-    report = script.besiege(place.database, kills=3, clients=8, up=0.7)
+    report = script.besiege(place.database, kills=3, clients=8, answers=30)
     assert report.kills == 3
     assert report.acknowledged["tell"] > 0
     assert report.sound, report

@@ -16,10 +16,9 @@ import uvicorn
 import contextgap as cg
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import Settings, create_app, routes, routing
-from contextgap.team.service import serving as serving_module
-from contextgap.team.service.access import Rates
+from contextgap.team.service import app as app_module
+from contextgap.team.service.access import Rates, create_token
 from contextgap.team.service.problems import RefusedError
-from contextgap.team.service.tokens import create_token
 
 from .conftest import in_process, serving
 
@@ -355,16 +354,16 @@ def test_half_sent_requests_do_not_keep_others_out(tuning):
 
 
 def test_a_header_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving_module, "_IDLE", 0.2)
+    monkeypatch.setattr(app_module, "_IDLE", 0.2)
     app = create_app(tmp_path / "x.db", Settings(port=0))
-    config = uvicorn.Config(app, port=0, http=serving_module._Protocol, log_config=None)
+    config = uvicorn.Config(app, port=0, http=app_module._Protocol, log_config=None)
     ready, where = threading.Event(), []
 
     def announce(address):
         where.append(address)
         ready.set()
 
-    server = serving_module._Server(config, app.state.service, announce)
+    server = app_module._Server(config, app.state.service, announce)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -11,7 +11,7 @@ import contextgap as cg
 from contextgap.team import client
 from contextgap.team.campaign.schema import VERSION
 from contextgap.team.service import Settings, create_app
-from contextgap.team.service.serving import serve
+from contextgap.team.service.app import serve
 
 
 def test_the_log_says_which_token_did_it(closed):

@@ -10,10 +10,9 @@ import pytest
 import contextgap as cg
 from contextgap.insight.courses import along
 from contextgap.team.campaign.database import Database
-from contextgap.team.service import page_beliefs as beliefs
+from contextgap.team.service import page_data as beliefs
 from contextgap.team.service.hosting import Hosting
-from contextgap.team.service.page_beliefs import Beliefs
-from contextgap.team.service.page_counts import Standings
+from contextgap.team.service.page_data import Beliefs, Standings
 from contextgap.team.service.settings import Settings
 from tests.team.campaign.conftest import Place
 

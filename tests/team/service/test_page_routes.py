@@ -10,8 +10,8 @@ import pytest
 import contextgap as cg
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import Settings, create_app
+from contextgap.team.service.access import create_token
 from contextgap.team.service.page_routes import ALLOWED, assets
-from contextgap.team.service.tokens import create_token
 
 from .conftest import serving
 

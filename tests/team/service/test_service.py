@@ -22,6 +22,7 @@ import contextgap as cg
 from contextgap.team.campaign import NotFoundError
 from contextgap.team.client import Campaign
 from contextgap.team.service import Settings, create_app
+from contextgap.team.service.hosting import Hosting
 from tests.team.campaign.oracle import check, to_bytes
 
 from .conftest import ARMS, KERNEL, in_process, serving
@@ -108,6 +109,24 @@ def test_a_database_that_is_away_is_said_so(caplog):
         assert int(answer.headers["retry-after"]) >= 1
         assert "the database cannot be used now" in answer.json()["detail"]
     assert not caplog.records
+
+
+def test_errors_are_answered_alike_within_the_framework_and_outside(tmp_path, monkeypatch, caplog):
+    async def fail(*_, **__):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(Hosting, "policy", fail)
+    policy = "/v1/campaigns/sensors/policies/p"
+    requests = [("GET", f"{policy}/card", None)]
+    requests += [("POST", f"{policy}/recommend", body) for body in ({"contexts": [0.0]}, {"a": 1})]
+    inside, outside, invalid = in_process(tmp_path / "x.db", *requests)
+    for answer in (inside, outside):
+        assert answer.status_code == 500
+        assert answer.json()["detail"] == "the service failed; its log says how"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert inside.headers == outside.headers
+    assert "a: is not a field" in invalid.json()["detail"]
+    assert [record.getMessage() for record in caplog.records] == ["failed"] * 2
 
 
 def test_keys_in_the_header_and_in_the_body_are_the_same(service):

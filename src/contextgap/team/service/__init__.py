@@ -1,8 +1,6 @@
 """Campaigns over HTTP; ``docs/service.md`` says how to run it and what is promised."""
 
 try:
-    import uvicorn as _uvicorn  # noqa: F401  # runs it
-
     from contextgap.team.service.app import create_app
     from contextgap.team.service.settings import Settings
 except ImportError as missing:

@@ -1,39 +1,60 @@
-"""The application: what all requests share, the routes, and what goes on around them."""
+"""The application: routes, what happens around every request, and the server that runs it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import math
 import os
-from collections.abc import AsyncIterator
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TextIO
+from types import FrameType
+from typing import Any, TextIO
+from urllib.parse import unquote
 
+import h11
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import contextgap
 from contextgap.team.campaign.database import Database
-from contextgap.team.service import handbook, monitoring, page_routes, problems, routes
-from contextgap.team.service.access import REFRESH, Guard, Rates
+from contextgap.team.campaign.store import prepare
+from contextgap.team.service import monitoring, page_routes, problems, routes
+from contextgap.team.service.access import REFRESH, Caller, Guard, Rates
 from contextgap.team.service.hosting import CREATING, REBUILDING, Hosting
-from contextgap.team.service.middleware import ServiceMiddleware
-from contextgap.team.service.page_beliefs import Beliefs
-from contextgap.team.service.page_counts import Standings
+from contextgap.team.service.monitoring import logger
+from contextgap.team.service.page_data import Beliefs, Standings
 from contextgap.team.service.page_routes import Listening
+from contextgap.team.service.routing import SLASH, Deadline, DirectRoute, check_length
 from contextgap.team.service.settings import Settings
 
 _READERS = 16  # threads that read policies, names and what the page shows
 _DAY = 86_400.0  # seconds
 _ROWS_AT_ONCE = 100.0  # seconds of rows that may be sent at once
+# Browsers take answers for what they are, and do not keep them.
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+_LEFT = 499  # the status that proxies log when a client left
+_IDLE = 10.0  # seconds that a header, or the rest of a request that was answered, may take
 
 
 class Service:
     """What all requests to a service share."""
 
-    def __init__(self, database: str | os.PathLike[str], settings: Settings) -> None:
+    def __init__(
+        self, database: str | os.PathLike[str], settings: Settings, log: TextIO | None = None
+    ) -> None:
+        self.log = None if log is None else monitoring.start_log(settings.log, log)
         # A connection for each thread. Those of tokens and health wait for no others.
         threads = settings.campaigns + CREATING + REBUILDING + _READERS
         opened = Database(database, connections=threads)
@@ -59,6 +80,133 @@ class Service:
         self.vital.close()
 
 
+class ServiceMiddleware:
+    """Checks every request, gives it a deadline, answers errors, and notes what came of it.
+
+    It is outside of the framework, whose layers take longer than a decision: ``direct`` routes
+    are found and answered without them.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, direct: Sequence[DirectRoute]) -> None:
+        self._app = app
+        self._service = service
+        self._direct = direct
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        caller = scope["contextgap.caller"] = Caller.of(scope)
+        scope["contextgap.service"] = self._service
+        deadline = scope["contextgap.deadline"] = Deadline(self._service.settings.deadline)
+        refused: problems.RefusedError | None = None
+        try:
+            self._check(caller)
+            _keep_slashes(scope)
+            await self._found(scope)(scope, receive, send_with_headers)
+        except asyncio.CancelledError:
+            if deadline.left:
+                status = status or _LEFT
+            else:
+                refused = problems.busy(deadline.cause)
+        except Exception as error:
+            refused = self._refusal(scope, error)
+        deadline.extend(None)
+        if refused is not None and not status:
+            await problems.answer(refused)(scope, receive, send_with_headers)
+        self._note(scope, caller, status, time.perf_counter() - start)
+
+    def _found(self, scope: Scope) -> ASGIApp:
+        """Return what answers a request: a direct route, or the application."""
+        for route in self._direct:
+            match = route.path_regex.match(scope["path"])
+            if match is not None and scope["method"] in route.methods:
+                scope.update(route=route, path_params=match.groupdict())
+                return route.handle
+        return self._app
+
+    def _check(self, caller: Caller) -> None:
+        """Raise if a request is too large, comes from a foreign page, or is one too many."""
+        service, length = self._service, caller.headers.get("content-length")
+        if length is not None:
+            if "transfer-encoding" in caller.headers:
+                raise problems.RefusedError(
+                    400,
+                    "a request has a Content-Length or a Transfer-Encoding, not both",
+                    headers={"Connection": "close"},
+                )
+            check_length(int(length) if length.isdecimal() else 0, service.settings.body)
+        service.guard.check_origin(caller)
+        caller.token = service.guard.known(caller)
+        service.requests_rate.take(caller.name)
+
+    def _refusal(self, scope: Scope, error: Exception) -> problems.RefusedError:
+        known = problems.refusal(error)
+        if known is None:
+            logger.error("failed", exc_info=error, extra={"fields": {"path": scope["path"]}})
+        return known or problems.UNKNOWN
+
+    def _note(self, scope: Scope, caller: Caller, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        self._service.metrics.note(caller.method, route, status, seconds)
+        if self._service.log is not None:
+            self._service.log.note_request(
+                method=caller.method,
+                path=scope["path"].replace(SLASH, "%2F"),
+                status=status,
+                ms=round(1000 * seconds, 3),
+                client=caller.address,
+                token=None if caller.token is None else caller.token.name,
+                key=caller.headers.get("idempotency-key"),
+            )
+
+
+def _keep_slashes(scope: Scope) -> None:
+    """Mark the slashes inside names, which are not those between the parts of a path."""
+    raw: Any = scope.get("raw_path")
+    if raw is not None and b"%2" in raw and b"%2f" in raw.lower():
+        parts = raw.decode("ascii").split("/")
+        scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)
+
+
+class ServiceApp(FastAPI):
+    """The routes of a service, and what happens around every request."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__(
+            title="contextgap",
+            version=contextgap.__version__,
+            summary="Campaigns over HTTP",
+            openapi_url=None,  # a route of ours, as all others
+            redirect_slashes=False,  # it would redirect to whatever Host a request names
+            lifespan=_lifespan,
+            exception_handlers=dict.fromkeys(
+                (HTTPException, RequestValidationError, Exception), _answer
+            ),
+        )
+        self.state.service = service
+        # Not by include_router, which would have every request look for its route twice.
+        rest = [subject.router for subject in (routes, monitoring, page_routes)]
+        for router in (routes.most_used, *rest):
+            self.router.routes.extend(router.routes)
+        direct = [route for route in self.routes if isinstance(route, DirectRoute)]
+        self._around = ServiceMiddleware(super().__call__, service, direct)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._around(scope, receive, send)
+
+
 def create_app(
     database: str | os.PathLike[str],
     settings: Settings | None = None,
@@ -76,26 +224,7 @@ def create_app(
     log
         Where a line for every request goes, and what else is logged; nowhere by default.
     """
-    settings = settings or Settings()
-    if log is not None:
-        monitoring.start_logs(settings.log, log)
-    service = Service(database, settings)
-    app = FastAPI(
-        title="contextgap",
-        version=contextgap.__version__,
-        summary="Campaigns over HTTP",
-        openapi_url=None,  # a route of ours, as all others
-        redirect_slashes=False,  # it would redirect to whatever Host a request names
-        lifespan=_lifespan,
-        middleware=[Middleware(ServiceMiddleware, service=service)],
-        exception_handlers={HTTPException: _answer, RequestValidationError: _answer},
-    )
-    app.state.service = service
-    # Not by include_router, which would have every request look for its route twice.
-    rest = [subject.router for subject in (routes, monitoring, handbook, page_routes)]
-    for router in (routes.most_used, *rest):
-        app.router.routes.extend(router.routes)
-    return app
+    return ServiceApp(Service(database, settings or Settings(), log))
 
 
 @contextlib.asynccontextmanager
@@ -115,10 +244,139 @@ async def _refresh_tokens(service: Service) -> None:
         try:
             await service.guard.refresh()
         except Exception as error:
-            monitoring.logger.warning("cannot read tokens", extra={"fields": {"why": str(error)}})
+            logger.warning("cannot read tokens", extra={"fields": {"why": str(error)}})
         await asyncio.sleep(REFRESH)
 
 
 async def _answer(_: Request, error: Exception) -> Response:
-    """Answer an error of the framework, such as an unknown path or a bad parameter."""
+    """Answer an error within the framework, as the middleware does outside."""
     return problems.answer(problems.refusal(error) or problems.UNKNOWN)
+
+
+class _Protocol(H11Protocol):
+    """A connection that is closed if it sends too slowly, too much, or if there are too many."""
+
+    connections: Any  # all of them
+    cycle: Any  # the last request, None before the first
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the server's own
+        super().connection_made(transport)
+        self.idle_since, self._surplus = self.loop.time(), 0
+        self._settings: Settings = self.config.app.state.service.settings  # type: ignore[union-attr]  # ours
+        most = _most_connections(self._settings.connections)
+        if len(self.connections) > most:
+            opened = [each for each in self.connections if not each.transport.is_closing()]
+            if len(opened) > most:
+                idle = [each for each in opened if each.idle]
+                min(idle, key=lambda each: each.idle_since).transport.abort()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.idle and self.conn.their_state is h11.SEND_BODY:
+            self._surplus += len(data)  # it was refused, and will not be read
+            if self._surplus > self._settings.body:
+                self.transport.abort()
+
+    def on_response_complete(self) -> None:
+        self.idle_since, self._surplus = self.loop.time(), 0
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.idle:
+            deadline: Deadline | None = self.scope.get("contextgap.deadline")  # type: ignore[assignment]  # ours
+            if deadline is not None:
+                deadline.leave()
+
+
+def _most_connections(wanted: int) -> int:
+    """Return how many connections may be open; databases and files need descriptors, too."""
+    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 2 * wanted
+    return min(wanted, max(16, files // 2))
+
+
+class _Server(uvicorn.Server):
+    """A server that says where it listens, and ends in time."""
+
+    def __init__(
+        self, config: uvicorn.Config, service: Service, announce: Callable[[str], None]
+    ) -> None:
+        super().__init__(config)
+        self._service, self._announce = service, announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()  # what was imported stays; looking through it again and again takes time
+        if not self.should_exit:
+            where = _address(self.servers[0].sockets[0].getsockname())
+            await asyncio.to_thread(self._announce, where)  # it may write to the database
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close connections on which no whole request comes."""
+        if counter % 10 == 0:
+            before = asyncio.get_running_loop().time() - _IDLE
+            for each in list(self.server_state.connections):
+                if isinstance(each, _Protocol) and each.idle and each.idle_since < before:
+                    each.transport.abort()
+        return await super().on_tick(counter)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop, and end in any case: nothing that was not committed was promised."""
+        super().handle_exit(sig, frame)
+        last = threading.Timer(self._service.settings.grace, os._exit, (0,))
+        last.daemon = True
+        last.start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.stopping = True  # streams end, or the server would wait for them
+        await super().shutdown(sockets)
+
+
+def serve(
+    database: str | os.PathLike[str], settings: Settings, announce: Callable[[str], None]
+) -> None:
+    """Listen, ``announce`` the address, and at a signal finish what runs and leave snapshots."""
+    where = Database(database)
+    try:
+        prepare(where)  # so that what is no database, or of a later release, is said at once
+    except (OSError, SQLAlchemyError):
+        if where.is_file:  # a server may start later
+            raise
+    where.close()
+    app = create_app(database, settings, log=sys.stderr)
+    service: Service = app.state.service
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,  # ours
+        access_log=False,
+        proxy_headers=False,  # who is behind a proxy is not ours to believe
+        server_header=False,
+        http=_Protocol,
+        ws="none",
+        backlog=128,  # as many are accepted at once, before those that are too many are closed
+        timeout_graceful_shutdown=math.ceil(settings.grace / 3),
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the server has its own, and raises them afterwards
+    server = _Server(config, service, announce)
+    with contextlib.suppress(SystemExit):  # of a server that cannot start
+        server.run()
+    if not server.started:
+        raise OSError(f"cannot listen at {settings.host}, port {settings.port}")
+    logger.info("stopped")
+    if not service.ended:
+        sys.stdout.flush()
+        os._exit(0)  # Python would abort while a thread still computes
+
+
+def _address(name: Any) -> str:
+    host, port = name[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

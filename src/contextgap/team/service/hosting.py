@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign import Campaign, NotFoundError, calling
-from contextgap.team.campaign.campaign import together
+from contextgap.team.campaign.campaign import load_policy, together
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.policies import load_policy
 from contextgap.team.campaign.store import campaign_names, find_store
 from contextgap.team.service.problems import busy
 from contextgap.team.service.settings import Settings

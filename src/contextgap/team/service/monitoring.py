@@ -1,4 +1,4 @@
-"""What a service says about itself: a line of log for every request, counts, and its health."""
+"""What a service says about itself: a line of log for every request, counts, health, documents."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
+from html import escape
 from typing import Any, TextIO
 
-from fastapi import Response
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
@@ -26,6 +31,23 @@ _PLAIN = re.compile(r"[!#-\[\]-~]+")  # ASCII without spaces, quotes and backsla
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 _PATIENCE = 5.0  # seconds that the database may take to answer
+_ABOUT = (
+    "Every change takes a key, in the body or as the header Idempotency-Key: sent again with the "
+    "same key, it happens once and gets the same answer. Errors are problem documents (RFC 9457)."
+)
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "Made by contextgap serve token create.",
+}
+_STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:54rem;margin:2rem auto;padding:0 1rem}
+summary{cursor:pointer;padding:.35rem 0}code,pre{font:14px/1.45 ui-monospace,monospace}
+pre{background:#8881;padding:.7rem;overflow-x:auto}table{border-collapse:collapse}
+td,th{padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
+.method{display:inline-block;width:3.4rem;font-weight:600}.scope{opacity:.65}
+:root{color-scheme:light dark}
+"""
 
 
 class Lines(logging.Formatter):
@@ -34,24 +56,25 @@ class Lines(logging.Formatter):
     def __init__(self, kind: str) -> None:
         super().__init__()
         self._json = kind == "json"
+        self._second, self._date = -1, ""  # the last one that was formatted
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         fields: dict[str, Any] = getattr(record, "fields", {})
         if record.exc_info:
             fields = {**fields, "traceback": self.formatException(record.exc_info)}
-        at, message = datetime.fromtimestamp(record.created, UTC), record.getMessage()
-        said = {
-            "at": at.isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "message": message,
-        }
+        return self.line(record.created, record.levelname.lower(), record.getMessage(), fields)
+
+    def line(self, at: float, level: str, message: str, fields: Mapping[str, Any]) -> str:
+        """Return the line about something at a time, in seconds since 1970."""
+        second, milliseconds = divmod(int(1000 * at), 1000)
+        if second != self._second:
+            self._second, self._date = second, datetime.fromtimestamp(second, UTC).isoformat()[:19]
+        date = f"{self._date}.{milliseconds:03}+00:00"
         if self._json:
-            return _ENCODER.encode(said | fields)
+            return _ENCODER.encode({"at": date, "level": level, "message": message, **fields})
         words = [f"{name}={_word(value)}" for name, value in fields.items() if value is not None]
-        if not message.isprintable():
-            said["message"] = _word(message)
-        return " ".join([*said.values(), *words])
+        return " ".join([date, level, message if message.isprintable() else _word(message), *words])
 
 
 def _word(value: Any) -> str:
@@ -60,10 +83,24 @@ def _word(value: Any) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-def start_logs(kind: str, stream: TextIO) -> None:
-    """Write requests, and what this library and its server log, to a stream."""
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(Lines(kind))
+class Log(logging.StreamHandler[TextIO]):
+    """Writes lines to a stream; those of requests directly, since a logger takes twice as long."""
+
+    def __init__(self, kind: str, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines = self.formatter = Lines(kind)
+
+    def note_request(self, **fields: Any) -> None:
+        """Write the line of a request; one that cannot be written is left out."""
+        line = self._lines.line(time.time(), "info", "request", fields)
+        with suppress(OSError, ValueError):
+            self.stream.write(f"{line}\n")
+            self.stream.flush()
+
+
+def start_log(kind: str, stream: TextIO) -> Log:
+    """Write what this library and its server log to a stream; return what requests are noted by."""
+    log = Log(kind, stream)
     logging.captureWarnings(True)
     for name, level in (
         ("contextgap.service", logging.INFO),
@@ -71,8 +108,9 @@ def start_logs(kind: str, stream: TextIO) -> None:
         ("py.warnings", logging.WARNING),
     ):
         found = logging.getLogger(name)
-        found.handlers, found.propagate = [handler], False
+        found.handlers, found.propagate = [log], False
         found.setLevel(level)
+    return log
 
 
 class Metrics:
@@ -136,3 +174,89 @@ async def readyz(request: StrictRequest) -> Response:
 async def metrics(request: StrictRequest) -> Response:
     """Return what the service counts."""
     return Response(request.service.metrics.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+@router.get("/openapi.json", **describe(None, "This document"))
+async def openapi(request: StrictRequest) -> Response:
+    """Return the OpenAPI document."""
+    return json_answer(document(request.app))
+
+
+@router.get("/docs", **describe(None, "This document, for people"))
+async def docs(request: StrictRequest) -> Response:
+    """Return all routes as a page."""
+    allowed = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    content = handbook(document(request.app))
+    return HTMLResponse(content, headers={"Content-Security-Policy": allowed})
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, made once."""
+    if app.openapi_schema is None:
+        made = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            description=_ABOUT,
+            routes=app.routes,
+        )
+        made.setdefault("components", {})["securitySchemes"] = {"token": _TOKEN}
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def handbook(document: Mapping[str, Any]) -> str:
+    """Return the page of an OpenAPI document."""
+    info, routes = document["info"], "".join(_routes(document))
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(info['title'])}</title>"
+        f"<meta name=viewport content='width=device-width'><style>{_STYLE}</style>"
+        f"<h1>{escape(info['title'])} {escape(info['version'])}</h1>"
+        f"<p>{escape(info['description'])}</p>"
+        "<p>The same for machines: <a href=openapi.json>openapi.json</a>.</p>"
+        f"{routes}</html>"
+    )
+
+
+def _routes(document: Mapping[str, Any]) -> Iterator[str]:
+    for path, methods in document["paths"].items():
+        for method, route in methods.items():
+            yield _route(document, path, method.upper(), route)
+
+
+def _route(document: Mapping[str, Any], path: str, method: str, route: Mapping[str, Any]) -> str:
+    security = route.get("security", [])
+    scope = f"scope {security[0]['token'][0]}" if security else "for everybody"
+    rows = [*_parameters(route), *_fields(document, route)]
+    table = "".join(
+        f"<tr><td><code>{escape(name)}</code><td>{escape(about)}</tr>" for name, about in rows
+    )
+    return (
+        f"<details><summary><span class=method>{method}</span><code>{escape(path)}</code> "
+        f"{escape(route.get('summary', ''))} <span class=scope>({scope})</span></summary>"
+        f"<p>{escape(route.get('description', ''))}</p><table>{table}</table>"
+        f"{''.join(_answers(route))}</details>"
+    )
+
+
+def _parameters(route: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for each in route.get("parameters", ()):
+        yield f"{each['name']} ({each['in']})", each.get("description", "")
+
+
+def _fields(document: Mapping[str, Any], route: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    content = route.get("requestBody", {}).get("content", {})
+    schema = content.get("application/json", {}).get("schema", {})
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        about = field.get("description", "")
+        yield f"{name} (body{', required' if name in required else ''})", about
+
+
+def _answers(route: Mapping[str, Any]) -> Iterator[str]:
+    for status, said in route["responses"].items():
+        example = said.get("content", {}).get("application/json", {}).get("example")
+        shown = "" if example is None else f"<pre>{escape(json.dumps(example, indent=1))}</pre>"
+        yield f"<p><b>{escape(status)}</b> {escape(said.get('description', ''))}</p>{shown}"

@@ -16,9 +16,9 @@ from pydantic import Field
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import NotFoundError
 from contextgap.team.campaign.codec import read_label
-from contextgap.team.service import bodies, page_beliefs
+from contextgap.team.service import bodies, page_data
 from contextgap.team.service.monitoring import logger
-from contextgap.team.service.page_counts import Standing, Standings
+from contextgap.team.service.page_data import Standing, Standings
 from contextgap.team.service.problems import busy
 from contextgap.team.service.routing import (
     LARGEST,
@@ -183,7 +183,7 @@ async def trials(
 async def score(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return what deploying would earn as of an event, which may not be the last."""
     belief = await request.service.beliefs.of(campaign)
-    return json_answer(await asyncio.to_thread(page_beliefs.score, belief))
+    return json_answer(await asyncio.to_thread(page_data.score, belief))
 
 
 @router.get(
@@ -196,7 +196,7 @@ async def score(request: StrictRequest, campaign: CampaignName) -> Response:
 async def columns(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return the columns of contexts, their values, and the most typical context."""
     belief = await request.service.beliefs.of(campaign)
-    return json_answer(await asyncio.to_thread(page_beliefs.columns, belief))
+    return json_answer(await asyncio.to_thread(page_data.columns, belief))
 
 
 @router.post(
@@ -213,7 +213,7 @@ async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> 
     bodies.check_size(request, body.at)
     belief = await request.service.beliefs.of(campaign)
     at = read_json(body.at, "at")
-    return json_answer(await asyncio.to_thread(page_beliefs.course, belief, body.column, at))
+    return json_answer(await asyncio.to_thread(page_data.course, belief, body.column, at))
 
 
 @router.post(
@@ -233,7 +233,7 @@ async def why(request: StrictRequest, campaign: CampaignName, body: Why) -> Resp
     against = None if body.against is None else read_label(body.against, "against")
 
     def find(standing: Standing) -> dict[str, Any]:
-        found = page_beliefs.why(belief, context, against)
+        found = page_data.why(belief, context, against)
         if found["explanation"] is not None:
             arguments, counted = found["explanation"]["trials"], standing.trials()
             numbers = counted.told_order([each["place"] for each in arguments])

@@ -1,4 +1,4 @@
-"""Campaign: a campaign of a service, used as if it were here."""
+"""Campaigns of a service over HTTP, with the methods of ``cg.Campaign``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any, Self
 from urllib.parse import quote
 from uuid import uuid4
 
-import httpx
 import numpy as np
 
 from contextgap.base import checks
@@ -41,6 +40,14 @@ from contextgap.team.campaign.values import (
     Trial,
 )
 
+try:
+    import httpx
+except ImportError as missing:
+    raise ImportError(
+        f"the client needs {missing.name}; pip install 'contextgap[client]' brings it"
+    ) from None
+
+__all__ = ["Campaign"]
 TOKEN = "CONTEXTGAP_TOKEN"
 """The environment variable that may hold a token."""
 
