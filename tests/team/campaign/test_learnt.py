@@ -136,3 +136,23 @@ def test_a_stored_log_gives_the_learner_and_policies_of_the_release_that_wrote_i
 
 def _event(request, result, **rest):
     return Event(request_text=request, result_text=result, **rest)
+
+
+def test_a_search_that_a_restart_interrupts_goes_on_as_if_there_had_been_none(local, contexts):
+    campaign = local.create(kernel=None)
+    told = 0
+    while campaign.learner().state.searching is None:
+        tell_some(campaign, contexts[told : told + 1])
+        told += 1
+    campaign.freeze("between")
+    twin = campaign.learner()
+    again = local.open()
+    assert again.learner().state.searching.operations == twin.state.searching.operations
+    assert to_bytes(again.rebuild("between")) == to_bytes(campaign.policy("between"))
+    for context in contexts[told : told + 8]:
+        trial = again.ask(context)
+        assert trial.arm == twin.ask(context)
+        again.tell(trial, float(context[0]))
+        twin.tell(context, trial.arm, float(context[0]))
+    assert again.learner().kernel == twin.kernel
+    check(again)
