@@ -34,7 +34,7 @@ from contextgap.tables.schema import Layout
 _MIDDLE = 2 * 180**3
 _MOSTLY = 0.9
 # Starting points are tried on so many; the best continues.
-_ROUGH = 3 * 75**3
+_ROUGH = 3 * 60**3
 _ROUGH_STEPS, _STEPS = 6, 40
 _AGAIN = 6  # steps from where another search ended
 # By how many nats a model with a trend must be better than the same without.

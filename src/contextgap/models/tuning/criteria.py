@@ -28,9 +28,9 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 
-# A criterion costs as much as factorising every arm's covariance; this many operations, those of
-# two arms with 600 observations each, are some seconds for a whole search.
-MOST_OPERATIONS = 2 * 600**3
+# A criterion costs as much as factorising every arm's covariance; this many operations are those of
+# two arms with 450 observations each.
+MOST_OPERATIONS = 2 * 450**3
 Data: TypeAlias = tuple[list[FloatArray], list[FloatArray]]  # contexts and rewards, by arm
 Limits: TypeAlias = tuple[float, float]
 _FAR = 3.0  # standard deviations from the mean

@@ -400,7 +400,8 @@ class Search:
         return self.share * score.loss + loss, self.share * slope + prior_slope
 
     def _score(self, theta: FloatArray) -> tuple[Score | None, list[_Part]]:
-        terms, ratio = self._terms(theta), math.exp(theta[-1])
+        terms, count, natural = self.terms, len(self.reference), np.exp(theta)
+        slope, offset, ratio = natural[count], natural[self._alike.start - 1], natural[-1]
         alike = None
         if self.sharing is not None:
             by_arm = self.sharing.alike(theta[self._alike]).matrix(len(self.sharing.counts))
@@ -408,19 +409,17 @@ class Search:
         covariances, parts = [], []
         for place, (stack, (_, present)) in enumerate(zip(self.stacks, self.rewards, strict=True)):
             if isinstance(terms.main, Stationary):
-                squared = _squared_distances(
-                    self.contexts[place] / np.asarray(terms.main.bandwidth)
-                )
-                values, steepness = terms.main.at_distances(squared)
+                scaled = self.contexts[place] / natural[:count][self.bandwidth_of]
+                values, steepness = terms.main.at_distances(_squared_distances(scaled))
             else:
                 values, steepness = self.fixed[place], None
-            values = values + (terms.offset or 0.0)
+            values = values + (0.0 if terms.offset is None else offset)
             if terms.trend is not None:
-                values += terms.slope * self.trends[place]
+                values += slope * self.trends[place]
             covariance = values if alike is None else values * alike
             for row, arm in enumerate(stack):
-                if (count := self.counts[arm]) < covariance.shape[1]:
-                    covariance[row, count:] = covariance[row, :, count:] = 0.0
+                if (own := self.counts[arm]) < covariance.shape[1]:
+                    covariance[row, own:] = covariance[row, :, own:] = 0.0
             diagonal = diagonals(covariance)
             diagonal += ratio
             diagonal[present == 0] = 1.0

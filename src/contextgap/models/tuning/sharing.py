@@ -95,6 +95,7 @@ MOST_SHARED = 3000
 # and of the last.
 _FEW, _MOST = 200, 400
 _STEPS = 25
+_PROMISING = 1.0  # nats by which arms that share must be better for the last search to be made
 
 
 class Shared(NamedTuple):
@@ -132,7 +133,7 @@ def shared(
             # Of arms alone, with how alike they are: the ratio stays last.
             point = np.concatenate([own[:-1], sharing.start(), own[-1:]])
         loss, point = yield from together.descend(point, _STEPS)
-        if loss >= alone:
+        if loss > alone - (_PROMISING if most == _FEW else 0.0):
             return None
         if sum(map(len, part[1])) == sum(map(len, data[1])):
             break
