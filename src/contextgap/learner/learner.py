@@ -114,9 +114,10 @@ class Learner(Stateful):
     seed
         Makes everything random reproducible.
     retune
-        When to ``tune``: ``"growing"`` whenever there are 1.4 times as many rewards as the last
-        time, ``"doubling"`` twice as many, which takes less time, and ``"never"`` only when told
-        to. By default ``"growing"`` if no kernel is given, else ``"never"``.
+        When to learn hyperparameters, a little at every ``tell``: ``"growing"`` whenever there are
+        1.4 times as many rewards as the last time, ``"doubling"`` twice as many, which takes less
+        time, and ``"never"`` only by ``tune``. By default ``"growing"`` if no kernel is given, else
+        ``"never"``.
     sharing
         How much arms have in common: the correlation between the expected rewards of two arms at
         the same context, from 0, nothing, to below 1. A reward of one arm then teaches something

@@ -509,7 +509,7 @@ def test_large_logs_are_thinned_by_what_they_cost():
     assert _most_each([5000, 5000], 2 * 600**3) == 600
     assert _most_each([5000, 10], 2 * 600**3) == int(np.cbrt(2 * 600**3 - 1000))
     sizes = [len(y) for y in part_of(([np.arange(9000.0)[:, None]], [np.arange(9000.0)]))[1]]
-    assert sizes == [int(np.cbrt(2 * 450**3))]
+    assert sizes == [int(np.cbrt(2 * 600**3))]
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 
 # A criterion costs as much as factorising every arm's covariance; this many operations are those of
-# two arms with 450 observations each.
-MOST_OPERATIONS = 2 * 450**3
+# two arms with 600 observations each.
+MOST_OPERATIONS = 2 * 600**3
 Data: TypeAlias = tuple[list[FloatArray], list[FloatArray]]  # contexts and rewards, by arm
 Limits: TypeAlias = tuple[float, float]
 _FAR = 3.0  # standard deviations from the mean
