@@ -30,9 +30,10 @@ from contextgap.models.tuning.sharing import MOST_SHARED, Shared, shared
 from contextgap.tables.schema import Layout
 
 # Candidates are compared on as many observations as cost this much, if that is clearly less than
-# all; then on all, from where they ended.
+# all; then on all, from where they ended if rewards are explained well.
 _MIDDLE = 2 * 180**3
 _MOSTLY = 0.9
+_CLEAR = 0.3  # the share explained from which that is done
 # Starting points are tried on so many; the best continues.
 _ROUGH = 3 * 60**3
 _ROUGH_STEPS, _STEPS = 6, 40
@@ -113,8 +114,11 @@ def search(
     if not known:
         if fit.middle is not fit.data:
             found, fitted = yield from _fitted(fit.on_middle(), given)
-            ends = {name: tuple(each.theta.tolist()) for name, each in found.items()}
-            fit = fit.after(ends, _compared(fitted, fit.middle[1]).values())
+            compared = _compared(fitted, fit.middle[1]).values()
+            # Where little is explained, the part may show too little of it.
+            if max(each.explained for each in compared) > _CLEAR:
+                ends = {name: tuple(each.theta.tolist()) for name, each in found.items()}
+                fit = fit.after(ends, compared)
         found, fitted = yield from _fitted(fit, given)
     used = fit.data[1]
     candidates = _compared(fitted, used)
