@@ -405,8 +405,7 @@ def ratio_figure(cells: Sequence[Cell]) -> Figure:
         ax.errorbar(pair.ratio, place, xerr=np.nan_to_num(reach), **look)
     ax.axvline(1.0, color=style.INK, lw=0.8)
     ax.set_xscale("log")
-    ticks = [tick for tick in (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10)]
-    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_major_locator(FixedLocator([0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10]))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.set_yticks(range(len(pairs)), [str(pair.cell) for pair in pairs])
@@ -415,7 +414,7 @@ def ratio_figure(cells: Sequence[Cell]) -> Figure:
     ax.grid(axis="x", color=style.FAINT, lw=0.8)
     style.dress(ax)
     ax.tick_params(axis="y", labelsize=style.SMALL - 3, length=0)
-    handles = [Line2D([], [], color=colour, marker="o") for _, colour in zip(flips, COLOURS)]
+    handles = [Line2D([], [], color=COLOURS[place % len(COLOURS)]) for place in range(len(flips))]
     labels = [f"{flip:.0%} flipped" for flip in flips]
     style.legend_below(figure, handles, labels, ncols=len(flips))
     return style.fix_layout(figure)
