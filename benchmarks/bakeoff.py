@@ -19,7 +19,7 @@ import os
 
 # Each worker process is one thread of work; BLAS threads on top of that get in each other's way.
 # BLAS reads this when numpy is loaded.
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import json
@@ -36,12 +36,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from contestants import CONTESTANTS, NEEDS, OURS, PEERS
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from sklearn.datasets import make_classification
 
+from contestants import CONTESTANTS, NEEDS, OURS, PEERS
 from contextgap.studies.problems import Classification, Problem
 from contextgap.studies.report import style
 
@@ -199,17 +199,25 @@ def cut_half_line(path: Path) -> None:
         path.write_text(whole + newline)
 
 
+def played(runs: Sequence[Run], workers: int) -> Iterator[tuple[Run, list[float], float]]:
+    """Yield what ``play`` returns for each run, in order of completion."""
+    if workers == 1:
+        yield from ((run, *play(run)) for run in runs)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        futures = {pool.submit(play, run): run for run in runs}
+        for future in as_completed(futures):
+            yield futures[future], *future.result()
+
+
 def play_all(runs: Sequence[Run], workers: int, path: Path | None) -> Errors:
     """Play, with progress on stderr, and append each result to the file once it is there."""
     errors: Errors = {}
     start = time.perf_counter()
     if path is not None:
         cut_half_line(path)
-    with ProcessPoolExecutor(workers) as pool, open(path or os.devnull, "a+") as file:
-        futures = {pool.submit(play, run): run for run in runs}
-        for done, future in enumerate(as_completed(futures), 1):
-            run = futures[future]
-            found, seconds = future.result()
+    with open(path or os.devnull, "a") as file:
+        for done, (run, found, seconds) in enumerate(played(runs, workers), 1):
             for key, error in zip(run.keys(), found, strict=True):
                 errors[key] = error
                 record = {**key._asdict(), "error": error, "seconds": round(seconds, 2)}
@@ -225,6 +233,7 @@ class Pair(NamedTuple):
     """Ours beside another in one cell, on the seeds that both have."""
 
     cell: Cell
+    seeds: list[int]
     ours: np.ndarray
     other: np.ndarray
 
@@ -277,11 +286,9 @@ class Cell:
         return sorted(self.errors[OURS].keys() & self.errors.get(other, {}).keys())
 
     def pair(self, other: str) -> Pair:
-        ours, others = (
-            np.array([self.errors[name][seed] for seed in self.seeds(other)])
-            for name in (OURS, other)
-        )
-        return Pair(self, ours, others)
+        seeds = self.seeds(other)
+        both = (np.array([self.errors[name][seed] for seed in seeds]) for name in (OURS, other))
+        return Pair(self, seeds, *both)
 
 
 def standard_error(values: np.ndarray) -> float:
@@ -334,8 +341,8 @@ class Comparison:
             slopes = slopes - pair.other / max(pair.other.mean(), LEAST)
             n = len(slopes)
             slopes = (slopes - slopes.mean()) / n * (np.sqrt(n / (n - 1)) if n > 1 else np.nan)
-            for place, slope in enumerate(slopes):
-                deviations[pair.cell.set, place] += slope / len(self.pairs)
+            for seed, slope in zip(pair.seeds, slopes, strict=True):
+                deviations[pair.cell.set, seed] += slope / len(self.pairs)
         return self.ratio * float(np.sqrt(sum(value**2 for value in deviations.values())))
 
     @property
