@@ -250,7 +250,9 @@ class Pair(NamedTuple):
         """By how many paired standard errors ours is above so many times the other."""
         differences = self.ours - factor * self.other
         mean, error = differences.mean(), standard_error(differences)
-        return float(mean / error) if error else float(np.sign(mean)) * np.inf if mean else 0.0
+        if not error:
+            return float(np.copysign(np.inf, mean)) if mean else 0.0
+        return float(mean / error)
 
     def __str__(self) -> str:
         return f"{self.cell}: {self.ratio:.2f} ± {self.error:.2f}"
