@@ -406,11 +406,11 @@ def ratio_figure(cells: Sequence[Cell]) -> Figure:
     rounds = sorted({pair.cell.rounds for pair in pairs})
     for place, pair in enumerate(pairs):
         colour = COLOURS[flips.index(pair.cell.flip) % len(COLOURS)]
-        filled = colour if pair.cell.rounds == rounds[-1] else "white"
+        face = colour if pair.cell.rounds == rounds[-1] else "white"
         # Error bars of logarithms, which do not reach zero.
         bar = np.exp(pair.error / pair.ratio)
         reach = [[pair.ratio - pair.ratio / bar], [pair.ratio * bar - pair.ratio]]
-        look = {"fmt": "o", "color": colour, "mfc": filled, "ms": 5, "lw": 1.2}
+        look = {"fmt": "o", "color": colour, "mfc": face, "ms": 5, "lw": 1.2}
         ax.errorbar(pair.ratio, place, xerr=np.nan_to_num(reach), **look)
     ax.axvline(1.0, color=style.INK, lw=0.8)
     ax.set_xscale("log")
@@ -419,7 +419,8 @@ def ratio_figure(cells: Sequence[Cell]) -> Figure:
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.set_yticks(range(len(pairs)), [str(pair.cell) for pair in pairs])
     ax.set_ylim(-0.7, len(pairs) - 0.3)
-    ax.set_xlabel("our error over that of the cell's best peer")
+    filled = f" (filled: {rounds[-1]} rounds)" if len(rounds) > 1 else ""
+    ax.set_xlabel(f"our error over that of the cell's best peer{filled}")
     ax.grid(axis="x", color=style.FAINT, lw=0.8)
     style.dress(ax)
     ax.tick_params(axis="y", labelsize=style.SMALL - 3, length=0)
