@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ _TINY = 1e-20
 # exp is much slower where it underflows, and subnormal numbers slow down everything computed from
 # them, so values below 1e-130 become 1e-130.
 _LOWEST = -300.0
-_FEW = 256  # differences that are not worth loading scipy.spatial, or a call of it
+_FEW = 256  # differences that are not worth loading scipy.spatial
 _MANY = 2**14  # number of pairs from which a matrix product is faster
 _WIDE = 12  # numbers per context from which it is worth losing some digits
 
@@ -39,7 +40,8 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):  # infinitely far apart is fine
             difference = left - right.T
             return np.square(difference, out=difference)
-    if left.shape[1] < 8 and len(left) * right.size <= _FEW:
+    few = left.shape[1] < 8 and len(left) * right.size <= _FEW
+    if few and "scipy.spatial" not in sys.modules:
         with np.errstate(over="ignore"):
             difference = left[:, None] - right
             np.square(difference, out=difference)

@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import contextgap
+from contextgap.kernels.stationary import scipy_cdist
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import prepare
 from contextgap.team.service import monitoring, page_routes, problems, routes
@@ -232,6 +233,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_READERS, "reading"))
     task = asyncio.create_task(_refresh_tokens(service))
+    scipy_cdist()  # now, and not while somebody waits
     yield
     service.stopping = True
     task.cancel()
