@@ -7,6 +7,7 @@ import contextgap as cg
 from contextgap.methods.explorers import ContextualGap, GapThenGradient, KnowledgeGradient
 
 RULES = {"new": GapThenGradient(), "gap": ContextualGap(), "gradient": KnowledgeGradient()}
+EVERYWHERE = np.linspace(0, 1, 101)[:, None]
 
 
 def learners_after(sharing, steps=60, noise=0.1):
@@ -25,22 +26,18 @@ def learners_after(sharing, steps=60, noise=0.1):
     }
 
 
-def two_stds_leave_a_doubt(learner, x, sharing):
-    """Whether another arm may be better than the leader at 2 standard deviations."""
+def two_stds_leave_a_doubt(learner, x):
+    """Whether the challenger may be better than the leader at 2 standard deviations."""
     decision = learner.decide(x)
     leader, rival = (decision.arms.index(arm) for arm in (decision.leader, decision.challenger))
-    lead = decision.mean[leader] - decision.mean[rival]
-    if not sharing:
-        return lead < 2 * (decision.std[leader] + decision.std[rival])
-    # With its interval, the leader's gap is the half width of the difference less the lead.
-    return lead < 2 * (decision.gap[leader] + lead)
+    lowest = decision.mean[leader] - 2 * decision.std[leader]
+    return bool(decision.mean[rival] + 2 * decision.std[rival] > lowest)
 
 
-@pytest.mark.parametrize("sharing", [0.0, 0.5])
-def test_doubt_about_the_best_arm_decides_which_rule_picks(sharing):
-    learners, seen, differ = learners_after(sharing), set(), set()
-    for x in np.linspace(0, 1, 101)[:, None]:
-        doubt = bool(two_stds_leave_a_doubt(learners["new"], x, sharing))
+def test_doubt_about_the_best_arm_decides_which_rule_picks():
+    learners, seen, differ = learners_after(0.0), set(), set()
+    for x in EVERYWHERE:
+        doubt = two_stds_leave_a_doubt(learners["new"], x)
         picks = {name: learner.decide(x).arm for name, learner in learners.items()}
         assert picks["new"] == picks["gap" if doubt else "gradient"]
         seen.add(doubt)
@@ -49,23 +46,27 @@ def test_doubt_about_the_best_arm_decides_which_rule_picks(sharing):
     assert seen == differ == {True, False}
 
 
-@pytest.mark.parametrize("sharing", [0.0, 0.5])
-def test_the_context_with_the_largest_gap_is_chosen_until_it_is_settled(sharing):
+def test_where_arms_share_contextual_gap_always_picks():
+    learners = learners_after(0.5)
+    picks = {
+        name: [learner.decide(x).arm for x in EVERYWHERE] for name, learner in learners.items()
+    }
+    assert picks["new"] == picks["gap"] != picks["gradient"]
+
+
+@pytest.mark.parametrize(("sharing", "same"), [(0.0, "gradient"), (0.5, "gap")])
+def test_sharing_decides_which_rule_chooses_the_context(sharing, same):
     learners = learners_after(sharing)
-    everywhere = np.linspace(0, 1, 51)[:, None]
-    settled = [x for x in everywhere if not two_stds_leave_a_doubt(learners["new"], x, sharing)]
-    for pool, rule in ((everywhere, "gap"), (np.array(settled), "gradient")):
-        rows = {name: learner.ask(pool=pool, index=True)[0] for name, learner in learners.items()}
-        assert rows["new"] == rows[rule]
-        for learner in learners.values():
-            learner.drop_pending()
+    rows = {name: learner.ask(pool=EVERYWHERE, index=True)[0] for name, learner in learners.items()}
+    assert rows["new"] == rows[same]
+    assert rows["gap"] != rows["gradient"]
 
 
 def test_pending_picks_count_as_observed():
     """With picks on their way, intervals are narrower, and a context may be settled."""
     learners, changed = learners_after(0.0), 0
-    for x in np.linspace(0, 1, 101)[:, None]:
-        if not two_stds_leave_a_doubt(learners["new"], x, False):
+    for x in EVERYWHERE:
+        if not two_stds_leave_a_doubt(learners["new"], x):
             continue
         picks = {}
         for name, learner in learners.items():
