@@ -24,6 +24,7 @@ from contextgap.methods.explorers.baselines import (
 )
 from contextgap.methods.explorers.contextual_gap import ContextualGap
 from contextgap.methods.explorers.eb_tc import EBTC
+from contextgap.methods.explorers.gap_then_gradient import GapThenGradient
 from contextgap.methods.explorers.knowledge_gradient import GainOrGap, KnowledgeGradient
 from contextgap.methods.explorers.planned_sampling import PlannedSampling
 from contextgap.methods.explorers.proportional_response import ProportionalResponse
@@ -38,6 +39,7 @@ __all__ = [
     "EpsilonGreedy",
     "Explorer",
     "GainOrGap",
+    "GapThenGradient",
     "KernelTS",
     "KernelUCB",
     "KnowledgeGradient",
