@@ -420,7 +420,7 @@ def ratio_figure(cells: Sequence[Cell]) -> Figure:
     ax.set_yticks(range(len(pairs)), [str(pair.cell) for pair in pairs])
     ax.set_ylim(-0.7, len(pairs) - 0.3)
     filled = f" (filled: {rounds[-1]} rounds)" if len(rounds) > 1 else ""
-    ax.set_xlabel(f"our error over that of the cell's best peer{filled}")
+    ax.set_xlabel(f"our error over the best peer's{filled}")
     ax.grid(axis="x", color=style.FAINT, lw=0.8)
     style.dress(ax)
     ax.tick_params(axis="y", labelsize=style.SMALL - 3, length=0)
