@@ -114,7 +114,7 @@ class Phases:
         """Begin a phase; return what to call with the numbers of finished and of all pieces."""
         self._begun.append((phase, time.perf_counter()))
         if self._quiet:
-            return lambda done, total: None  # noqa: ARG005
+            return lambda done, total: None  # noqa: ARG005  # nothing is shown
         return ProgressBar(phase) if sys.stderr.isatty() else _lines(phase)
 
 

@@ -49,23 +49,6 @@ def test_certainty_leaves_the_smallest_lead():
     assert EBTC().pick(moment_of([3.0], [1.0])) == 0
 
 
-@pytest.mark.slow
-def test_on_the_papers_sines_it_beats_contextual_gap():
-    explore, exploit = cg.problems.Sinusoids().sample(2000, seed=1).split(1500, 500)
-    regret = [
-        cg.experiments.run(
-            explore,
-            exploit,
-            method=method,
-            kernel=cg.Gaussian(0.0707),
-            ridge=1e-4,
-            checkpoints=1500,
-        ).average_regret[-1]
-        for method in ("eb-tc", "contextual-gap")
-    ]
-    assert regret[0] < 0.8 * regret[1]
-
-
 @pytest.mark.parametrize("slack", [-1, np.nan, "wide"])
 def test_bad_slack(slack):
     with pytest.raises((TypeError, ValueError), match="slack must be"):

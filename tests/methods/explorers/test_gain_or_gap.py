@@ -45,18 +45,3 @@ def test_sharing_decides_which_rule_chooses_the_context(sharing, same):
         for method in (GainOrGap(), same)
     ]
     assert chosen[0] == chosen[1]
-
-
-def test_the_scale_of_rewards_makes_no_difference():
-    # Without noise, all gains are soon below the smallest float.
-    noise = 0.1 * np.random.default_rng(2).normal(size=len(CONTEXTS))
-
-    def picks(unit):
-        learner = cg.Learner(3, method="gain-or-gap", seed=1)
-        arms = []
-        for x, e in zip(CONTEXTS, noise, strict=True):
-            arms.append(learner.ask(x))
-            learner.tell(x, arms[-1], unit * (np.sin(7 * x[0] + 2 * arms[-1]) + e))
-        return arms
-
-    assert picks(1.0) == picks(1024.0)

@@ -80,35 +80,3 @@ def test_pending_picks_count_as_observed():
         assert picks["new"] == picks["gradient" if settled else "gap"]
         changed += settled and picks["gap"] != picks["gradient"]
     assert changed
-
-
-def test_the_unit_of_rewards_makes_no_difference():
-    noise = 0.1 * np.random.default_rng(2).normal(size=60)
-    contexts = np.random.default_rng(3).uniform(size=(60, 1))
-
-    def picks(unit):
-        learner = cg.Learner(3, method="gap-then-gradient", seed=1)
-        arms = []
-        for x, e in zip(contexts, noise, strict=True):
-            arms.append(learner.ask(x))
-            learner.tell(x, arms[-1], unit * (np.sin(7 * x[0] + 2 * arms[-1]) + e))
-        return arms
-
-    assert picks(1.0) == picks(1024.0)
-
-
-@pytest.mark.slow
-def test_on_the_papers_sines_it_beats_contextual_gap():
-    explore, exploit = cg.problems.Sinusoids().sample(2000, seed=1).split(1500, 500)
-    regret = [
-        cg.experiments.run(
-            explore,
-            exploit,
-            method=method,
-            kernel=cg.Gaussian(0.0707),
-            ridge=1e-4,
-            checkpoints=1500,
-        ).average_regret[-1]
-        for method in ("gap-then-gradient", "contextual-gap")
-    ]
-    assert regret[0] < 0.8 * regret[1]
