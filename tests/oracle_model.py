@@ -42,11 +42,17 @@ class DenseModel(Model):
         del features
         self.observed.add_arm()
 
-    def observe(self, context: FloatArray, arm: int, reward: float) -> None:
-        self.observed.append(context, arm, reward)
+    def observe(self, context: FloatArray, arm: int, reward: float, noise: float = 0.0) -> None:
+        self.observed.append(context, arm, reward, noise)
 
-    def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
-        self.observed.extend(contexts, np.asarray(arms), rewards)
+    def observe_many(
+        self,
+        contexts: FloatArray,
+        arms: IntArray,
+        rewards: FloatArray,
+        noise: FloatArray | None = None,
+    ) -> None:
+        self.observed.extend(contexts, np.asarray(arms), rewards, noise)
 
     def mark(self) -> int:
         """Return the number of observations."""
@@ -59,7 +65,9 @@ class DenseModel(Model):
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
         """Return ½ ln det(I + K/ridge) of each arm's own observations."""
         grams = [self.kernel(x, x) if len(x) else np.empty((0, 0)) for x in self._contexts_of(arms)]
-        return np.array([np.linalg.slogdet(np.eye(len(k)) + k / self.ridge)[1] / 2 for k in grams])
+        noises = [self.ridge + self.observed.noise[self.observed.places(arm)] for arm in arms]
+        whole = zip(grams, noises, strict=True)
+        return np.array([np.linalg.slogdet(np.eye(len(k)) + k / n)[1] / 2 for k, n in whole])
 
     def posterior(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
@@ -105,7 +113,8 @@ class DenseModel(Model):
             kept = np.delete(np.arange(len(self)), gone)
             model = type(self)(self.kernel, self.ridge, self.n_arms, self.prior())
             if len(kept):
-                model.observe_many(log.contexts[kept], log.arms[kept], log.rewards[kept])
+                told = log.contexts[kept], log.arms[kept], log.rewards[kept], log.noise[kept]
+                model.observe_many(*told)
             rows.append(model.posterior(context, arms))
             error[i] = log.rewards[place] - model.posterior(context, [arm]).mean[0]
         mean, std = (np.array([getattr(row, name) for row in rows]) for name in ("mean", "std"))
@@ -206,7 +215,8 @@ class DenseModel(Model):
 
     def _noisy(self) -> FloatArray:
         seen, arms = self.observed.contexts, self.observed.arms
-        return self._prior_covariance(seen, arms, seen, arms) + self.ridge * np.eye(len(seen))
+        noise = np.diag(self.ridge + self.observed.noise)
+        return self._prior_covariance(seen, arms, seen, arms) + noise
 
     def _weights(self) -> FloatArray:
         rewards = self.observed.rewards - self.prior()
@@ -227,7 +237,8 @@ class DenseModel(Model):
         prior = self._prior_covariance(x, a, y, b)
         if not len(seen):
             return prior
-        noisy = self._prior_covariance(seen, arms, seen, arms) + self.ridge * np.eye(len(seen))
+        noise = self.ridge + np.concatenate([self.observed.noise, np.zeros(len(late))])
+        noisy = self._prior_covariance(seen, arms, seen, arms) + np.diag(noise)
         left, right = (self._prior_covariance(seen, arms, *pair) for pair in ((x, a), (y, b)))
         return np.asarray(prior - left.T @ solve(noisy, right, assume_a="pos"))
 
@@ -242,7 +253,8 @@ class DenseHistoryModel(DenseModel, KeepsHistory):
         for step in range(since, len(self) + 1):
             model = type(self)(self.kernel, self.ridge, self.n_arms, self.prior())
             if step:
-                model.observe_many(log.contexts[:step], log.arms[:step], log.rewards[:step])
+                told = log.contexts[:step], log.arms[:step], log.rewards[:step], log.noise[:step]
+                model.observe_many(*told)
             tables.append(model.posterior(contexts, arms))
         states = [
             Posterior(

@@ -233,7 +233,8 @@ def _table(policy: Policy, support: Support) -> ArmTable:
         gain = np.full(size + 1, support.information_gain)
     else:
         ends = np.cumsum(np.arange(1, size + 1))
-        steps = np.log(factor[ends - 1]) - 0.5 * np.log(model.ridge) if size else np.empty(0)
+        noise = model.ridge if support.noise is None else support.noise
+        steps = np.log(factor[ends - 1]) - 0.5 * np.log(noise) if size else np.empty(0)
         gain, innovations = np.concatenate([[0.0], steps.cumsum()]), support.innovations
     reach = _reach(policy.width, gain, model.ridge, model.n_arms)
     points = support.points.reshape(-1, policy.dimension or 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.methods.recommenders import Recommender, SmallestGapInHistory
 from contextgap.models import Eligible
-from contextgap.tables.eligible import groups, read_eligible
+from contextgap.tables.eligible import Mask, groups, read_eligible
 
 _NONE: FloatArray = np.empty(0)
 _LARGEST = 1e100
@@ -95,6 +95,52 @@ def check_sizes(kernel: Kernel, contexts: FloatArray, rewards: FloatArray = _NON
             "contexts must be smaller, or scaled: the kernel's value k(x, x) must be at most "
             f"{_LARGEST:g}, got {prior_variance.max():g}"
         )
+
+
+class Told(NamedTuple):
+    """What was told about contexts."""
+
+    arms: IntArray
+    rewards: FloatArray
+    noise: FloatArray  # variances besides the ridge
+    censored: Mask  # of rewards that are at most what was told
+    eligible: list[Eligible] | None
+
+
+def read_censored(censored: Any, count: int, *, single: bool) -> Mask:
+    """Return which of the rewards at so many contexts are censored."""
+    if censored is None:
+        return np.zeros(count, dtype=bool)
+    if isinstance(censored, bool | np.bool_):
+        return np.full(count, bool(censored))
+    if hasattr(censored, "to_numpy"):
+        censored = censored.to_numpy()
+    hint = "True or False" + ("" if single else ", or one of them per context")
+    if single or isinstance(censored, str) or not isinstance(censored, Sequence | np.ndarray):
+        raise TypeError(f"censored must be {hint}, got {censored!r}")
+    checks.same_length(contexts=count, censored=len(censored))
+    for row, each in enumerate(censored):
+        if not isinstance(each, bool | np.bool_):
+            raise TypeError(f"censored must be {hint}, got {each!r} at row {row}")
+    return np.array(censored, dtype=bool)
+
+
+def read_noise(noise: Any, censored: Mask, count: int, *, single: bool) -> FloatArray:
+    """Return the variances of the rewards at so many contexts, given their standard errors."""
+    if noise is None:
+        return np.zeros(count)
+    if single or not hasattr(noise, "__len__"):
+        given = np.full(count, checks.at_least("noise", noise, 0.0, "a standard error"))
+    else:
+        given = checks.finite_vector("noise", noise)
+        checks.same_length(contexts=count, noise=len(given))
+        if given.min(initial=0.0) < 0:
+            raise ValueError(f"noise must be standard errors of at least 0, got {given.min():g}")
+    if given.max(initial=0.0) > _LARGEST_REWARD:
+        raise ValueError(f"noise must be at most {_LARGEST_REWARD:g}, got {given.max():g}")
+    if (given[censored] > 0).any():
+        raise ValueError("noise must be 0, or left out, where a reward is censored")
+    return np.square(given)
 
 
 def read_chances(propensities: Any, count: int) -> list[float | None]:

@@ -25,8 +25,11 @@ from contextgap.kernels import Kernel
 from contextgap.kernels.categories import check_categories
 from contextgap.kernels.stationary import scipy_cdist
 from contextgap.learner.arguments import (
+    Told,
     check_sizes,
+    read_censored,
     read_chances,
+    read_noise,
     read_outcomes,
     read_told_eligible,
 )
@@ -48,8 +51,11 @@ from contextgap.models import (
     POINTS,
     Eligible,
     Follower,
+    Observations,
+    first_guess,
     grown_model,
     larger_model,
+    stand_in,
 )
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
 from contextgap.policy.answers import Ranked
@@ -65,6 +71,7 @@ _NOTHING = "no reward was told yet, so nothing is known about any arm"
 # Operations of the search for hyperparameters per reward told: those of one or two Cholesky
 # factorisations of a matrix of 1000 rows.
 _PER_REWARD = 4e8
+_ROUNDS = 2  # in which hyperparameters are learnt again from better stand-ins for censored rewards
 _FEWEST = 40  # rewards before exploring may stop, where hyperparameters are learnt from them
 
 
@@ -355,7 +362,16 @@ class Learner(Stateful):
         return label_array(self.arms, np.searchsorted(self.state.active, picks))
 
     @synchronized
-    def tell(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> None:
+    def tell(
+        self,
+        contexts: Any,
+        arms: Any,
+        rewards: Any,
+        *,
+        eligible: Any = None,
+        noise: Any = None,
+        censored: Any = None,
+    ) -> None:
         """Take in rewards of any trials, asked for or not, in any order and after any delay.
 
         Parameters
@@ -370,15 +386,32 @@ class Learner(Stateful):
             The arms that could have been tried, as ``ask`` takes them, for ``score`` to choose
             among; the arm tried must be one of them. By default those that ``ask`` was given for
             the same context and arm; all if it was given none or not asked.
+        noise
+            The known standard error of the reward, or one per context; 0 by default. It comes in
+            addition to the noise that the learner assumes or learns (``ridge``).
+        censored
+            Whether the reward is censored, or one truth value per context: where costs are
+            minimised, the cost is at least what is told, else the reward at most that, as for a run
+            that was cut off.
         """
-        self._tell(contexts, arms, rewards, eligible)
+        self._tell(contexts, arms, rewards, eligible, noise, censored)
 
     def _tell(
-        self, contexts: Any, arms: Any, rewards: Any, eligible: Any, *, log: bool = False
+        self,
+        contexts: Any,
+        arms: Any,
+        rewards: Any,
+        eligible: Any,
+        noise: Any,
+        censored: Any,
+        *,
+        log: bool = False,
     ) -> None:
         self._check_order(contexts, arms)
         intake = self._read(contexts)
         places, values, said = self._read_told(intake, arms, rewards, eligible)
+        cut = read_censored(censored, len(values), single=intake.single)
+        variances = read_noise(noise, cut, len(values), single=intake.single)
         state = self.state
         if not len(values):
             return
@@ -392,10 +425,20 @@ class Learner(Stateful):
         else:
             self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
-            self._take_in(intake, places, state.rules.sign * values, said, finish=log)
+            told = Told(places, state.rules.sign * values, variances, cut, said)
+            self._take_in(intake, told, finish=log)
 
     @synchronized
-    def fit(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> Self:
+    def fit(
+        self,
+        contexts: Any,
+        arms: Any,
+        rewards: Any,
+        *,
+        eligible: Any = None,
+        noise: Any = None,
+        censored: Any = None,
+    ) -> Self:
         """Take in logged data, in addition to what was told before.
 
         With a given kernel, the posterior is the same as after telling it row by row, but for
@@ -410,8 +453,9 @@ class Learner(Stateful):
             The label of the arm tried, one per context.
         rewards
             The rewards, one per context.
-        eligible
-            The arms that could have been tried, as for ``tell``.
+        eligible, noise, censored
+            The arms that could have been tried, the standard errors of rewards, and which rewards
+            are censored, as for ``tell``.
 
         Returns
         -------
@@ -424,7 +468,7 @@ class Learner(Stateful):
                 "contexts must be a table (2-D), got one context (1-D); "
                 "contexts of one number each are x[:, None], and tell takes a single context"
             )
-        self._tell(contexts, arms, rewards, eligible, log=True)
+        self._tell(contexts, arms, rewards, eligible, noise, censored, log=True)
         return self
 
     @synchronized
@@ -454,7 +498,7 @@ class Learner(Stateful):
         state, log = self.state, self.state.model.observed
         if len(log) < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {len(log)}")
-        self.state = state.tuned(log, *self._found(state.search(log, criterion)))
+        self.state = state.tuned(log, *self._learnt(log, criterion))
         return self
 
     @synchronized
@@ -791,12 +835,11 @@ class Learner(Stateful):
     def _take_in(
         self,
         intake: Intake,
-        places: IntArray,
-        values: FloatArray,
-        eligible: list[Eligible] | None,
+        told: Told,
         *,
         finish: bool,
     ) -> None:
+        places, values = told.arms, told.rewards
         state = self.state.adopting(intake.schema)
         schema, renaming = state.schema.telling(intake.rows)
         rows = intake.rows if renaming is None else renaming(intake.rows)
@@ -810,21 +853,31 @@ class Learner(Stateful):
                 stacklevel=level_of_user(),
             )
         chances = [each.propensity for each in asked]
-        sets = [each.eligible for each in asked] if eligible is None else eligible
-        model, told, count = state.model, (rows, places, values), len(state.model)
+        sets = [each.eligible for each in asked] if told.eligible is None else told.eligible
+        model, count, noise, cut = state.model, len(state.model), told.noise, told.censored
         at_once = self._learns_at_once(len(values), finish=finish)
-        if at_once:  # the model is about to be replaced: only the log needs to grow
+        limits = np.where(cut, values, np.nan)
+        if cut.any() and len(values) == 1:
+            here = model.posterior(rows[0], [int(places[0])])
+            values, noise = stand_in(values, here.mean, np.square(here.std), model.ridge)
+        several = len(values) > 1 and cut.any()
+        own = noise if noise.any() else None
+        if at_once or several:  # the model is about to be replaced: only the log needs to grow
             log = model.observed.snapshot()
-            log.extend(*told)
+            log.extend(rows, places, values, own)
         else:
-            model = grown_model(model, *told, state.points)
+            model = grown_model(model, rows, places, values, state.points, own)
             log = model.observed
         log.note_eligible(count, sets)
         log.note_propensities(count, chances)
+        log.note_limits(count, limits)
+        if several:
+            log = first_guess(log)
         state = replace(state, model=model, schema=schema, pending=pending)
         if at_once:
-            self.state = state.tuned(log, *self._found(state.search(log)))
+            self.state = state.tuned(log, *self._learnt(log))
         else:
+            state = state.settled(log) if several else state
             self.state = self._searched(state, len(values))
 
     def _learns_at_once(self, new: int, *, finish: bool) -> bool:
@@ -871,11 +924,22 @@ class Learner(Stateful):
             raise RuntimeError("the search for hyperparameters has no end")
         return found
 
+    def _learnt(
+        self, log: Observations, criterion: str = "evidence"
+    ) -> tuple[Hyperparameters, Tuning]:
+        """Return the hyperparameters for a log, learnt again with what they say of censored rewards."""
+        state = self.state
+        found = self._found(state.search(log, criterion))
+        for _ in range(_ROUNDS if len(log.censored) else 0):
+            better = state.tuned(log, *found).model.observed
+            found = self._found(state.search(better, criterion, last=found[1]))
+        return found
+
     def _finished(self) -> LearnerState:
         """Return the state in which a search for hyperparameters that goes on is finished."""
         state = self.state
         if state.searching is None:
-            return state
+            return state.settled() if len(state.model.observed.censored) else state
         return state.tuned(state.model.observed.snapshot(), *self._found(state.searching.search))
 
     def _asked(self, pending: Pending, schema: ContextSchema) -> None:

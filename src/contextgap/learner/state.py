@@ -28,6 +28,7 @@ from contextgap.models import (
     check_floats,
     new_model,
     refitted_model,
+    settled_model,
 )
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
 from contextgap.policy.state import (
@@ -128,6 +129,7 @@ class LearnerState(State):
             features=None if self.features is None else self.features.numbers,
             layout=self.schema.layout,
             last=last,
+            noise=log.noise_by_arm(first),
         )
 
     def tuned(self, log: Observations, found: Hyperparameters, tuning: Tuning) -> Self:
@@ -137,7 +139,7 @@ class LearnerState(State):
             following = max(following, math.ceil(self.growth * tuning.rewards))
         return replace(
             self,
-            model=refitted_model(
+            model=settled_model(
                 log, found.kernel, found.ridge, found.prior_mean, found.alike, self.points
             ),
             rules=replace(self.rules, tuned_on_rewards=True),
@@ -145,6 +147,13 @@ class LearnerState(State):
             next_tune=following,
             searching=None,
         )
+
+    def settled(self, log: Observations | None = None) -> Self:
+        """Return the state with stand-ins for censored rewards, of a log or its own, that suit it."""
+        model = self.model
+        log, alike = log or model.observed.snapshot(), getattr(model, "alike", None)
+        known = model.kernel, model.ridge, model.prior_mean
+        return replace(self, model=settled_model(log, *known, alike, self.points))
 
     def write(self, path: files.File) -> None:
         """Write a file from which ``read`` returns the same."""

@@ -14,6 +14,7 @@ from contextgap.models.base import (
     Support,
 )
 from contextgap.models.bounded import MOST_REPLAYED, POINTS, BoundedModel
+from contextgap.models.censoring import expected_rewards, first_guess, settled_model, stand_in
 from contextgap.models.choice import (
     describe_model,
     dictionary_of,

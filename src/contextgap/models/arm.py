@@ -7,13 +7,13 @@ v = L⁻¹k gives everything:
 
 Observing a reward r appends the row (v, d), d = √(std² + ridge), to L, and (r − v·z)/d to z. No
 inverse, no refactorisation, no jitter: d² ≥ ridge whatever the rounding. Since w is kept beside z,
-the prior mean m may change at any time at no cost.
+the prior mean m may change at any time at no cost. A reward may have a noise variance of its own,
+which is added to the ridge in its row.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -38,7 +38,8 @@ class Arm:
         self.factor = PanelFactor()
         self.z = Rows()
         self.w = Rows()
-        self.gain = 0.0  # ½ ln det(I + K/ridge)
+        self.noise = Rows()  # the variance of every reward's noise, ridge included
+        self.gain = 0.0  # ½ ln det(I + K/noise)
         self.assumed: list[FloatArray] = []  # contexts whose rewards are still to come
         self._assumed_rows = Rows(0)
         self._dual: tuple[tuple[float, int], FloatArray] | None = None
@@ -46,18 +47,22 @@ class Arm:
     def __len__(self) -> int:
         return len(self.z.view)
 
-    def observe(self, v: FloatArray, prior_variance: float, reward: float) -> None:
-        """Take in one reward at a context with v = L⁻¹k."""
+    def observe(
+        self, v: FloatArray, prior_variance: float, reward: float, noise: float = 0.0
+    ) -> None:
+        """Take in one reward at a context with v = L⁻¹k, and noise besides the ridge."""
         self.retract()
-        self._append(v, self._pivot(v, prior_variance), reward)
+        self._append(v, self._pivot(v, prior_variance, noise), reward, self.ridge + noise)
 
-    def observe_many(self, v: FloatArray, gram: FloatArray, rewards: FloatArray) -> None:
+    def observe_many(
+        self, v: FloatArray, gram: FloatArray, rewards: FloatArray, noise: FloatArray
+    ) -> None:
         """Take in many rewards at contexts with v = L⁻¹K(old, new) and gram = K(new, new)."""
         self.retract()
-        rows = new_rows(v, gram, self.ridge)
-        for i, reward in enumerate(rewards):
+        rows = new_rows(v, gram, self.ridge + noise)
+        for i, (reward, own) in enumerate(zip(rewards.tolist(), noise.tolist(), strict=True)):
             n = len(v) + i
-            self._append(rows[i, :n], float(rows[i, n]), float(reward))
+            self._append(rows[i, :n], float(rows[i, n]), reward, self.ridge + own)
 
     def assume(self, context: FloatArray, v: FloatArray, prior_variance: float) -> None:
         """Count an observation whose reward is not known yet."""
@@ -80,7 +85,7 @@ class Arm:
 
     def rewind(self, size: int, gain: float) -> None:
         """Go back to the first ``size`` observations, none assumed, whatever was done since."""
-        for rows in (self.z, self.w):
+        for rows in (self.z, self.w, self.noise):
             rows.truncate(size)
         self.factor.truncate(size)
         self.gain, self._dual = gain, None
@@ -122,7 +127,7 @@ class Arm:
         np.negative(v[start:], out=variance[1:])
         _accumulate(variance)
         root(variance)
-        gains = np.log(self.factor.diagonal[: len(self)]) - 0.5 * math.log(self.ridge)
+        gains = np.log(self.factor.diagonal[: len(self)]) - 0.5 * np.log(self.noise.view)
         gain = gains[:start].sum() + np.concatenate([[0.0], gains[start:].cumsum()])
         return np.asarray(gain[:, None])
 
@@ -132,6 +137,7 @@ class Arm:
         copy.factor = self.factor.snapshot()
         copy.factor.truncate(len(self))
         copy.z, copy.w = Rows.of(self.z.view), Rows.of(self.w.view)
+        copy.noise = Rows.of(self.noise.view)
         copy.gain = self.gain
         return copy
 
@@ -141,30 +147,30 @@ class Arm:
         return {"factor": packed, "z": self.z.view, "w": self.w.view}
 
     @classmethod
-    def restored(cls, ridge: float, size: int, arrays: dict[str, NDArray[Any]]) -> Arm:
-        """Return the arm of ``size`` observations that ``arrays`` was called on."""
+    def restored(cls, ridge: float, noise: FloatArray, arrays: dict[str, NDArray[Any]]) -> Arm:
+        """Return the arm that ``arrays`` was called on; ``noise`` is that besides the ridge."""
+        size = len(noise)
         check_floats(arrays["factor"], (size * (size + 1) // 2,))
         check_floats(arrays["z"], (size,))
         check_floats(arrays["w"], (size,))
         other = cls(ridge)
         other.factor = PanelFactor.from_packed(arrays["factor"], size)
         other.z, other.w = Rows.of(arrays["z"]), Rows.of(arrays["w"])
-        other._add_gain(other.factor.diagonal.tolist())
+        other.noise = Rows.of(ridge + noise)
+        # One by one in order of arrival, so that a restored arm does not differ by a bit.
+        for entry, own in zip(other.factor.diagonal.tolist(), other.noise.view, strict=True):
+            other.gain += math.log(entry) - 0.5 * math.log(own)
         return other
 
-    def _pivot(self, v: FloatArray, prior_variance: float) -> float:
-        return pivot(float(prior_variance - v @ v), self.ridge, prior_variance, len(v))
+    def _pivot(self, v: FloatArray, prior_variance: float, noise: float = 0.0) -> float:
+        return pivot(float(prior_variance - v @ v), self.ridge + noise, prior_variance, len(v))
 
-    def _append(self, v: FloatArray, diagonal: float, reward: float) -> None:
+    def _append(self, v: FloatArray, diagonal: float, reward: float, noise: float) -> None:
         self.factor.append(v, diagonal)
         self.z.append((reward - v @ self.z.view) / diagonal)
         self.w.append((1.0 - v @ self.w.view) / diagonal)
-        self._add_gain([diagonal])
-
-    def _add_gain(self, diagonal: Iterable[float]) -> None:
-        # One by one in order of arrival, so that a restored arm does not differ by a bit.
-        for entry in diagonal:
-            self.gain += math.log(entry) - 0.5 * math.log(self.ridge)
+        self.noise.append(noise)
+        self.gain += math.log(diagonal) - 0.5 * math.log(noise)
 
 
 def root(variance: FloatArray) -> FloatArray:
@@ -186,13 +192,13 @@ def pivots(variance: FloatArray, ridge: float, prior_variance: FloatArray, size:
     return np.sqrt(np.maximum(np.maximum(variance, 0.0) + ridge, least))
 
 
-def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
-    """Return the factor's new rows [Vᵀ, C], where C·Cᵀ = gram + ridge·I − VᵀV."""
+def new_rows(v: FloatArray, gram: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return the factor's new rows [Vᵀ, C], where C·Cᵀ = gram + diag(noise) − VᵀV."""
     old, new = v.shape
     schur = gram - v.T @ v if old else gram
-    floor = max(ridge * (1 - 1e-6), ROUNDING * (old + new + 1) * gram.diagonal().max())
+    floor = np.maximum(noise * (1 - 1e-6), ROUNDING * (old + new + 1) * gram.diagonal().max())
     noisy = schur.copy()
-    noisy.flat[:: new + 1] += ridge
+    noisy.flat[:: new + 1] += noise
     try:
         corner = cholesky(noisy, lower=True, overwrite_a=True, check_finite=False)
         if (corner.diagonal() ** 2 >= floor).all():
@@ -208,7 +214,7 @@ def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
         factor.solve(row)
         rows[i, old : old + i] = row
         variance = float(schur[i, i] - row @ row)
-        rows[i, old + i] = pivot(variance, ridge, gram[i, i], old + i)
+        rows[i, old + i] = pivot(variance, float(noise[i]), gram[i, i], old + i)
         factor.append(row, rows[i, old + i])
     return rows
 
@@ -239,9 +245,10 @@ def left_out(
         arm.factor.solve_many(columns)
         precision[first : first + len(own)] = np.einsum("ij,ij->j", columns, columns)
     # One of a single visit is exact; others lose digits where the ridge is tiny.
-    known = np.maximum(1.0 / arm.ridge - precision, 0.0)
-    others_out = np.where(visits == 1, precision, 1.0 / arm.ridge - visits * known)
+    noise = arm.noise.view[places]
+    known = np.maximum(1.0 / noise - precision, 0.0)
+    others_out = np.where(visits == 1, precision, 1.0 / noise - visits * known)
     others_out = np.maximum(others_out, np.finfo(np.float64).tiny)
-    variance = np.maximum(1.0 / np.maximum(precision, np.finfo(np.float64).tiny) - arm.ridge, 0.0)
-    many = known * arm.ridge / np.maximum(others_out, np.finfo(np.float64).tiny)
+    variance = np.maximum(1.0 / np.maximum(precision, np.finfo(np.float64).tiny) - noise, 0.0)
+    many = known * noise / np.maximum(others_out, np.finfo(np.float64).tiny)
     return solved / others_out, np.where(visits == 1, variance, many)

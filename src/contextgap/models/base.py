@@ -40,7 +40,8 @@ class Posterior(NamedTuple):
     mean, std
         Shape (arms,) for one context, (contexts, arms) for several.
     information_gain
-        ½ ln det(I + K/ridge) of each arm, broadcastable against ``mean``.
+        ½ ln det(I + K/ridge) of each arm, broadcastable against ``mean``; rewards told with noise
+        have it added to their ridge.
     ridge
         The regularisation the posterior was computed with.
     n_arms
@@ -115,6 +116,7 @@ class Support(NamedTuple):
     # L⁻¹(rewards − prior) of the only factor, if its leading parts and those of L are the
     # posteriors after fewer observations; None for models that do not keep their history.
     innovations: FloatArray | None = None
+    noise: FloatArray | None = None  # of each reward with the ridge; None where it is the ridge
 
 
 class SharedSupport(NamedTuple):
@@ -321,11 +323,17 @@ class Model(ABC):
         """Add an arm without observations, with the next index."""
 
     @abstractmethod
-    def observe(self, context: FloatArray, arm: int, reward: float) -> None:
-        """Take in one reward."""
+    def observe(self, context: FloatArray, arm: int, reward: float, noise: float = 0.0) -> None:
+        """Take in one reward, with a variance of its noise that is added to the ridge."""
 
     @abstractmethod
-    def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+    def observe_many(
+        self,
+        contexts: FloatArray,
+        arms: IntArray,
+        rewards: FloatArray,
+        noise: FloatArray | None = None,
+    ) -> None:
         """Take in many rewards at once; the posterior is that of one ``observe`` for each."""
 
     @abstractmethod
@@ -381,6 +389,16 @@ class Model(ABC):
         ``places`` are the observations in question; ``visits`` says how many observations of the
         same arm at the same context to leave out with each.
         """
+
+    def cavities(self, places: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of observed expected rewards, each without its own reward."""
+        log, (mean, variance) = self.observed, np.empty((2, len(places)))
+        for arm in np.unique(log.arms[places]).tolist():
+            own = np.flatnonzero(log.arms[places] == arm)
+            left = self.left_out(places[own], np.ones(len(own), dtype=np.intp), [arm])
+            mean[own] = left.posterior.mean[:, 0]
+            variance[own] = np.square(left.posterior.std[:, 0])
+        return mean, variance
 
     @abstractmethod
     def sums(

@@ -112,7 +112,7 @@ class BoundedModel(Model):
         self._arms.append(BoundedArm(self.ridge, len(self.dictionary)))
         self.observed.add_arm()
 
-    def observe(self, context: FloatArray, arm: int, reward: float) -> None:
+    def observe(self, context: FloatArray, arm: int, reward: float, noise: float = 0.0) -> None:
         state, asked = self._arms[arm], self._asked
         # Solved together with pending picks, other rows may come out different by a bit, and a
         # learner from a file, which was not asked, would no longer go on exactly as this one.
@@ -124,21 +124,29 @@ class BoundedModel(Model):
             solved = state.solve(whitened.features)
         else:
             whitened, solved = asked.whitened, known
-        state.observe(whitened.features, float(whitened.residual), solved, reward)
-        self.observed.append(context, arm, reward)
+        state.observe(whitened.features, float(whitened.residual), solved, reward, noise)
+        self.observed.append(context, arm, reward, noise)
         self._reward_sum += reward
         self._asked = None
         if self._next_choice <= len(self) <= MOST_REPLAYED:
             self.choose_anew()
 
-    def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+    def observe_many(
+        self,
+        contexts: FloatArray,
+        arms: IntArray,
+        rewards: FloatArray,
+        noise: FloatArray | None = None,
+    ) -> None:
         """Take in many rewards as sums over blocks, one Cholesky factorisation per arm."""
         if len(arms) <= _ONE_BY_ONE:
-            for context, arm, reward in zip(contexts, arms.tolist(), rewards.tolist(), strict=True):
-                self.observe(context, arm, reward)
+            own = np.zeros(len(arms)) if noise is None else noise
+            told = arms.tolist(), rewards.tolist(), own.tolist()
+            for context, *values in zip(contexts, *told, strict=True):
+                self.observe(context, *values)
             return
         known = len(self)
-        self.observed.extend(contexts, arms, rewards)
+        self.observed.extend(contexts, arms, rewards, noise)
         self._reward_sum += float(rewards.sum())
         self._asked = None
         if len(self) < self._next_choice or not self.choose_anew():
@@ -270,7 +278,8 @@ class BoundedModel(Model):
             features, residual = self.whiten(contexts[rows])
             q, v = state.solve_many(features, assumed=False)
             known = np.maximum(squares(q) - squares(v), 0.0)
-            left = np.maximum(1.0 - visits[rows] * known / (self.ridge + residual), _TINY)
+            noise = self.ridge + residual + log.noise[places[rows]]
+            left = np.maximum(1.0 - visits[rows] * known / noise, _TINY)
             rewards = log.rewards[places[rows]]
             error[rows] = (rewards - prior - state.mean(q, v, prior)) / left
             if arm in columns:
@@ -329,7 +338,8 @@ class BoundedModel(Model):
             features, residual = self.whiten(log.contexts[block])
             for arm, dual in duals.items():
                 own = np.flatnonzero(log.arms[block] == arm)
-                moves[:, block.start + own] = dual @ features[:, own] / (self.ridge + residual[own])
+                noise = self.ridge + residual[own] + log.noise[block.start + own]
+                moves[:, block.start + own] = dual @ features[:, own] / noise
         return moves
 
     def support_sizes(self, arms: Sequence[int]) -> list[int]:
@@ -426,7 +436,9 @@ class BoundedModel(Model):
         """Take in the observations from number ``first`` on."""
         log = self.observed
         rows = log.contexts[first:], log.arms[first:], log.rewards[first:]
-        self._add(sums_by_arm(self.dictionary, self.kernel, self.ridge, *rows))
+        noise = log.noise[first:] if log.has_noise else None
+        kernel, ridge = self.kernel, self.ridge
+        self._add(sums_by_arm(self.dictionary, kernel, ridge, *rows, noise=noise))
 
     def _add(self, sums: Mapping[int, Statistics]) -> None:
         for arm, statistics in sums.items():

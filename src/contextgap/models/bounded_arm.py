@@ -2,7 +2,8 @@
 
 With φ = L⁻¹k_Z(x), δ = max(k(x, x) − |φ|², 0) and w = 1/(ridge + δ) at every observed context, an
 arm is a linear regression on φ in which every reward has a noise of its own, ridge + δ (Snelson and
-Ghahramani, "Sparse Gaussian Processes using Pseudo-inputs", 2006, known as FITC). Keep R with
+Ghahramani, "Sparse Gaussian Processes using Pseudo-inputs", 2006, known as FITC); where a reward
+was told with noise, that is added, and takes the ridge's place together with it. Keep R with
 RᵀR = I + Σ w·φφᵀ and z = R⁻ᵀ Σ w·φ·y. At a context, q = R⁻ᵀφ gives
 
     mean = q·z        std² = δ + |q|²
@@ -125,17 +126,24 @@ class BoundedArm:
             late = late - prior * self.beside.innovations.view[:, 1]
         return np.asarray(fit @ q + late @ v[: len(late)])
 
-    def observe(self, features: FloatArray, residual: float, solved: Any, reward: float) -> None:
-        """Take in one reward at a context with these q and v."""
+    def observe(
+        self,
+        features: FloatArray,
+        residual: float,
+        solved: Any,
+        reward: float,
+        noise: float = 0.0,
+    ) -> None:
+        """Take in one reward, with noise besides the ridge, at a context with these q and v."""
         self.retract()
         beside, told = self.beside, np.array([reward, 1.0])
         q, v = solved[0], solved[1][: len(beside)]
         expected = self.folded.fit @ q + v @ beside.innovations.view
-        weight, pivot = self._append(features, residual, q, v)
+        weight, pivot = self._append(features, residual + noise, q, v)
         beside.told.append(weight * told)
         beside.innovations.append(weight * (told - expected) / pivot)
         beside.gain += math.log(pivot)
-        beside.unexplained += math.log1p(residual / self.ridge)
+        beside.unexplained += math.log1p(residual / (self.ridge + noise))
         if len(beside) == FOLD:
             self._set_folded(self.all_folded())
 
@@ -237,10 +245,10 @@ class BoundedArm:
         return other
 
     def _append(
-        self, features: FloatArray, residual: float, q: FloatArray, v: FloatArray
+        self, features: FloatArray, noise: float, q: FloatArray, v: FloatArray
     ) -> tuple[float, float]:
-        """Add a row to V and C; return √w and the pivot."""
-        weight = 1.0 / math.sqrt(self.ridge + residual)
+        """Add a row to V and C, with noise besides the ridge; return √w and the pivot."""
+        weight = 1.0 / math.sqrt(self.ridge + noise)
         left = max(float(q @ q - v @ v), 0.0)
         pivot = math.sqrt(1.0 + weight**2 * left)
         self.beside.scaled.append(weight * features)

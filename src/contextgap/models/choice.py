@@ -46,13 +46,28 @@ def refitted_model(
 ) -> Model:
     """Return a model of logged observations, of the kind that they and the settings need."""
     empty = new_model(kernel, ridge, log.n_arms, prior_mean, alike)
-    model = grown_model(empty, log.contexts, log.arms, log.rewards, points)
+    noise = log.noise if log.has_noise else None
+    model = grown_model(empty, log.contexts, log.arms, log.rewards, points, noise)
     model.observed.take_notes_from(log)
     return model
 
 
+def restated_model(
+    model: Model, log: Observations, alike: Alike | None = None, points: int | None = None
+) -> Model:
+    """Return the model of a log with other rewards and noise at the same contexts."""
+    if isinstance(model, BoundedModel):
+        return _bounded(model, log, model.points, model.dictionary)
+    return refitted_model(log, model.kernel, model.ridge, model.prior_mean, alike, points)
+
+
 def grown_model(
-    model: Model, contexts: FloatArray, arms: IntArray, rewards: FloatArray, points: int | None
+    model: Model,
+    contexts: FloatArray,
+    arms: IntArray,
+    rewards: FloatArray,
+    points: int | None,
+    noise: FloatArray | None = None,
 ) -> Model:
     """Return the model with more observations; another one if its kind does not suit so many.
 
@@ -62,8 +77,9 @@ def grown_model(
     None for ``points`` keeps the exact model for ever. The model given is not changed if another
     one is returned.
     """
+    told = contexts, arms, rewards, noise
     if points is None or not isinstance(model, ExactModel):
-        _observe(model, contexts, arms, rewards)
+        _observe(model, *told)
         return model
     counts = [model.observed.count(arm) for arm in range(model.n_arms)]
     most_before = max(counts)
@@ -73,9 +89,9 @@ def grown_model(
         most = int((np.bincount(arms, minlength=model.n_arms) + counts).max())
     if most >= 2 * points:
         log = model.observed.snapshot()
-        log.extend(contexts, arms, rewards)
+        log.extend(*told)
         return _bounded(model, log, points)
-    _observe(model, contexts, arms, rewards)
+    _observe(model, *told)
     if not any(most_before < size <= most for size in (points // 2, points)):
         return model
     log, tolerance = model.observed, TOLERANCE * model.ridge
@@ -116,11 +132,18 @@ def summed_model(
     return model
 
 
-def _observe(model: Model, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+def _observe(
+    model: Model,
+    contexts: FloatArray,
+    arms: IntArray,
+    rewards: FloatArray,
+    noise: FloatArray | None,
+) -> None:
     if len(rewards) == 1:
-        model.observe(contexts[0], int(arms[0]), float(rewards[0]))
+        own = 0.0 if noise is None else float(noise[0])
+        model.observe(contexts[0], int(arms[0]), float(rewards[0]), own)
     else:
-        model.observe_many(contexts, arms, rewards)
+        model.observe_many(contexts, arms, rewards, noise)
 
 
 def _bounded(

@@ -164,7 +164,11 @@ class Statistics:
 
     @classmethod
     def of(
-        cls, rows: Whitened, rewards: FloatArray, ridge: float, weights: FloatArray | None = None
+        cls,
+        rows: Whitened,
+        rewards: FloatArray,
+        ridge: float | FloatArray,
+        weights: FloatArray | None = None,
     ) -> Self:
         """Return the sums over rows whose ``features`` have shape (m, rows)."""
         weight = 1.0 / (ridge + rows.residual)
@@ -194,8 +198,10 @@ def sums_by_arm(
     arms: IntArray,
     rewards: FloatArray,
     weights: FloatArray | None = None,
+    noise: FloatArray | None = None,
 ) -> dict[int, Statistics]:
     """Return the sums over each arm's rows; ``weights`` are importance weights."""
+    variances = None if noise is None else ridge + noise
     sums: dict[int, Statistics] = {}
     for block in blocks(len(rewards), len(dictionary)):
         # By arm, so that an arm's columns are a view.
@@ -205,7 +211,8 @@ def sums_by_arm(
         for arm, start, end in zip(tried.tolist(), first, [*first[1:], len(order)], strict=True):
             part = Whitened(features[:, start:end], residual[start:end])
             given = None if weights is None else weights[order[start:end]]
-            found = Statistics.of(part, rewards[order[start:end]], ridge, given)
+            own = ridge if variances is None else variances[order[start:end]]
+            found = Statistics.of(part, rewards[order[start:end]], own, given)
             sums[arm] = sums[arm] + found if arm in sums else found
     return sums
 

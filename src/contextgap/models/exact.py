@@ -78,22 +78,29 @@ class ExactModel(Model, KeepsHistory):
         self._arms.append(Arm(self.ridge))
         self.observed.add_arm()
 
-    def observe(self, context: FloatArray, arm: int, reward: float) -> None:
+    def observe(self, context: FloatArray, arm: int, reward: float, noise: float = 0.0) -> None:
         state = self._arms[arm]
         state.retract()
-        state.observe(*self._solved_now(context, arm), reward)
-        self.observed.append(context, arm, reward)
+        state.observe(*self._solved_now(context, arm), reward, noise)
+        self.observed.append(context, arm, reward, noise)
         self._asked = None
         self._kept.pop(arm, None)
 
-    def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+    def observe_many(
+        self,
+        contexts: FloatArray,
+        arms: IntArray,
+        rewards: FloatArray,
+        noise: FloatArray | None = None,
+    ) -> None:
         """Take in many rewards, one blocked factorisation per arm."""
+        own_noise = np.zeros(len(arms)) if noise is None else noise
         for arm in np.unique(arms):
             new = np.flatnonzero(arms == arm)
             v = self.solved(contexts[new], arm)
             gram = self.kernel(contexts[new], contexts[new])
-            self._arms[arm].observe_many(v, gram, rewards[new])
-        self.observed.extend(contexts, arms, rewards)
+            self._arms[arm].observe_many(v, gram, rewards[new], own_noise[new])
+        self.observed.extend(contexts, arms, rewards, noise)
         self._asked, self._kept = None, {}
 
     def mark(self) -> list[tuple[int, float]]:
@@ -227,8 +234,8 @@ class ExactModel(Model, KeepsHistory):
         for arm in arms:
             state = self._arms[arm]
             factors = ((1, state.arrays()["factor"]),)
-            weights, innovations = state.dual(prior), state.weights(prior)
-            found.append(Support(self.points(arm), weights, factors, state.gain, innovations))
+            weights, told = state.dual(prior), (state.weights(prior), state.noise.view)
+            found.append(Support(self.points(arm), weights, factors, state.gain, *told))
         return found
 
     def snapshot(self) -> Self:
@@ -250,7 +257,8 @@ class ExactModel(Model, KeepsHistory):
         self.observed = Observations.restored(arrays, self.n_arms)
         for number in range(self.n_arms):
             own = {name: arrays[f"{name}{number}"] for name in ("factor", "z", "w")}
-            self._arms[number] = Arm.restored(self.ridge, self.observed.count(number), own)
+            noise = self.observed.noise[self.observed.places(number)]
+            self._arms[number] = Arm.restored(self.ridge, noise, own)
 
     def solved(self, contexts: FloatArray, arm: int, assumed: bool = False) -> FloatArray:
         """Return L⁻¹k for every context, shape (observations, contexts)."""
@@ -403,7 +411,11 @@ class ExactPredictor(Predictor):
         for column, part, values in self._values(contexts):
             mean[:, column] += values @ part.weights
             squares[:, column] = np.einsum("ij,ij->i", values, values)
-            nearest[:, column] = values.max(axis=1) ** 2 / (part.largest + model.ridge)
+            if part.noise is None:
+                nearest[:, column] = values.max(axis=1) ** 2 / (part.largest + model.ridge)
+            else:
+                alone = np.square(values) / (part.largest + part.noise)
+                nearest[:, column] = alone.max(axis=1)
         prior_variance = model.kernel.diagonal(contexts)
         h = prior_variance[:, None]
         rounding = ROUNDING * (sizes + 1) * h
@@ -426,6 +438,7 @@ class _Part(NamedTuple):
 
     points: FloatArray
     weights: FloatArray
+    noise: FloatArray | None  # of every reward with the ridge; None where it is the ridge
     largest: float  # k(y, y) of all points
     reach: float
 
@@ -434,4 +447,6 @@ class _Part(NamedTuple):
         points, weights = model.points(arm), model.arm(arm).dual(model.prior())
         largest = float(model.kernel.diagonal(points).max(initial=0.0)) if len(points) else 0.0
         # |k(x, y)|² ≤ k(x, x)·k(y, y) bounds the terms of a mean, whose rounding could decide.
-        return cls(points, weights, largest, float(np.abs(weights).sum()) * math.sqrt(largest))
+        reach = float(np.abs(weights).sum()) * math.sqrt(largest)
+        noise = model.arm(arm).noise.view if model.observed.has_noise else None
+        return cls(points, weights, noise, largest, reach)

@@ -213,19 +213,21 @@ class ExactFollower(Follower):
                 self._ahead = None
             followed.forget_assumed()
         for i in range(followed.told, end):
-            row = self._row(number, contexts[places[i]])
+            row = self._row(number, contexts[places[i]], float(arm.noise.view[i]))
             followed.append(row, arm.z.view[i], arm.w.view[i])
             followed.told += 1
-            self._gains[number] += math.log(arm.factor.diagonal[i]) - 0.5 * math.log(arm.ridge)
+            noise = float(arm.noise.view[i])
+            self._gains[number] += math.log(arm.factor.diagonal[i]) - 0.5 * math.log(noise)
         for context in arm.assumed[len(followed.assumed) :] if told is None else ():
-            followed.append(self._row(number, context), 0.0, 0.0)
+            followed.append(self._row(number, context, arm.ridge), 0.0, 0.0)
             followed.assumed.append(context)
 
-    def _row(self, number: int, context: FloatArray) -> FloatArray:
+    def _row(self, number: int, context: FloatArray, noise: float) -> FloatArray:
         """Return the next row of an arm's V, which observes it at a context."""
-        # It is by how far the last look-ahead found that trying the arm there would move means.
-        followed = self._arms[number]
-        if self._ahead is not None and self._ahead[0].context == context.tobytes():
+        # It is by how far the last look-ahead found that trying the arm there would move means, if
+        # the reward has the noise that it expected.
+        followed, usual = self._arms[number], noise == self.model.ridge
+        if usual and self._ahead is not None and self._ahead[0].context == context.tobytes():
             asked, arms, move = self._ahead
             if number in arms and len(asked.solved[number]) == followed.size:
                 return move[:-1, arms.index(number)]

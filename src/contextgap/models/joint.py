@@ -139,17 +139,25 @@ class JointModel(Model, KeepsHistory):
         self._inverse.add_arm()
         self._asked = None
 
-    def observe(self, context: FloatArray, arm: int, reward: float) -> None:
-        self.observe_many(context[None], np.array([arm]), np.array([reward]))
+    def observe(self, context: FloatArray, arm: int, reward: float, noise: float = 0.0) -> None:
+        own = np.array([noise]) if noise else None
+        self.observe_many(context[None], np.array([arm]), np.array([reward]), own)
 
-    def observe_many(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+    def observe_many(
+        self,
+        contexts: FloatArray,
+        arms: IntArray,
+        rewards: FloatArray,
+        noise: FloatArray | None = None,
+    ) -> None:
         self.assume(NOTHING_PENDING)
+        variances = np.full(len(arms), self.ridge) if noise is None else self.ridge + noise
         end = 0
         while end < len(arms):
             most = min(_CHUNK, 4 * _BLOCK // (self.n_arms * len(self))) if len(self) else _FIRST
             chunk = slice(end, end + max(16, most))
             end = chunk.stop
-            rows = self._append(contexts[chunk], arms[chunk])
+            rows = self._append(contexts[chunk], arms[chunk], variances[chunk])
             n, new = len(self), len(rows)
             lower = rows[:, n:]
             targets = np.stack([rewards[chunk], np.ones(new)], axis=1)
@@ -157,9 +165,10 @@ class JointModel(Model, KeepsHistory):
             z, w = solve_triangular(lower, targets - rows[:, :n] @ known, lower=True).T
             self._z.extend(z)
             self._w.extend(w)
-            for entry in lower.diagonal().tolist():
-                self._gain += math.log(entry) - 0.5 * math.log(self.ridge)
-            self.observed.extend(contexts[chunk], arms[chunk], rewards[chunk])
+            for entry, own in zip(lower.diagonal().tolist(), variances[chunk], strict=True):
+                self._gain += math.log(entry) - 0.5 * math.log(own)
+            own_noise = None if noise is None else noise[chunk]
+            self.observed.extend(contexts[chunk], arms[chunk], rewards[chunk], own_noise)
 
     def mark(self) -> tuple[int, list[int], float]:
         return len(self), [self.observed.count(arm) for arm in range(self.n_arms)], self._gain
@@ -225,7 +234,8 @@ class JointModel(Model, KeepsHistory):
             mean[first:, rows] += moved[max(since, 1) - 1 :]
             covariance[first:, rows] -= spent[max(since, 1) - 1 :]
         diagonal = np.array([1.0 / entry for entry in self._diagonal()])
-        gains = np.concatenate([[0.0], np.cumsum(np.log(diagonal) - 0.5 * math.log(self.ridge))])
+        halves = 0.5 * np.log(self.ridge + self.observed.noise)
+        gains = np.concatenate([[0.0], np.cumsum(np.log(diagonal) - halves)])
         whole = self._posterior(mean, covariance, gains[since:, None])
         states = [
             whole._replace(mean=whole.mean[..., i], std=whole.std[..., i], covariance=None)
@@ -246,8 +256,9 @@ class JointModel(Model, KeepsHistory):
         own = whole[:, places]
         precision = np.einsum("ni,ni->i", own, own)
         solved = self.weights() @ own
-        known = np.maximum(1.0 / self.ridge - precision, 0.0)
-        left = np.where(visits == 1, precision, 1.0 / self.ridge - visits * known)
+        noise = self.ridge + log.noise[places]
+        known = np.maximum(1.0 / noise - precision, 0.0)
+        left = np.where(visits == 1, precision, 1.0 / noise - visits * known)
         left = np.maximum(left, _TINY)
         for rows, v in self._solved(log.contexts[places], arms):
             told = np.einsum("bni,ni->ib", v, own[:, rows])
@@ -256,6 +267,13 @@ class JointModel(Model, KeepsHistory):
             covariance[rows] += told[:, :, None] * told[:, None] * share[..., None]
         gain = self.information_gain(arms)
         return LeftOut(self._posterior(posterior.mean, covariance, gain), solved / left)
+
+    def cavities(self, places: IntArray) -> tuple[FloatArray, FloatArray]:
+        own = self._whole()[:, places]
+        precision = np.einsum("ni,ni->i", own, own)
+        mean = self.observed.rewards[places] - (self.weights() @ own) / precision
+        noise = self.ridge + self.observed.noise[places]
+        return mean, np.maximum(1.0 / precision - noise, 0.0)
 
     def sums(
         self, contexts: FloatArray, arms: Sequence[int], weights: FloatArray
@@ -334,8 +352,10 @@ class JointModel(Model, KeepsHistory):
         diagonal = self._diagonal()
         if n and diagonal.min() <= 0:
             raise ValueError("an inverse's diagonal is not positive")
-        for entry in diagonal.tolist():  # one by one in order of arrival, so that no bit differs
-            self._gain -= math.log(entry) + 0.5 * math.log(self.ridge)
+        noise = self.ridge + self.observed.noise
+        # One by one in order of arrival, so that no bit differs.
+        for entry, own in zip(diagonal.tolist(), noise.tolist(), strict=True):
+            self._gain -= math.log(entry) + 0.5 * math.log(own)
 
     def _posterior(self, mean: FloatArray, covariance: FloatArray, gain: FloatArray) -> Posterior:
         std = root(np.diagonal(covariance, axis1=-2, axis2=-1).copy())
@@ -406,7 +426,7 @@ class JointModel(Model, KeepsHistory):
         common = self.alike.sharing * self.alike.similar[list(arms)]
         return np.tensordot(common, parts, axes=1) + own
 
-    def _append(self, contexts: FloatArray, arms: IntArray) -> FloatArray:
+    def _append(self, contexts: FloatArray, arms: IntArray, noise: FloatArray) -> FloatArray:
         """Add rows to the inverse; return those of L, [Vᵀ, C]."""
         parts = self.parts(contexts)
         v = np.empty(parts.shape[1:])
@@ -414,7 +434,7 @@ class JointModel(Model, KeepsHistory):
             own = arms == arm
             v[:, own] = self.mixed(parts[:, :, own], [arm])[0]
         gram = self.kernel(contexts, contexts) * self._alike(arms, arms)
-        rows = new_rows(v, gram, self.ridge)
+        rows = new_rows(v, gram, noise)
         n = len(v)
         self._inverse.extend(rows[:, :n], rows[:, n:], arms)
         return rows
@@ -431,7 +451,7 @@ class JointModel(Model, KeepsHistory):
             self._inverse.truncate(len(self), counts)
             self._assumed, self._asked = [], None
         for context, arm in waiting[len(self._assumed) :]:
-            self._append(context[None], np.array([arm]))
+            self._append(context[None], np.array([arm]), np.array([self.ridge]))
             self._assumed.append((context, arm))
 
     def _whole(self) -> FloatArray:

@@ -22,6 +22,8 @@ class Observations:
         self._places = [Rows(dtype=np.intp) for _ in range(n_arms)]
         self._eligible = EligibleLog()
         self._propensities = Rows()  # NaN, or nothing at the end, where they are unknown
+        self._noise = Rows()  # nothing at the end where there is none
+        self._limits = Rows()  # NaN, or nothing at the end, where rewards are not censored
         # Observations that are not kept any more, by arm; only a thinned log has any.
         self._forgotten: list[int] = []
 
@@ -78,6 +80,13 @@ class Observations:
         places = [own.view[: np.searchsorted(own.view, most)] for own in self._places]
         return [self.contexts[own] for own in places], [self.rewards[own] for own in places]
 
+    def noise_by_arm(self, first: int | None = None) -> list[FloatArray] | None:
+        """Return the noise of every arm's rewards in the same order; None if there is none."""
+        if not self.has_noise:
+            return None
+        most, noise = len(self) if first is None else first, self.noise
+        return [noise[own.view[: np.searchsorted(own.view, most)]] for own in self._places]
+
     @property
     def has_eligible(self) -> bool:
         """Whether it was ever said which arms were eligible."""
@@ -109,28 +118,78 @@ class Observations:
             self._propensities.extend(np.full(first - len(self._propensities.view), np.nan))
             self._propensities.extend(np.array(chances, dtype=np.float64))
 
+    @property
+    def has_noise(self) -> bool:
+        """Whether any reward has noise of its own, as censored ones do."""
+        return len(self._noise.view) > 0
+
+    @property
+    def noise(self) -> FloatArray:
+        """The variance of every reward's noise besides the ridge."""
+        return _filled(self._noise.view, len(self), 0.0)
+
+    @property
+    def limits(self) -> FloatArray:
+        """What censored rewards are at most, NaN for others.
+
+        The reward and the noise of a censored one are those of an observation that says about as
+        much; ``censoring`` has them.
+        """
+        return _filled(self._limits.view, len(self), np.nan)
+
+    @property
+    def censored(self) -> IntArray:
+        """The places of censored rewards."""
+        return np.flatnonzero(~np.isnan(self._limits.view))
+
+    def note_limits(self, first: int, limits: FloatArray) -> None:
+        """Remember what censored rewards are at most, from observation ``first`` on."""
+        if not np.isnan(limits).all():
+            self._limits.extend(np.full(first - len(self._limits.view), np.nan))
+            self._limits.extend(limits)
+
+    def restated(self, places: IntArray, rewards: FloatArray, noise: FloatArray) -> Self:
+        """Return a log in which some rewards and their noise are others."""
+        other, values, variances = self.snapshot(), self.rewards.copy(), self.noise.copy()
+        values[places], variances[places] = rewards, noise
+        other._rewards, other._noise = Rows.of(values), Rows.of(variances)
+        return other
+
     def take_notes_from(self, other: Observations) -> None:
-        """Take over eligible arms and propensities from a log of the same observations."""
+        """Take over eligible arms, propensities and limits from a log of the same observations."""
         self._eligible = other._eligible.snapshot()
         self._propensities = Rows.of(other._propensities.view)
+        self._limits = Rows.of(other._limits.view)
 
     def add_arm(self) -> None:
         """Add an arm without observations, with the next index."""
         self._places.append(Rows(dtype=np.intp))
 
-    def append(self, context: FloatArray, arm: int, reward: float) -> None:
+    def append(self, context: FloatArray, arm: int, reward: float, noise: float = 0.0) -> None:
         """Add one observation."""
         if not len(self):
             self._contexts = Rows(len(context))
+        if noise:
+            self._noise.extend(np.zeros(len(self) - len(self._noise.view)))
+            self._noise.append(noise)
         self._places[arm].append(len(self))
         self._contexts.append(context)
         self._arms.append(arm)
         self._rewards.append(reward)
 
-    def extend(self, contexts: FloatArray, arms: IntArray, rewards: FloatArray) -> None:
+    def extend(
+        self,
+        contexts: FloatArray,
+        arms: IntArray,
+        rewards: FloatArray,
+        noise: FloatArray | None = None,
+    ) -> None:
         """Add many observations."""
         if not len(self):
             self._contexts = Rows(contexts.shape[1])
+        if noise is not None and noise.any():
+            self._noise.extend(np.zeros(len(self) - len(self._noise.view)))
+            self._noise.extend(noise)
         for arm in np.unique(arms):
             self._places[arm].extend(len(self) + np.flatnonzero(arms == arm))
         self._contexts.extend(contexts)
@@ -144,7 +203,8 @@ class Observations:
         for own in self._places:
             own.truncate(int(np.searchsorted(own.view, size)))
         self._eligible.truncate(size)
-        self._propensities.truncate(min(size, len(self._propensities.view)))
+        for notes in (self._propensities, self._noise, self._limits):
+            notes.truncate(min(size, len(notes.view)))
 
     def snapshot(self) -> Self:
         """Return a copy that later observations do not show in."""
@@ -153,6 +213,7 @@ class Observations:
             Rows.of(rows.view) for rows in (self._contexts, self._arms, self._rewards)
         )
         other._places = [Rows.of(own.view) for own in self._places]
+        other._noise = Rows.of(self._noise.view)
         other.take_notes_from(self)
         other._forgotten = list(self._forgotten)
         return other
@@ -176,7 +237,8 @@ class Observations:
         outermost = [self.contexts.argmin(axis=0), self.contexts.argmax(axis=0)]
         kept = np.unique(np.concatenate([places, *outermost]))
         other = type(self)(self.n_arms)
-        other.extend(self.contexts[kept], self.arms[kept], self.rewards[kept])
+        other.extend(self.contexts[kept], self.arms[kept], self.rewards[kept], self.noise[kept])
+        other.note_limits(0, self.limits[kept])
         if self.propensities is not None:
             other._propensities = Rows.of(self.propensities[kept])
         other._forgotten = [self.count(arm) - other.count(arm) for arm in range(self.n_arms)]
@@ -192,6 +254,9 @@ class Observations:
         told = {"contexts": self.contexts, "rewards": self.rewards, "sequence": self.arms}
         if self.has_propensities:
             told["propensities"] = self._propensities.view
+        for name, notes in (("noise", self._noise), ("limits", self._limits)):
+            if len(notes.view):
+                told[name] = notes.view
         return {**told, **self._eligible.arrays(self.n_arms)}
 
     @classmethod
@@ -222,11 +287,30 @@ class Observations:
             if not ((known > 0) & (known <= 1)).all():
                 raise ValueError("a propensity is not above 0 and at most 1")
             other._propensities = Rows.of(chances)
+        if "noise" in arrays:
+            noise = arrays["noise"]
+            check_floats(noise, (min(len(noise), len(other)),))
+            if noise.min(initial=0.0) < 0:
+                raise ValueError("the noise of a reward is negative")
+            other._noise = Rows.of(noise)
+        if "limits" in arrays:
+            limits = arrays["limits"]
+            check_floats(np.nan_to_num(limits, nan=0.0), (min(len(limits), len(other)),))
+            other._limits = Rows.of(limits)
+            if (other.noise[other.censored] <= 0).any():
+                raise ValueError("a censored reward has no noise")
         if forgotten is not None and forgotten.any():
             if forgotten.shape != (n_arms,) or forgotten.dtype.kind != "i" or forgotten.min() < 0:
                 raise ValueError("the numbers of observations not kept do not match the arms")
             other._forgotten = [int(count) for count in forgotten]
         return other
+
+
+def _filled(notes: FloatArray, count: int, other: float) -> FloatArray:
+    """Return notes about the first of so many observations, with another value for the rest."""
+    if len(notes) == count:
+        return notes
+    return np.concatenate([notes, np.full(count - len(notes), other)])
 
 
 def check_floats(values: NDArray[Any], shape: tuple[int, ...]) -> None:

@@ -84,7 +84,7 @@ class State:
     def file_version(self, *, newer: bool) -> int:
         """Return the format version of a file; ``newer`` if release 0.1 would ignore more of it."""
         log = self.model.observed
-        newer = newer or log.has_eligible or log.has_propensities
+        newer = newer or log.has_eligible or log.has_propensities or log.has_noise
         newer = newer or self.schema.table is not None or self.rules.costs
         return max(self.model.file_version, 2 if newer else 1)
 

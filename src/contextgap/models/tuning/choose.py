@@ -21,6 +21,7 @@ from contextgap.models.tuning.criteria import (
     Limits,
     distinct,
     heavy_tails,
+    noise_of,
     part_of,
 )
 from contextgap.models.tuning.descent import Steps, finished
@@ -84,6 +85,7 @@ def search(
     features: Features | None = None,
     layout: Layout | None = None,
     last: Tuning | None = None,
+    noise: Sequence[FloatArray] | None = None,
 ) -> Steps[tuple[Hyperparameters, Tuning]]:
     """Return the hyperparameters that explain the observations best, and a report of the search.
 
@@ -92,7 +94,8 @@ def search(
     takes for granted that arms have nothing in common; ``features`` are those of all arms, and
     ``layout`` says which numbers of a context share a bandwidth or are codes of categories. The
     search starts where the ``last`` one ended, or from many points: without a last one, with twice
-    as many rewards as when that was last done, and where predictions got worse.
+    as many rewards as when that was last done, and where predictions got worse. ``noise`` has the
+    variances of noise that rewards have besides the ridge, by arm.
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
@@ -100,7 +103,8 @@ def search(
     spread = Spread.of([contexts[arm] for arm in tried], layout)
     columns = [spread.columns(contexts[arm]) for arm in tried]
     limits = heavy_tails([rewards[arm] for arm in tried])
-    everything = distinct((columns, [rewards[arm] for arm in tried]))
+    told = [rewards, *([] if noise is None else [noise])]
+    everything = distinct((columns, *([each[arm] for arm in tried] for each in told)))
     count = sum(map(len, rewards))
     fit = _Fit(everything, criterion, spread, limits)
     given = None if kernel is None else Terms.of(spread.of_columns(kernel), spread.tied)
@@ -218,7 +222,9 @@ class _Fit:
 
     def search(self, terms: Terms) -> Search:
         """Return the search for a kernel's hyperparameters."""
-        return Search(terms, *self.data, self.criterion, None, self.limits)
+        return Search(
+            terms, *self.data[:2], self.criterion, None, self.limits, noise_of(self.data)
+        )
 
     def best(self, name: str, terms: Terms) -> Steps[_Found]:
         """Return a candidate's best hyperparameters, searched for from several points or one."""
@@ -227,7 +233,8 @@ class _Fit:
         if len(end := self.ends.get(name, ())) == len(starts[0]):
             return (yield from self.followed(name, search, np.array(end)))
         if len(terms.bandwidths):
-            rough = Search(terms, *self.rough, self.criterion, None, self.limits)
+            part = self.rough
+            rough = Search(terms, *part[:2], self.criterion, None, self.limits, noise_of(part))
             rough.shortest = search.shortest
             for start in rough.starts():
                 starts += [(yield from rough.descend(start, _ROUGH_STEPS))[1]]
@@ -295,7 +302,7 @@ def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
     # More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     # as much as before; at the end of the scan hardly anything but the levels is left.
     terms = Terms(Gaussian(fit.unit()), offset=1.0, tied=fit.spread.tied)
-    search = Search(terms, *fit.data, fit.criterion)
+    search = Search(terms, *fit.data[:2], fit.criterion, noise=noise_of(fit.data))
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
     tried: list[Hyperparameters] = []
     for theta in thetas:

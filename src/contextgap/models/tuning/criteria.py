@@ -1,7 +1,8 @@
 """What hyperparameters are judged by: evidence or leave-one-out, on a sample of the observations.
 
 An arm's rewards y have covariance s²·C, C = K + ratio·I, where s² is the reward scale and ratio the
-ridge in units of it, and a mean m that all arms share. With a = C⁻¹(y − m) and c the diagonal of
+ridge in units of it (with the noise that single rewards have, in units of it too, added), and a
+mean m that all arms share. With a = C⁻¹(y − m) and c the diagonal of
 C⁻¹, and N observations of all arms together (Rasmussen and Williams, 2006, sections 5.4.1 and
 5.4.2), the losses to minimise are
 
@@ -31,7 +32,8 @@ from contextgap.base.arrays import FloatArray, IntArray, evenly
 # A criterion costs as much as factorising every arm's covariance; this many operations are those of
 # two arms with 600 observations each.
 MOST_OPERATIONS = 2 * 600**3
-Data: TypeAlias = tuple[list[FloatArray], list[FloatArray]]  # contexts and rewards, by arm
+# Contexts, rewards and, where rewards have noise of their own, its variances, all by arm.
+Data: TypeAlias = tuple[list[FloatArray], ...]
 Limits: TypeAlias = tuple[float, float]
 _FAR = 3.0  # standard deviations from the mean
 # Rounds in which limits are found for what lies within the last ones: so many, and up to so many
@@ -185,14 +187,10 @@ def distinct(data: Data) -> Data:
     # If repeated observations agree to the last digit, their noise does not change between visits:
     # it would be mistaken for no noise, and the function for noise. If any two disagree, every
     # visit has noise of its own and counts.
-    contexts, rewards = data
-    firsts = [_first_visits(x, y) for x, y in zip(contexts, rewards, strict=True)]
+    firsts = [_first_visits(x, y) for x, y in zip(*data[:2], strict=True)]
     if any(first is None for first in firsts):
         return data
-    return (
-        [x[first] for x, first in zip(contexts, firsts, strict=True)],
-        [y[first] for y, first in zip(rewards, firsts, strict=True)],
-    )
+    return tuple([own[first] for own, first in zip(each, firsts, strict=True)] for each in data)
 
 
 def part_of(data: Data, operations: float = MOST_OPERATIONS, power: int = 3) -> Data:
@@ -201,13 +199,14 @@ def part_of(data: Data, operations: float = MOST_OPERATIONS, power: int = 3) -> 
     Those of an arm with n of them cost n to the power given; all together cost at most
     ``operations``.
     """
-    contexts, rewards = data
-    most = _most_each([len(y) for y in rewards], operations, power)
-    places = [evenly(np.arange(len(y)), most) for y in rewards]
-    return (
-        [x[own] for x, own in zip(contexts, places, strict=True)],
-        [y[own] for y, own in zip(rewards, places, strict=True)],
-    )
+    most = _most_each([len(y) for y in data[1]], operations, power)
+    places = [evenly(np.arange(len(y)), most) for y in data[1]]
+    return tuple([own[kept] for own, kept in zip(each, places, strict=True)] for each in data)
+
+
+def noise_of(data: Data) -> list[FloatArray] | None:
+    """Return the variances of noise that rewards have besides the ridge; None if there is none."""
+    return data[2] if len(data) == 3 else None
 
 
 def repetitions(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:

@@ -45,6 +45,8 @@ _FIXED, _PER_ENTRY = 4e6, 300.0
 # Squared distances are differences of squares where contexts are near; below this share of the
 # largest square they are rounding errors.
 _FAR, _ROUNDING = 1e6, 1e-14
+# Reward scales that are assumed for noise of single rewards at most, and when one is near enough.
+_SCALINGS, _CLOSE = 3, 0.1
 _SETTLING = 20  # steps of the search for what is learnt from unclipped rewards
 LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
 WEIGHT, WEIGHT_SPREAD = -2.0, 2.0  # of a linear trend, and of the constant part
@@ -212,11 +214,13 @@ class Search:
         criterion: str,
         sharing: Sharing | None = None,
         limits: Limits | None = None,
+        noise: Sequence[FloatArray] | None = None,
     ) -> None:
         everything, all_rewards = np.vstack(contexts), np.concatenate(rewards)
         self.sharing = sharing
         if sharing is not None:
             contexts, rewards = [everything], [all_rewards]
+            noise = None if noise is None else [np.concatenate(noise)]
         self.terms = terms
         self.criterion = CRITERIA[criterion]
         self.reference = _reference(everything, terms)
@@ -244,6 +248,10 @@ class Search:
         usual = limits is None and len(np.unique(all_rewards)) > 2
         self.bandwidth_prior = LOOSE if usual else TIGHT
         self._set_rewards(rewards)
+        # Noise of single rewards, and the reward scale it is counted in: see ``descend``.
+        self.noise, self.noise_unit = None, self.guess
+        if noise is not None:
+            self.noise = [_stacked([noise[arm] for arm in stack]) for stack in self.stacks]
         self.unclipped: Search | None = None
         if limits is not None:
             self.unclipped = copy(self)
@@ -302,7 +310,28 @@ class Search:
     def descend(
         self, start: FloatArray, iterations: int, *, keep: int = 0
     ) -> Steps[tuple[float, FloatArray]]:
-        """Return the lowest loss found from a start, and where; ``keep`` entries are fixed."""
+        """Return the lowest loss found from a start, and where; ``keep`` entries are fixed.
+
+        The reward scale that is best for a point follows from the covariances, but not where noise
+        of single rewards is known in units of its own. There the scale is assumed, the descent
+        says what it is, and goes on with that.
+        """
+        loss, theta = yield from self._descend(start, iterations, keep)
+        for _ in range(_SCALINGS if self.noise is not None else 0):
+            scale = float((yield Evaluation(self.cost / 2, lambda: self._scale(theta)))[0])
+            if abs(math.log(scale / self.noise_unit)) < _CLOSE:
+                break
+            self.noise_unit = scale
+            loss, theta = yield from self._descend(theta, iterations, keep)
+        return loss, theta
+
+    def _scale(self, theta: FloatArray) -> FloatArray:
+        score = self._score(theta)[0]
+        return np.array([self.noise_unit if score is None else score.reward_scale])
+
+    def _descend(
+        self, start: FloatArray, iterations: int, keep: int
+    ) -> Steps[tuple[float, FloatArray]]:
         kept = [(value, value) for value in start[:keep].tolist()]
 
         def evaluation(theta: FloatArray) -> Evaluation:
@@ -422,6 +451,8 @@ class Search:
                     covariance[row, own:] = covariance[row, :, own:] = 0.0
             diagonal = diagonals(covariance)
             diagonal += ratio
+            if self.noise is not None:
+                diagonal += self.noise[place] / self.noise_unit
             diagonal[present == 0] = 1.0
             covariances.append(covariance)
             parts.append(_Part(None if alike is None else values, steepness, alike))

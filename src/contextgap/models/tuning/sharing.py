@@ -14,7 +14,7 @@ import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.models import Alike, Features
-from contextgap.models.tuning.criteria import Data, Limits, part_of
+from contextgap.models.tuning.criteria import Data, Limits, noise_of, part_of
 from contextgap.models.tuning.descent import Steps
 from contextgap.models.tuning.search import (
     FEATURES_LOGIT,
@@ -126,8 +126,9 @@ def shared(
     for most in (_FEW, _MOST) if start is None else (_MOST,):
         part = part_of(data, most, power=1)
         sharing = Sharing(np.array([len(y) for y in part[1]]), features)
-        together = Search(terms, *part, criterion, sharing, limits)
-        single = Search(terms, *part, criterion, None, limits)
+        noise = noise_of(part)
+        together = Search(terms, *part[:2], criterion, sharing, limits, noise)
+        single = Search(terms, *part[:2], criterion, None, limits, noise)
         alone, own = yield from single.descend(theta, _STEPS)
         if len(point) != len(own) + sharing.size:
             # Of arms alone, with how alike they are: the ratio stays last.

@@ -1,0 +1,96 @@
+"""Censored rewards: of some it is known only that they are at most a limit.
+
+Such a reward says Φ((limit − f)/√noise) about the expected reward f. Expectation propagation puts a
+normal observation in its place, a value with noise of its own (Minka, "Expectation Propagation for
+Approximate Bayesian Inference", 2001). With μ and s² the mean and variance of f from all other
+rewards, v = s² + noise, z = (limit − μ)/√v, λ = φ(z)/Φ(z) and κ = λ·(λ + z), which is between 0
+and 1, the observation that leaves f with the moments it should have is
+
+    value = μ − √v/(λ + z)        variance = (v − s²·κ)/κ
+
+The variance is never below the noise: being at most a limit says less than being known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from contextgap.base.arrays import FloatArray
+from contextgap.kernels import Kernel
+from contextgap.models.alike import Alike
+from contextgap.models.base import Model
+from contextgap.models.choice import refitted_model, restated_model
+from contextgap.models.observations import Observations
+
+_SWEEPS = 8  # over all censored rewards, and how much of each change is made
+_DAMPING = 0.8
+_CLOSE = 1e-3  # changes of a stand-in, in units of what it says, that end the sweeps
+_MOST = 1e6  # noise in units of v: an observation that says nothing
+
+
+def stand_in(
+    limits: FloatArray, mean: FloatArray, variance: FloatArray, ridge: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rewards that stand in for censored ones, and their noise besides the ridge.
+
+    ``mean`` and ``variance`` are those of the expected rewards without them.
+    """
+    v, z, ratio = _standardised(limits, mean, variance, ridge)
+    away = np.maximum(ratio + z, 1e-12)
+    share = np.clip(ratio * away, 1.0 / _MOST, 1.0)
+    noise = (v - variance * share) / share - ridge
+    # At least what keeps apart the two kinds of rewards in a file.
+    return mean - np.sqrt(v) / away, np.maximum(noise, 1e-9 * ridge)
+
+
+def expected_rewards(
+    limits: FloatArray, mean: FloatArray, variance: FloatArray, ridge: float
+) -> FloatArray:
+    """Return the rewards to be expected given that they are at most the limits."""
+    v, _, ratio = _standardised(limits, mean, variance, ridge)
+    return np.asarray(mean - np.sqrt(v) * ratio)
+
+
+def _standardised(
+    limits: FloatArray, mean: FloatArray, variance: FloatArray, ridge: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return v, z and φ(z)/Φ(z)."""
+    v = np.asarray(np.maximum(variance, 0.0) + ridge)
+    z = np.asarray((limits - mean) / np.sqrt(v))
+    return v, z, np.exp(-0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
+
+
+def first_guess(log: Observations) -> Observations:
+    """Return a log in which the limits themselves, with much noise, stand in for rewards."""
+    places = log.censored
+    spread = float(log.rewards.var()) or 1.0
+    return log.restated(places, log.limits[places], np.full(len(places), spread))
+
+
+def settled_model(
+    log: Observations,
+    kernel: Kernel,
+    ridge: float,
+    prior_mean: float | str,
+    alike: Alike | None = None,
+    points: int | None = None,
+) -> Model:
+    """Return a model of logged observations, with stand-ins for censored rewards that suit it."""
+    model = refitted_model(log, kernel, ridge, prior_mean, alike, points)
+    places = log.censored
+    for _ in range(_SWEEPS if len(places) else 0):
+        log = model.observed
+        mean, variance = model.cavities(places)
+        value, noise = stand_in(log.limits[places], mean, variance, ridge)
+        old, new = 1 / (ridge + log.noise[places]), 1 / (ridge + noise)
+        precision = old + _DAMPING * (new - old)
+        pulls = old * log.rewards[places], new * value
+        pull = pulls[0] + _DAMPING * (pulls[1] - pulls[0])
+        v = variance + ridge
+        changed = np.abs(precision - old) * v + np.abs(pull - pulls[0]) * np.sqrt(v)
+        told = places, pull / precision, np.maximum(1 / precision - ridge, 1e-9 * ridge)
+        model = restated_model(model, log.restated(*told), alike, points)
+        if changed.max() < _CLOSE:
+            break
+    return model
