@@ -18,7 +18,7 @@ from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.methods.explorers import Moment, Pick
-from contextgap.models import Alike
+from contextgap.models import Alike, Exclusive
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
 
 
@@ -71,7 +71,9 @@ class ReplayedLearner(Learner):
         kernel, alike = build(learnt["kernel"]), learnt["alike"]
         if not isinstance(kernel, Kernel):
             raise ValueError("the kernel has the wrong type")
-        if alike is not None:
+        if alike is not None and "doubt" in alike:
+            alike = Exclusive(**alike)
+        elif alike is not None:
             own = self.state.features
             features = None if own is None else tuple(map(tuple, own.numbers.rows.tolist()))
             alike = Alike(**{**alike, "features": features})
@@ -115,7 +117,9 @@ class ReplayedLearner(Learner):
 
 def _described(found: Hyperparameters, tuning: Tuning) -> dict[str, Any]:
     """Return hyperparameters as plain values; the features of arms are the learner's."""
-    alike = None if found.alike is None else {**asdict(found.alike), "features": None}
+    alike = None if found.alike is None else asdict(found.alike)
+    if isinstance(found.alike, Alike):
+        alike = {**asdict(found.alike), "features": None}
     return {
         "kernel": found.kernel.describe(),
         "ridge": found.ridge,

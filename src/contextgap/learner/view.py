@@ -137,7 +137,7 @@ class View:
             seen=len(self.model),
             look_ahead=lambda reference: self._look_ahead(context, reference),
             ridge=self.model.ridge,
-            shares=self.model.shares,
+            shares=self.model.related,
             read=self.read,
             kernel_at=lambda reference: self._kernel_at(context, reference),
         )
@@ -151,7 +151,7 @@ class View:
             moves=pooled.moves,
             means=pooled.means,
             ridge=self.model.ridge,
-            shares=self.model.shares,
+            shares=self.model.related,
             rng=self.rng,
             read=self.read,
         )

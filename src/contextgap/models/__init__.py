@@ -16,6 +16,7 @@ from contextgap.models.base import (
 from contextgap.models.bounded import MOST_REPLAYED, POINTS, BoundedModel
 from contextgap.models.censoring import expected_rewards, first_guess, settled_model, stand_in
 from contextgap.models.choice import (
+    Relation,
     describe_model,
     dictionary_of,
     grown_model,
@@ -28,6 +29,7 @@ from contextgap.models.choice import (
 )
 from contextgap.models.dictionary import Dictionary, Statistics, sums_by_arm
 from contextgap.models.exact import ExactModel
+from contextgap.models.exclusive import Exclusive, ExclusiveModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Eligible, Observations, check_floats
 from contextgap.models.tracked import TrackedModel

@@ -276,7 +276,8 @@ class Model(ABC):
 
     kind: ClassVar[str]  # its name in files
     version: ClassVar[int] = 1  # version of its arrays in files
-    shares: ClassVar[bool] = False  # whether a reward of one arm says something about others
+    related: ClassVar[bool] = False  # whether a reward of one arm says something about others
+    shares: ClassVar[bool] = False  # whether it does so by covariances of arms
     common_support: ClassVar[bool] = False  # whether all arms' supports have the same points
     approximate: ClassVar[bool] = False  # whether its posterior is close to, but not, that above
     file_version: ClassVar[int] = 2  # the file format version that such files need

@@ -18,9 +18,8 @@ from scipy.special import log_ndtr
 
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
-from contextgap.models.alike import Alike
 from contextgap.models.base import Model
-from contextgap.models.choice import refitted_model, restated_model
+from contextgap.models.choice import Relation, refitted_model, restated_model
 from contextgap.models.observations import Observations
 
 _SWEEPS = 8  # over all censored rewards, and how much of each change is made
@@ -73,7 +72,7 @@ def settled_model(
     kernel: Kernel,
     ridge: float,
     prior_mean: float | str,
-    alike: Alike | None = None,
+    alike: Relation | None = None,
     points: int | None = None,
 ) -> Model:
     """Return a model of logged observations, with stand-ins for censored rewards that suit it."""

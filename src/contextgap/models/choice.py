@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,14 @@ from contextgap.models.base import Model
 from contextgap.models.bounded import TOLERANCE, BoundedModel
 from contextgap.models.dictionary import Dictionary, Statistics
 from contextgap.models.exact import ExactModel
+from contextgap.models.exclusive import Exclusive, ExclusiveModel
 from contextgap.models.joint import JointModel
 from contextgap.models.observations import Observations
 
 # Kinds of earlier releases that kept observations alone; the exact model answers alike.
 _DENSE = ("dense", "dense with history")
+
+Relation: TypeAlias = Alike | Exclusive  # what a reward of one arm says about the others
 
 
 def new_model(
@@ -28,9 +32,11 @@ def new_model(
     ridge: float,
     n_arms: int,
     prior_mean: float | str,
-    alike: Alike | None = None,
+    alike: Relation | None = None,
 ) -> Model:
     """Return the model that learners use; ``alike`` is None for arms with nothing in common."""
+    if isinstance(alike, Exclusive):
+        return ExclusiveModel(kernel, ridge, n_arms, prior_mean, **asdict(alike))
     if alike is not None:
         return JointModel(kernel, ridge, n_arms, prior_mean, **alike.settings())
     return ExactModel(kernel, ridge, n_arms, prior_mean)
@@ -41,7 +47,7 @@ def refitted_model(
     kernel: Kernel,
     ridge: float,
     prior_mean: float | str,
-    alike: Alike | None = None,
+    alike: Relation | None = None,
     points: int | None = None,
 ) -> Model:
     """Return a model of logged observations, of the kind that they and the settings need."""
@@ -53,7 +59,7 @@ def refitted_model(
 
 
 def restated_model(
-    model: Model, log: Observations, alike: Alike | None = None, points: int | None = None
+    model: Model, log: Observations, alike: Relation | None = None, points: int | None = None
 ) -> Model:
     """Return the model of a log with other rewards and noise at the same contexts."""
     if isinstance(model, BoundedModel):
@@ -78,7 +84,7 @@ def grown_model(
     one is returned.
     """
     told = contexts, arms, rewards, noise
-    if points is None or not isinstance(model, ExactModel):
+    if points is None or model.kind != ExactModel.kind:
         _observe(model, *told)
         return model
     counts = [model.observed.count(arm) for arm in range(model.n_arms)]

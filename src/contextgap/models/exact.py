@@ -67,8 +67,16 @@ class ExactModel(Model, KeepsHistory):
     def points(self, arm: int) -> FloatArray:
         """Return the contexts at which an arm was observed."""
         if arm not in self._kept:
-            self._kept[arm] = self.observed.contexts[self.observed.places(arm)]
+            self._kept[arm] = self.observed.contexts[self.rows(arm)]
         return self._kept[arm]
+
+    def rows(self, arm: int) -> IntArray:
+        """Return the places of the observations that an arm's factor has rows for."""
+        return self.observed.places(arm)
+
+    def row_noise(self, arm: int) -> FloatArray | None:
+        """Return the noise of each of these with the ridge; None where it is the ridge."""
+        return self._arms[arm].noise.view if self.observed.has_noise else None
 
     def information_gain(self, arms: Sequence[int]) -> FloatArray:
         return np.array([self._arms[arm].gain for arm in arms])
@@ -181,8 +189,9 @@ class ExactModel(Model, KeepsHistory):
     def history(self, contexts: FloatArray, arms: Sequence[int], since: int) -> History:
         prior, prior_variance = self.prior(), self.kernel.diagonal(contexts)
         log = self.observed
-        starts = [int(np.searchsorted(log.places(arm), since)) for arm in arms]
-        sizes = [log.count(arm) - start + 1 for arm, start in zip(arms, starts, strict=True)]
+        rows = [self.rows(arm) for arm in arms]
+        starts = [int(np.searchsorted(own, since)) for own in rows]
+        sizes = [len(own) - start + 1 for own, start in zip(rows, starts, strict=True)]
         # One array for all arms: large ones come in huge pages, and touching fresh small pages
         # takes longer than what is computed in them.
         table = np.empty((2, sum(sizes), len(contexts)))
@@ -193,9 +202,11 @@ class ExactModel(Model, KeepsHistory):
             v = self.solved(contexts, arm)
             gain = self._arms[arm].path(v, prior, prior_variance, start, (mean, std))
             states.append(Posterior(mean, std, gain, self.ridge, self.n_arms))
-        pulled = log.arms[since:, None] == np.asarray(arms)
-        none_yet = np.zeros((1, len(arms)), dtype=np.intp)
-        return History(states, np.vstack([none_yet, pulled.cumsum(axis=0)]))
+        steps = np.arange(since, len(log) + 1)
+        known = [
+            np.searchsorted(own, steps) - start for own, start in zip(rows, starts, strict=True)
+        ]
+        return History(states, np.stack(known, axis=1))
 
     def left_out(self, places: IntArray, visits: IntArray, arms: Sequence[int]) -> LeftOut:
         log, prior = self.observed, self.prior()
@@ -225,7 +236,7 @@ class ExactModel(Model, KeepsHistory):
             v = np.ascontiguousarray(self.kernel(points, contexts) @ own.T)
             state.factor.solve_many(v)
             variance -= np.einsum("ik,ik->k", v, v)
-            moves[:, self.observed.places(arm)] = state.factor.solved_transposed(v)
+            moves[:, self.rows(arm)] += state.factor.solved_transposed(v)
         return np.maximum(variance, 0.0), moves
 
     def supports(self, arms: Sequence[int]) -> list[Support]:
@@ -257,7 +268,7 @@ class ExactModel(Model, KeepsHistory):
         self.observed = Observations.restored(arrays, self.n_arms)
         for number in range(self.n_arms):
             own = {name: arrays[f"{name}{number}"] for name in ("factor", "z", "w")}
-            noise = self.observed.noise[self.observed.places(number)]
+            noise = self.observed.noise[self.rows(number)]
             self._arms[number] = Arm.restored(self.ridge, noise, own)
 
     def solved(self, contexts: FloatArray, arm: int, assumed: bool = False) -> FloatArray:
@@ -334,7 +345,7 @@ class ExactModel(Model, KeepsHistory):
 
     def _own(self, values: FloatArray, arm: int, starts: list[int]) -> FloatArray:
         """An arm's rows of kernel values at all these points."""
-        own = values.take(self.observed.places(arm), axis=0)
+        own = values.take(self.rows(arm), axis=0)
         if not self._arms[arm].assumed:
             return own
         return np.concatenate([own, values[starts[arm] : starts[arm + 1]]])
@@ -403,7 +414,7 @@ class ExactPredictor(Predictor):
 
     def bounds(self, contexts: FloatArray) -> Bounds | None:
         """Return means and bounds; None for small arms."""
-        model, sizes = self.model, np.array([self.model.observed.count(arm) for arm in self.arms])
+        model, sizes = self.model, np.array([len(self.model.rows(arm)) for arm in self.arms])
         if sizes.max() < _FEW:
             return None
         mean = np.full((len(contexts), len(self.arms)), model.prior())
@@ -448,5 +459,5 @@ class _Part(NamedTuple):
         largest = float(model.kernel.diagonal(points).max(initial=0.0)) if len(points) else 0.0
         # |k(x, y)|² ≤ k(x, x)·k(y, y) bounds the terms of a mean, whose rounding could decide.
         reach = float(np.abs(weights).sum()) * math.sqrt(largest)
-        noise = model.arm(arm).noise.view if model.observed.has_noise else None
+        noise = model.row_noise(arm)
         return cls(points, weights, noise, largest, reach)

@@ -207,7 +207,7 @@ class ExactFollower(Follower):
         same = followed.told == end and len(followed.assumed) == len(arm.assumed)
         if same and starts_with(arm.assumed, followed.assumed):
             return
-        contexts, places = self.model.observed.contexts, self.model.observed.places(number)
+        contexts, places = self.model.observed.contexts, self.model.rows(number)
         if followed.told < end or not starts_with(arm.assumed, followed.assumed):
             if followed.assumed:
                 self._ahead = None

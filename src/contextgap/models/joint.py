@@ -104,6 +104,7 @@ class JointModel(Model, KeepsHistory):
     """Exact posteriors of arms that are ``Alike``, updated in O(n²) per observation of any arm."""
 
     kind = "joint"
+    related = True
     shares = True
 
     def __init__(

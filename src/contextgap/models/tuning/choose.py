@@ -25,6 +25,7 @@ from contextgap.models.tuning.criteria import (
     part_of,
 )
 from contextgap.models.tuning.descent import Steps, finished
+from contextgap.models.tuning.exclusive import implied
 from contextgap.models.tuning.report import Candidate, Tuning
 from contextgap.models.tuning.search import Hyperparameters, Search, Terms
 from contextgap.models.tuning.sharing import MOST_SHARED, Shared, shared
@@ -58,6 +59,10 @@ _BEHIND = 8.0
 _WORSE = 0.05
 
 _SMOOTH = ("gaussian", "matern")
+_EXCLUSIVE = (
+    "where one arm pays, the others are taken not to: rewards left out are predicted better so, by "
+    "{:.1f} nats"
+)
 _BEYOND = (
     "a few far rewards carry most of the variance, so bandwidths were learnt as if none were more "
     "than {:.3g} away from the others' average"
@@ -153,6 +158,17 @@ def search(
                 chosen, reason = "shared", _why_shared(base, fitted["shared"], joint.gain)
         if chosen not in ("shared", "constant") and "shared" in candidates:
             reason += _why_not_shared(candidates, chosen, margin)
+    if kernel is None and features is None and not alone and len(tried) == len(rewards):
+        base = _smooth_one(candidates).name
+        starts = [(found[name].search, found[name].theta) for name in (base, "linear")]
+        together = yield from implied(starts, everything, len(rewards))
+        if together is not None:
+            share = explained(together.found.errors, together.rewards)
+            ahead = candidates[base].advantage + together.gain
+            candidates["exclusive"] = Candidate("exclusive", ahead, share)
+            if _predicts(candidates, candidates["exclusive"]):
+                fitted["exclusive"] = together.found
+                chosen, reason = "exclusive", _EXCLUSIVE.format(together.gain)
     if limits is not None:
         reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
     best = replace(fitted[chosen], kernel=spread.of_codes(fitted[chosen].kernel))
@@ -222,9 +238,7 @@ class _Fit:
 
     def search(self, terms: Terms) -> Search:
         """Return the search for a kernel's hyperparameters."""
-        return Search(
-            terms, *self.data[:2], self.criterion, None, self.limits, noise_of(self.data)
-        )
+        return Search(terms, *self.data[:2], self.criterion, None, self.limits, noise_of(self.data))
 
     def best(self, name: str, terms: Terms) -> Steps[_Found]:
         """Return a candidate's best hyperparameters, searched for from several points or one."""

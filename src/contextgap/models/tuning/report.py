@@ -17,8 +17,9 @@ class Candidate:
     ----------
     name
         "constant" (every arm a constant), "linear", "gaussian" or "matern"; "given" for a kernel of
-        the user's; "shared" for the best of these with arms that share what they learn; "cautious"
-        for a Gaussian model with usual bandwidths and more noise.
+        the user's; "shared" for the best of these with arms that share what they learn;
+        "exclusive" for one in which a success of an arm says that the others would have failed;
+        "cautious" for a Gaussian model with usual bandwidths and more noise.
     advantage
         By how many nats the criterion prefers it to the constant model: its log odds, prior
         included.

@@ -23,7 +23,7 @@ from contextgap.kernels import Constant, Kernel, Linear
 from contextgap.kernels.base import Scaled, Sum
 from contextgap.kernels.categories import deviations
 from contextgap.kernels.stationary import Stationary, squared_distances
-from contextgap.models import Alike
+from contextgap.models import Relation
 from contextgap.models.tuning.criteria import CRITERIA, Limits, Score, Stack, diagonals
 from contextgap.models.tuning.descent import Evaluation, Steps, descend
 
@@ -71,7 +71,7 @@ class Hyperparameters:
     prior_mean: float
     loss: float
     errors: tuple[FloatArray, ...]
-    alike: Alike | None = None  # the correlations of arms; None if they have nothing in common
+    alike: Relation | None = None  # None if arms have nothing in common
 
 
 class BandwidthPrior(NamedTuple):
@@ -360,19 +360,22 @@ class Search:
             return replace(found, loss=(yield from self.loss_at(theta)))
         answer = yield Evaluation(self.cost, lambda: self._verdict(theta))
         loss, prior_mean, reward_scale = answer[:3].tolist()
-        terms = self._terms(theta)
-        terms = terms.with_bandwidths(terms.bandwidths * self.reference)
         counts, alike = self.counts, None
         if self.sharing is not None:
             counts, alike = self.sharing.counts.tolist(), self.sharing.alike(theta[self._alike])
         return Hyperparameters(
-            kernel=terms.scaled(reward_scale),
+            kernel=self.kernel(theta, reward_scale),
             ridge=math.exp(theta[-1]) * reward_scale,
             prior_mean=prior_mean,
             loss=loss,
             errors=tuple(np.split(answer[3:], np.cumsum(counts)[:-1])),
             alike=alike,
         )
+
+    def kernel(self, theta: FloatArray, scale: float) -> Kernel:
+        """Return the kernel at a point, multiplied by a reward scale."""
+        terms = self._terms(theta)
+        return terms.with_bandwidths(terms.bandwidths * self.reference).scaled(scale)
 
     def _verdict(self, theta: FloatArray) -> FloatArray:
         """Return loss, prior mean and reward scale at a point, then the errors arm after arm."""
@@ -468,6 +471,10 @@ class Search:
         )
         scaled = squares * np.exp(-2 * theta)[self.bandwidth_of]
         return np.bincount(self.bandwidth_of, scaled).astype(np.float64)
+
+    def prior_loss(self, theta: FloatArray) -> float:
+        """Return minus the log density of a point, up to a constant."""
+        return self._prior_loss(theta)[0]
 
     def _prior_loss(self, theta: FloatArray) -> tuple[float, FloatArray]:
         count, alike = len(self.reference), self._alike

@@ -1,0 +1,203 @@
+"""Arms of which at most one pays: implied rewards are observations with more noise."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import contextgap as cg
+from contextgap.export.c.build import CompiledPolicy
+from contextgap.models import Exclusive, ExclusiveModel, describe_model, restored_model
+from contextgap.models.tuning.exclusive import LeaveOneOut
+from tests.oracle_model import DenseHistoryModel
+
+KERNEL, RIDGE, ARMS = 0.3 * cg.Gaussian((0.7, 1.1)) + 0.1 * cg.Linear(), 0.05, 3
+RELATION = {"low": -1.0, "high": 2.0, "doubt": 4.0}
+NEW = np.random.default_rng(9).uniform(-1.2, 1.2, (15, 2))
+
+
+def data(count=40, seed=0, n_arms=ARMS):
+    rng = np.random.default_rng(seed)
+    contexts = rng.uniform(-1, 1, (count, 2))
+    right = (3 * contexts[:, 0] + contexts[:, 1]).round().astype(int) % n_arms
+    arms = rng.integers(n_arms, size=count)
+    return contexts, arms, np.where(arms == right, 2.0, -1.0)
+
+
+def filled(count=40, n_arms=ARMS, **settings):
+    model = ExclusiveModel(KERNEL, RIDGE, n_arms, 0.3, **{**RELATION, **settings})
+    model.observe_many(*data(count, n_arms=n_arms))
+    return model
+
+
+def spelt_out(contexts, arms, rewards, n_arms=ARMS):
+    """The oracle: every implied reward is told as an observation of its own."""
+    model = DenseHistoryModel(KERNEL, RIDGE, n_arms, 0.3)
+    tried = set()
+    for context, arm, reward in zip(contexts, arms.tolist(), rewards.tolist(), strict=True):
+        model.observe(context, arm, reward)
+        tried.add(arm)
+        for other in tried - {arm}:
+            if reward == 2.0:
+                model.observe(context, other, -1.0, 3 * RIDGE)
+            elif n_arms == 2:
+                model.observe(context, other, 2.0, 3 * RIDGE)
+    return model
+
+
+def same(one, two):
+    np.testing.assert_allclose(one.mean, two.mean, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(one.std, two.std, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_arms", [2, 3])
+def test_implied_rewards_are_observations_with_more_noise(n_arms):
+    model, oracle = filled(n_arms=n_arms), spelt_out(*data(n_arms=n_arms), n_arms)
+    same(model.posterior(NEW, range(n_arms)), oracle.posterior(NEW, range(n_arms)))
+    assert len(model) == 40
+    assert sum(model.support_sizes(range(n_arms))) == len(oracle) > 40
+
+
+def test_one_by_one_is_all_at_once():
+    model = ExclusiveModel(KERNEL, RIDGE, ARMS, 0.3, **RELATION)
+    for context, arm, reward in zip(*data(), strict=True):
+        model.observe(context, int(arm), float(reward))
+    same(model.posterior(NEW, range(ARMS)), filled().posterior(NEW, range(ARMS)))
+    for row, context in enumerate(NEW):
+        one = model.posterior(context, range(ARMS))
+        np.testing.assert_allclose(one.mean, model.posterior(NEW, range(ARMS)).mean[row])
+
+
+def test_history_is_the_posterior_of_fewer_observations():
+    history = filled().history(NEW, range(ARMS), 7)
+    for step in (0, 1, 12, 33):
+        contexts, arms, rewards = (each[: 7 + step] for each in data())
+        same(history.at(step), spelt_out(contexts, arms, rewards).posterior(NEW, range(ARMS)))
+
+
+def test_a_visit_is_left_out_with_what_it_implies():
+    contexts, arms, rewards = data()
+    places = np.array([3, 20, 39])
+    found = filled().left_out(places, np.ones(3, dtype=np.intp), range(ARMS))
+    assert (rewards[places] == 2.0).any()
+    for row, place in enumerate(places):
+        # Arms were all tried before the first of these, so what others imply stays.
+        others = np.delete(np.arange(40), place)
+        oracle = spelt_out(contexts[others], arms[others], rewards[others])
+        expected = oracle.posterior(contexts[place], range(ARMS))
+        np.testing.assert_allclose(found.posterior.mean[row], expected.mean, rtol=1e-7)
+        np.testing.assert_allclose(found.posterior.std[row], expected.std, rtol=1e-6)
+        error = rewards[place] - expected.mean[arms[place]]
+        assert found.error[row] == pytest.approx(error)
+
+
+def test_rewind_snapshot_and_file():
+    model, before = filled(30), filled(30).posterior(NEW, range(ARMS))
+    mark, copy = model.mark(), model.snapshot()
+    for context, arm, reward in zip(*data(12, seed=4), strict=True):
+        model.observe(context, int(arm), float(reward))
+    after = model.posterior(NEW, range(ARMS))
+    loaded = restored_model(describe_model(model), model.arrays(), KERNEL, RIDGE, ARMS, 0.3)
+    np.testing.assert_array_equal(loaded.posterior(NEW, range(ARMS)).mean, after.mean)
+    np.testing.assert_array_equal(loaded.posterior(NEW, range(ARMS)).std, after.std)
+    model.rewind(mark)
+    np.testing.assert_array_equal(model.posterior(NEW, range(ARMS)).mean, before.mean)
+    np.testing.assert_array_equal(copy.posterior(NEW, range(ARMS)).mean, before.mean)
+
+
+def test_an_arm_that_was_never_tried_is_as_the_prior():
+    model = filled()
+    model.add_arm()
+    model.observe(NEW[0], 0, 2.0)
+    found = model.posterior(NEW, [ARMS])
+    np.testing.assert_allclose(found.mean, 0.3)
+    np.testing.assert_allclose(found.std[:, 0] ** 2, KERNEL.diagonal(NEW))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"low": 2.0}, "low must be below high"), ({"doubt": 0.5}, "doubt must be at least 1")],
+)
+def test_settings_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Exclusive(**{**RELATION, **settings})
+
+
+@pytest.mark.parametrize("doubt", [1.0, 4.0, np.inf])
+def test_leave_one_out_errors_are_those_of_models_without_the_context(doubt):
+    contexts, arms, rewards = data(30)
+    contexts[5], contexts[17] = contexts[4], contexts[16]  # visits that are left out together
+    by_arm = [[each[arms == arm] for arm in range(ARMS)] for each in (contexts, rewards)]
+    judge = LeaveOneOut(by_arm, Exclusive(**RELATION))
+    scale, *errors = judge.errors(KERNEL, RIDGE, doubt)
+    expected = []
+    for arm in range(ARMS):
+        for context, reward in zip(by_arm[0][arm], by_arm[1][arm], strict=True):
+            oracle = DenseHistoryModel(KERNEL, RIDGE, ARMS, judge.mean)
+            for other, own, told in zip(contexts, arms.tolist(), rewards.tolist(), strict=True):
+                if (other == context).all():
+                    continue
+                if own == arm:
+                    oracle.observe(other, arm, told)
+                elif told == 2.0 and np.isfinite(doubt):
+                    oracle.observe(other, arm, -1.0, (doubt - 1) * RIDGE)
+            expected.append(reward - oracle.posterior(context, [arm]).mean[0])
+    np.testing.assert_allclose(errors, expected, rtol=1e-7, atol=1e-9)
+    assert scale > 0
+
+
+def classes(count, seed, *, flip=0.0):
+    """Contexts, and for every arm whether it is the right one; some rewards are flipped."""
+    rng = np.random.default_rng(seed)
+    contexts = rng.normal(size=(count, 3))
+    right = np.stack([contexts @ direction for direction in np.eye(3)], axis=1).argmax(axis=1)
+    pays = np.eye(3)[right]
+    return contexts, np.where(rng.random(pays.shape) < flip, 1 - pays, pays)
+
+
+def told(contexts, pays, seed, **settings):
+    """A learner that was told rewards of arms drawn at random."""
+    arms = np.random.default_rng(seed).integers(3, size=len(contexts))
+    learner = cg.Learner(3, seed=0, **settings)
+    return learner.fit(contexts, arms.tolist(), pays[np.arange(len(arms)), arms])
+
+
+def test_classes_are_found_to_exclude_each_other():
+    chosen = {told(*classes(200, seed), seed).tuning.chosen for seed in range(10, 14)}
+    assert chosen == {"exclusive"}
+    assert told(*classes(200, 10), 10, sharing=0).tuning.chosen != "exclusive"
+
+
+def test_arms_that_pay_independently_are_not():
+    rng = np.random.default_rng(3)
+    chosen = []
+    for seed in range(6):
+        contexts = rng.normal(size=(240, 3))
+        pays = (contexts + 0.3 * rng.normal(size=(240, 3)) > 0).astype(float)
+        chosen.append(told(contexts, pays, seed).tuning.chosen)
+    assert chosen.count("exclusive") == 0
+
+
+def test_learner_goes_on_from_a_file_and_exports_decide_the_same(tmp_path):
+    contexts, pays = classes(160, seed=2)
+    learner = told(contexts[:120], pays[:120], 0)
+    assert learner.tuning.chosen == "exclusive"
+    learner.save(tmp_path / "l.cgap")
+    other = cg.Learner.load(tmp_path / "l.cgap")
+    for context, paid in zip(contexts[120:], pays[120:], strict=True):
+        arm = learner.ask(context)
+        assert other.ask(context) == arm
+        for each in (learner, other):
+            each.tell(context, arm, paid[arm])
+    policy = learner.freeze()
+    np.testing.assert_array_equal(
+        policy.decide(contexts[0]).mean, other.freeze().decide(contexts[0]).mean
+    )
+    policy.save(tmp_path / "p.cgap")
+    loaded = cg.Policy.load(tmp_path / "p.cgap")
+    np.testing.assert_array_equal(loaded.recommend(contexts), policy.recommend(contexts))
+    assert policy.card is not None
+    if shutil.which("cc"):
+        policy.to_c(tmp_path / "c")
+        found = CompiledPolicy(tmp_path / "c").recommend(contexts)
+        np.testing.assert_array_equal(found, policy.recommend(contexts).astype(int))
