@@ -44,8 +44,10 @@ from contextgap.methods.explorers import (
 )
 from contextgap.methods.method import Method
 from contextgap.models import (
+    MANY_PENDING,
     MOST_REPLAYED,
     POINTS,
+    Batch,
     Eligible,
     Follower,
     grown_model,
@@ -342,13 +344,17 @@ class Learner(Stateful):
         eligible = self._eligible(arms, len(intake.rows), intake.single)
         pending, picks = self.state.pending.copy(), []
         view = self._view(intake.schema, pending)
+        if len(intake.rows) > MANY_PENDING:
+            view.batch = Batch(view.model, intake.rows, view.active, pending.by_arm)
         with self._atomic():
             for row, context in enumerate(intake.rows):
                 there = view if eligible is None else view.among(eligible[row])
-                pick = self._pick(there.moment(context))
+                pick = self._pick(there.moment(context, row))
                 picks.append(there.active[pick.arm])
                 among = None if eligible is None else there.active
                 pending.add(context, picks[-1], Asked(among, pick.propensity))
+                if view.batch is not None:
+                    view.batch.add(row, picks[-1])
             self._asked(pending, intake.schema)
         if intake.single:
             return self.state.labels[picks[0]]

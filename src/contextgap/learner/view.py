@@ -13,7 +13,7 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import Width
 from contextgap.methods.explorers import LookAhead, Moment, Pool, as_numbers, check_reference
-from contextgap.models import Eligible, Follower, Model
+from contextgap.models import Batch, Eligible, Follower, Model, Posterior
 from contextgap.tables.eligible import Mask
 
 _DECIMALS = 3  # a number with fewer is not taken for another one, rounded
@@ -117,6 +117,7 @@ class View:
     rng: np.random.Generator
     follower: Callable[[], Follower]  # keeps the posterior at reference points up to date
     read: Callable[[Any], FloatArray] = as_numbers  # of contexts that an explorer was given
+    batch: Batch | None = None  # the posterior at many contexts that are picked for in order
 
     def among(self, eligible: Mask) -> View:
         """Return a view of some of the arms only; the mask has one entry for each arm."""
@@ -126,16 +127,15 @@ class View:
         """Return how often each arm was picked so far, pending picks included."""
         return [self.model.observed.count(i) + self.pending.count(i) for i in self.active]
 
-    def moment(self, context: FloatArray) -> Moment:
-        """Return what an explorer sees at one context."""
-        model, active, waiting = self.model, self.active, self.pending.by_arm
+    def moment(self, context: FloatArray, row: int = 0) -> Moment:
+        """Return what an explorer sees at one context, which is so many rows into the batch."""
         return Moment(
-            believe=lambda: Belief(model.posterior(context, active, waiting), self.width),
+            believe=lambda: Belief(self._posterior(context, row), self.width),
             pulls=self.pulls(),
             step=len(self.model) + len(self.pending) + 1,
             rng=self.rng,
             seen=len(self.model),
-            look_ahead=lambda reference: self._look_ahead(context, reference),
+            look_ahead=lambda reference: self._look_ahead(context, row, reference),
             ridge=self.model.ridge,
             shares=self.model.shares,
             read=self.read,
@@ -166,7 +166,16 @@ class View:
         points = np.vstack([np.reshape(given, (-1, len(context))), context])
         return self.model.kernel(points, points)
 
-    def _look_ahead(self, context: FloatArray, reference: IntArray | FloatArray) -> LookAhead:
+    def _posterior(self, context: FloatArray, row: int) -> Posterior:
+        if self.batch is not None:
+            return self.batch.posterior(row, self.active)
+        return self.model.posterior(context, self.active, self.pending.by_arm)
+
+    def _look_ahead(
+        self, context: FloatArray, row: int, reference: IntArray | FloatArray
+    ) -> LookAhead:
         check_reference(reference, len(context))
+        if self.batch is not None and not self.model.shares:
+            return self.batch.look_ahead(row, self.active, reference)
         follower = self.follower()
         return follower.look_ahead(context, self.active, reference, self.pending.by_arm)

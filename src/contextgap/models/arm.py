@@ -13,7 +13,7 @@ the prior mean m may change at any time at no cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -61,11 +61,13 @@ class Arm:
 
     def assume(self, context: FloatArray, v: FloatArray, prior_variance: float) -> None:
         """Count an observation whose reward is not known yet."""
-        self.factor.append(v, self._pivot(v, prior_variance))
-        if not self.assumed:
-            self._assumed_rows = Rows(len(context))
-        self._assumed_rows.append(context)
-        self.assumed.append(context)
+        self._count(context, v, self._pivot(v, prior_variance))
+
+    def assume_many(self, contexts: Sequence[FloatArray], v: FloatArray, gram: FloatArray) -> None:
+        """Count many, with v = L⁻¹K(old, new), those assumed before included, and K(new, new)."""
+        rows = new_rows(v, gram, self.ridge)
+        for n, (context, row) in enumerate(zip(contexts, rows, strict=True), len(v)):
+            self._count(context, row[:n], float(row[n]))
 
     @property
     def assumed_rows(self) -> FloatArray:
@@ -151,6 +153,13 @@ class Arm:
         other.z, other.w = Rows.of(arrays["z"]), Rows.of(arrays["w"])
         other._add_gain(other.factor.diagonal.tolist())
         return other
+
+    def _count(self, context: FloatArray, row: FloatArray, diagonal: float) -> None:
+        self.factor.append(row, diagonal)
+        if not self.assumed:
+            self._assumed_rows = Rows(len(context))
+        self._assumed_rows.append(context)
+        self.assumed.append(context)
 
     def _pivot(self, v: FloatArray, prior_variance: float) -> float:
         return pivot(float(prior_variance - v @ v), self.ridge, prior_variance, len(v))

@@ -17,7 +17,7 @@ A new column of M is zero above the new row, so rows are only ever written at th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -26,22 +26,26 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
+from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
-from contextgap.models.arm import new_rows, pivots, root
+from contextgap.models.arm import ROUNDING, new_rows, pivots, root
 from contextgap.models.base import (
+    MOST_POOLED,
     NOTHING_PENDING,
     History,
     KeepsHistory,
     LeftOut,
     Model,
     Pending,
+    Pooled,
     Posterior,
     SharedSupport,
     Support,
+    is_places,
 )
 from contextgap.models.factor import reserved
-from contextgap.models.follower import JointFollower
+from contextgap.models.follower import JointFollower, starts_with
 from contextgap.models.observations import Observations, check_floats
 
 _BLOCK = 2**21  # numbers of v held at once, for all arms together
@@ -121,7 +125,9 @@ class JointModel(Model, KeepsHistory):
         self._inverse = GroupedInverse(n_arms)
         self._z, self._w = Rows(), Rows()
         self._gain = 0.0
-        self._assumed: list[tuple[FloatArray, int]] = []
+        # Picks that are counted as made: by arm, and in the order of their rows.
+        self._assumed: dict[int, list[FloatArray]] = {}
+        self._late: list[tuple[FloatArray, int]] = []
         # What was computed for the last single context: tell usually follows ask.
         self._asked: tuple[tuple[bytes, int], FloatArray] | None = None
 
@@ -170,23 +176,34 @@ class JointModel(Model, KeepsHistory):
         self._z.truncate(size)
         self._w.truncate(size)
         self.observed.truncate(size)
-        self._assumed, self._asked = [], None
+        self._assumed, self._late, self._asked = {}, [], None
 
     def posterior(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
     ) -> Posterior:
         self.assume(pending)
         points = np.atleast_2d(contexts)
+        found = self.posterior_from(self._solved(points, arms), points, arms)
+        if contexts.ndim == 2:
+            return found
+        mean, std, covariance = found.mean[0], found.std[0], np.asarray(found.covariance)[0]
+        return found._replace(mean=mean, std=std, covariance=covariance)
+
+    def posterior_from(
+        self,
+        solved: Iterable[tuple[slice, FloatArray]],
+        points: FloatArray,
+        arms: Sequence[int],
+    ) -> Posterior:
+        """Return the posterior at points, given blocks of them and v of each arm there."""
         mean = np.empty((len(points), len(arms)))
         covariance = np.empty((len(points), len(arms), len(arms)))
         prior, weights, among = self.prior(), self.weights(), self.among(arms)
-        for rows, v in self._solved(points, arms):
+        for rows, v in solved:
             by_point = np.moveaxis(v, 2, 0)  # (points, arms, rows of M)
             mean[rows] = prior + by_point[..., : len(weights)] @ weights
             prior_variance = self.kernel.diagonal(points[rows])[:, None, None]
             covariance[rows] = prior_variance * among - by_point @ by_point.swapaxes(1, 2)
-        if contexts.ndim == 1:
-            mean, covariance = mean[0], covariance[0]
         return self._posterior(mean, covariance, self.information_gain(arms))
 
     def moves(
@@ -206,6 +223,12 @@ class JointModel(Model, KeepsHistory):
         for rows, v in self._solved(points, every):
             moves[rows] -= np.einsum("bnp,nm->pmb", v, tried)
         return np.asarray(moves / steps[:, None])
+
+    def pooled(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> Pooled:
+        numbers = self.n_arms * self.rows * len(contexts)
+        return (JointPooled if numbers <= MOST_POOLED else Pooled)(self, contexts, arms, pending)
 
     def follow(self, points: FloatArray | None = None) -> JointFollower:
         return JointFollower(self, points)
@@ -353,11 +376,11 @@ class JointModel(Model, KeepsHistory):
     def _seen(self) -> tuple[FloatArray, IntArray]:
         """Contexts and arms of all rows, assumed ones after the others."""
         log = self.observed
-        if not self._assumed:
+        if not self._late:
             return log.contexts, log.arms
-        late = np.array([context for context, _ in self._assumed])
+        late = np.array([context for context, _ in self._late])
         contexts = np.vstack([log.contexts.reshape(-1, late.shape[1]), late])
-        return contexts, np.append(log.arms, [arm for _, arm in self._assumed])
+        return contexts, np.append(log.arms, [arm for _, arm in self._late])
 
     @property
     def rows(self) -> int:
@@ -421,18 +444,17 @@ class JointModel(Model, KeepsHistory):
 
     def assume(self, pending: Pending) -> None:
         """Count exactly the pending picks as made."""
-        waiting = [(context, arm) for arm, contexts in pending.items() for context in contexts]
         known = self._assumed
-        same = len(known) <= len(waiting) and all(
-            a is b and one == two for (a, one), (b, two) in zip(known, waiting, strict=False)
-        )
-        if known and not same:
+        if not all(starts_with(pending.get(arm, ()), known[arm]) for arm in known):
             counts = [self.observed.count(arm) for arm in range(self.n_arms)]
             self._inverse.truncate(len(self), counts)
-            self._assumed, self._asked = [], None
-        for context, arm in waiting[len(self._assumed) :]:
-            self._append(context[None], np.array([arm]))
-            self._assumed.append((context, arm))
+            self._assumed, self._late, self._asked = {}, [], None
+        for arm, waiting in pending.items():
+            late = waiting[len(self._assumed.get(arm, ())) :]
+            if late:
+                self._append(np.array(late), np.full(len(late), arm))
+                self._assumed.setdefault(arm, []).extend(late)
+                self._late += [(context, arm) for context in late]
 
     def _whole(self) -> FloatArray:
         """M with columns in order of arrival."""
@@ -453,3 +475,43 @@ class JointModel(Model, KeepsHistory):
             places = self.observed.places(arm)
             diagonal[places] = self._inverse.group(arm)[places, np.arange(len(places))]
         return diagonal
+
+
+class JointPooled(Pooled):
+    """Solves once for all arms, and computes kernel values at the same references once."""
+
+    model: JointModel
+    _reference: IntArray | FloatArray | None = None
+    _at: tuple[FloatArray, FloatArray]
+
+    @lazy
+    def posterior(self) -> Posterior:
+        everything = slice(0, len(self.contexts))
+        return self.model.posterior_from([(everything, self._solved)], self.contexts, self.arms)
+
+    def covariances(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+        model = self.model
+        if reference is not self._reference:
+            points = self.at(reference)
+            v = self._solved[:, :, reference] if is_places(reference) else self._v(points)
+            self._at = model.kernel(points, self.contexts), v.transpose(0, 2, 1)
+            self._reference = reference
+        values, at = self._at
+        found = -at @ self._solved[arm]  # (arms, references, contexts)
+        found += values * model.among(self.arms)[arm][:, None, None]
+        return np.moveaxis(found, 0, 2)
+
+    @property
+    def floors(self) -> FloatArray:
+        prior_variance = self.model.kernel.diagonal(self.contexts)
+        floors = ROUNDING * (self.model.rows + 1) * prior_variance
+        return np.repeat(floors[:, None], len(self.arms), axis=1)
+
+    @lazy
+    def _solved(self) -> FloatArray:
+        self.model.assume(self.pending)
+        return self._v(self.contexts)
+
+    def _v(self, points: FloatArray) -> FloatArray:
+        """Return v of each arm, shape (arms, rows of M, points)."""
+        return self.model.mixed(self.model.parts(points), self.arms)
