@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg.lapack import dpotrf
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.models.factor import PanelFactor
@@ -195,19 +195,25 @@ def pivots(variance: FloatArray, ridge: float, prior_variance: FloatArray, size:
     return np.sqrt(np.maximum(np.maximum(variance, 0.0) + ridge, least))
 
 
+def factorised(half: FloatArray, ridge: float, least: float) -> bool:
+    """Replace the lower half of K, C-ordered, by the factor of K + ridge·I, if it has one.
+
+    Return whether it has: squares of its diagonal are at least ``least`` and the ridge, but for
+    rounding. What is above the diagonal stays.
+    """
+    half.flat[:: len(half) + 1] += ridge
+    # What is below the diagonal here is above it in LAPACK's order, in which this is in place.
+    _, wrong = dpotrf(half.T, lower=0, clean=0, overwrite_a=1)
+    return not wrong and bool((half.diagonal() ** 2 >= max(ridge * (1 - 1e-6), least)).all())
+
+
 def new_rows(v: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
     """Return the factor's new rows [Vᵀ, C], where C·Cᵀ = gram + ridge·I − VᵀV."""
     old, new = v.shape
     schur = gram - v.T @ v if old else gram
-    floor = max(ridge * (1 - 1e-6), ROUNDING * (old + new + 1) * gram.diagonal().max())
-    noisy = schur.copy()
-    noisy.flat[:: new + 1] += ridge
-    try:
-        corner = cholesky(noisy, lower=True, overwrite_a=True, check_finite=False)
-        if (corner.diagonal() ** 2 >= floor).all():
-            return np.hstack([v.T, corner]) if old else corner
-    except LinAlgError:
-        pass
+    corner = np.ascontiguousarray(np.tril(schur))
+    if factorised(corner, ridge, ROUNDING * (old + new + 1) * gram.diagonal().max()):
+        return np.hstack([v.T, corner]) if old else corner
     # Nearly singular: row by row, as single observations are, no pivot can vanish.
     rows = np.zeros((new, old + new))
     rows[:, :old] = v.T

@@ -29,7 +29,7 @@ from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
-from contextgap.models.arm import ROUNDING, new_rows, pivots, root
+from contextgap.models.arm import ROUNDING, factorised, new_rows, pivots, root
 from contextgap.models.base import (
     MOST_POOLED,
     NOTHING_PENDING,
@@ -51,6 +51,7 @@ from contextgap.models.observations import Observations, check_floats
 _BLOCK = 2**21  # numbers of v held at once, for all arms together
 _CHUNK = 512  # observations of a large batch taken in at once
 _FIRST = 4096  # the same where nothing is known yet: one factorisation and one inversion
+_ROWS = 256  # rows that are computed at once where there are many
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -60,6 +61,7 @@ class GroupedInverse:
     def __init__(self, n_arms: int) -> None:
         self.size = 0
         self.counts = [0] * n_arms
+        self._written = 0  # rows that may hold something, also of a call that was interrupted
         self._groups = [np.zeros((16, 16)) for _ in range(n_arms)]
 
     def group(self, arm: int) -> FloatArray:
@@ -72,16 +74,21 @@ class GroupedInverse:
         self._groups.append(np.zeros((max(16, self.size), 16)))
 
     def extend(self, rows: FloatArray, corner: FloatArray, arms: IntArray) -> None:
-        """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n), and corner the triangle C."""
+        """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n); corner, C, is spoilt."""
         first, end = self.size, self.size + len(rows)
-        own, _ = dtrtri(corner, lower=1)
+        self._written = max(self._written, end)
+        own = dtrtri(corner.T, lower=0, overwrite_c=1)[0].T
         for arm, count in enumerate(self.counts):
             new = np.flatnonzero(arms == arm)
             below = -own @ (rows @ self.group(arm)) if count else None
             group = self.reserve(arm, end, count + len(new))
             if below is not None:
                 group[first:end, :count] = below
-            group[first:end, count : count + len(new)] = own[:, new]
+            for start in range(0, len(rows), _ROWS):  # memory that stays zero is never touched
+                part = own[start : start + _ROWS]
+                some = new[: np.searchsorted(new, start + len(part))]
+                place = slice(first + start, first + start + len(part))
+                group[place, count : count + len(some)] = part.take(some, axis=1)
             self.counts[arm] = count + len(new)
         self.size = end
 
@@ -89,8 +96,8 @@ class GroupedInverse:
         """Forget all rows from ``size`` on, and the columns behind the first ``counts``."""
         for arm, count in enumerate(counts):
             group = self._groups[arm]
-            group[size:, count:] = 0.0  # a later column must be zero above its first row
-        self.size, self.counts = size, list(counts)
+            group[size : self._written, count:] = 0.0  # a later column is zero above its first row
+        self.size, self.counts, self._written = size, list(counts), size
 
     def snapshot(self) -> GroupedInverse:
         """Return an inverse that stays as it is; rows are shared, not copied."""
@@ -155,7 +162,7 @@ class JointModel(Model, KeepsHistory):
             most = min(_CHUNK, 4 * _BLOCK // (self.n_arms * len(self))) if len(self) else _FIRST
             chunk = slice(end, end + max(16, most))
             end = chunk.stop
-            rows = self._append(contexts[chunk], arms[chunk])
+            rows = self._new_rows(contexts[chunk], arms[chunk])
             n, new = len(self), len(rows)
             lower = rows[:, n:]
             targets = np.stack([rewards[chunk], np.ones(new)], axis=1)
@@ -163,8 +170,9 @@ class JointModel(Model, KeepsHistory):
             z, w = solve_triangular(lower, targets - rows[:, :n] @ known, lower=True).T
             self._z.extend(z)
             self._w.extend(w)
-            for entry in lower.diagonal().tolist():
-                self._gain += math.log(entry) - 0.5 * math.log(self.ridge)
+            for entry in lower.diagonal().tolist():  # as from a file, which has M, to the last bit
+                self._gain -= math.log(1.0 / entry) + 0.5 * math.log(self.ridge)
+            self._inverse.extend(rows[:, :n], lower, arms[chunk])
             self.observed.extend(contexts[chunk], arms[chunk], rewards[chunk])
 
     def mark(self) -> tuple[int, list[int], float]:
@@ -429,18 +437,30 @@ class JointModel(Model, KeepsHistory):
         common = self.alike.sharing * self.alike.similar[list(arms)]
         return np.tensordot(common, parts, axes=1) + own
 
-    def _append(self, contexts: FloatArray, arms: IntArray) -> FloatArray:
-        """Add rows to the inverse; return those of L, [Vᵀ, C]."""
+    def _new_rows(self, contexts: FloatArray, arms: IntArray) -> FloatArray:
+        """Rows to add to L, [Vᵀ, C]."""
+        if not self._inverse.size:
+            corner = self._lower_half(contexts, arms)
+            if factorised(corner, self.ridge, ROUNDING * (len(arms) + 1) * corner.diagonal().max()):
+                return corner
         parts = self.parts(contexts)
         v = np.empty(parts.shape[1:])
         for arm in np.unique(arms).tolist():
             own = arms == arm
             v[:, own] = self.mixed(parts[:, :, own], [arm])[0]
         gram = self.kernel(contexts, contexts) * self._alike(arms, arms)
-        rows = new_rows(v, gram, self.ridge)
-        n = len(v)
-        self._inverse.extend(rows[:, :n], rows[:, n:], arms)
-        return rows
+        return new_rows(v, gram, self.ridge)
+
+    def _lower_half(self, contexts: FloatArray, arms: IntArray) -> FloatArray:
+        """K∘B with zeros above the diagonal; in blocks, since fresh memory takes long to touch."""
+        half, alike = np.zeros((len(arms), len(arms))), self.alike.matrix(self.n_arms)
+        for first in range(0, len(arms), _ROWS):
+            own = slice(first, min(first + _ROWS, len(arms)))
+            values = self.kernel(contexts[own], contexts[: own.stop])
+            values = values * alike[:, arms[: own.stop]][arms[own]]
+            half[own, :first] = values[:, :first]
+            half[own, own] = np.tril(values[:, first:])
+        return half
 
     def assume(self, pending: Pending) -> None:
         """Count exactly the pending picks as made."""
@@ -452,7 +472,9 @@ class JointModel(Model, KeepsHistory):
         for arm, waiting in pending.items():
             late = waiting[len(self._assumed.get(arm, ())) :]
             if late:
-                self._append(np.array(late), np.full(len(late), arm))
+                contexts, arms, n = np.array(late), np.full(len(late), arm), self._inverse.size
+                rows = self._new_rows(contexts, arms)
+                self._inverse.extend(rows[:, :n], rows[:, n:], arms)
                 self._assumed.setdefault(arm, []).extend(late)
                 self._late += [(context, arm) for context in late]
 
