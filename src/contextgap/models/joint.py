@@ -84,7 +84,8 @@ class GroupedInverse:
             group = self.reserve(arm, end, count + len(new))
             if below is not None:
                 group[first:end, :count] = below
-            for start in range(0, len(rows), _ROWS):  # memory that stays zero is never touched
+            # Memory that stays zero is never touched.
+            for start in range(0, len(rows), _ROWS) if len(new) else ():
                 part = own[start : start + _ROWS]
                 some = new[: np.searchsorted(new, start + len(part))]
                 place = slice(first + start, first + start + len(part))
@@ -415,7 +416,8 @@ class JointModel(Model, KeepsHistory):
         if len(whose):
             values = self.kernel(contexts, points)
             for arm in range(self.n_arms):
-                parts[arm] = self._inverse.group(arm)[first:] @ values[whose == arm]
+                own = whose == arm if self._late else self.observed.places(arm)
+                parts[arm] = self._inverse.group(arm)[first:] @ values[own]
         if key is not None:
             self._asked = key, parts
         return parts
