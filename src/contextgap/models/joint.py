@@ -29,7 +29,7 @@ from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
-from contextgap.models.arm import ROUNDING, factorised, new_rows, pivots, root
+from contextgap.models.arm import ROUNDING, factorised, new_rows, pivot, pivots, root
 from contextgap.models.base import (
     MOST_POOLED,
     NOTHING_PENDING,
@@ -79,13 +79,12 @@ class GroupedInverse:
         self._written = max(self._written, end)
         own = dtrtri(corner.T, lower=0, overwrite_c=1)[0].T
         for arm, count in enumerate(self.counts):
-            new = np.flatnonzero(arms == arm)
-            below = -own @ (rows @ self.group(arm)) if count else None
+            below = -own @ (rows @ self.group(arm)) if count else 0.0
+            self.reserve(arm, end, count)[first:end, :count] = below
+        for arm in np.unique(arms).tolist():
+            new, count = np.flatnonzero(arms == arm), self.counts[arm]
             group = self.reserve(arm, end, count + len(new))
-            if below is not None:
-                group[first:end, :count] = below
-            # Memory that stays zero is never touched.
-            for start in range(0, len(rows), _ROWS) if len(new) else ():
+            for start in range(0, len(rows), _ROWS):  # memory that stays zero is never touched
                 part = own[start : start + _ROWS]
                 some = new[: np.searchsorted(new, start + len(part))]
                 place = slice(first + start, first + start + len(part))
@@ -95,9 +94,10 @@ class GroupedInverse:
 
     def truncate(self, size: int, counts: Sequence[int]) -> None:
         """Forget all rows from ``size`` on, and the columns behind the first ``counts``."""
+        written = max(self._written, self.size)
         for arm, count in enumerate(counts):
             group = self._groups[arm]
-            group[size : self._written, count:] = 0.0  # a later column is zero above its first row
+            group[size:written, count:] = 0.0  # a later column must be zero above its first row
         self.size, self.counts, self._written = size, list(counts), size
 
     def snapshot(self) -> GroupedInverse:
@@ -168,7 +168,8 @@ class JointModel(Model, KeepsHistory):
             lower = rows[:, n:]
             targets = np.stack([rewards[chunk], np.ones(new)], axis=1)
             known = np.stack([self._z.view, self._w.view], axis=1)
-            z, w = solve_triangular(lower, targets - rows[:, :n] @ known, lower=True).T
+            left = targets - rows[:, :n] @ known
+            z, w = (left / lower if new == 1 else solve_triangular(lower, left, lower=True)).T
             self._z.extend(z)
             self._w.extend(w)
             for entry in lower.diagonal().tolist():  # as from a file, which has M, to the last bit
@@ -431,7 +432,7 @@ class JointModel(Model, KeepsHistory):
             rows = slice(first, min(first + size, len(points)))
             yield rows, self.mixed(self.parts(points[rows]), arms)
 
-    def mixed(self, parts: FloatArray, arms: Sequence[int]) -> FloatArray:
+    def mixed(self, parts: FloatArray, arms: Sequence[int] | IntArray) -> FloatArray:
         """Return v_b = Σ_a B[b, a]·u_a for some arms b."""
         own = (1 - self.alike.sharing) * parts[list(arms)]
         if self.alike.features is None:
@@ -441,6 +442,11 @@ class JointModel(Model, KeepsHistory):
 
     def _new_rows(self, contexts: FloatArray, arms: IntArray) -> FloatArray:
         """Rows to add to L, [Vᵀ, C]."""
+        if len(arms) == 1:  # most rows come alone: without what many need
+            v = self.mixed(self.parts(contexts), arms)[0, :, 0]
+            prior_variance = float(self.kernel.diagonal(contexts)[0])
+            step = pivot(prior_variance - float(v @ v), self.ridge, prior_variance, len(v))
+            return np.append(v, step)[None]
         if not self._inverse.size:
             corner = self._lower_half(contexts, arms)
             if factorised(corner, self.ridge, ROUNDING * (len(arms) + 1) * corner.diagonal().max()):

@@ -352,7 +352,7 @@ class Search:
             raise ValueError("no setting explains the observations")
         loss = self.share * score.loss + self._prior_loss(theta)[0]
         errors = [np.empty(0)] * len(self.counts)
-        for stack, found in zip(self.stacks, score.detail().errors, strict=True):
+        for stack, found in zip(self.stacks, score.errors(), strict=True):
             for arm, own in zip(stack, found, strict=True):
                 errors[arm] = own[: self.counts[arm]]
         return np.concatenate([[loss, score.prior_mean, score.reward_scale], *errors])
@@ -381,7 +381,7 @@ class Search:
             return _HOPELESS, np.zeros(len(theta))
         slope = np.zeros(len(theta))
         count = len(self.reference)
-        for number, (matrix, part) in enumerate(zip(score.detail().slopes, parts, strict=True)):
+        for number, (matrix, part) in enumerate(zip(score.slopes(), parts, strict=True)):
             inner = matrix if part.alike is None else matrix * part.alike
             place = count
             if part.steepness is not None:
