@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
@@ -91,7 +92,8 @@ def evidence(
         for inverses, a, (_, present) in zip(_inverted(covariances), solved, stacks, strict=True):
             # dC is symmetric: half of the diagonal and all above count as half of the whole.
             diagonals(inverses)[:] *= 0.5 * present
-            inverses -= (a * (0.5 / scale))[:, :, None] * a[:, None, :]
+            for inverse, own in zip(inverses, a, strict=True):
+                dger(-0.5 / scale, own, own, a=inverse.T, overwrite_a=1)
         return list(covariances)
 
     def errors() -> list[FloatArray]:
