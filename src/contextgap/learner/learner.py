@@ -52,7 +52,7 @@ from contextgap.models import (
     larger_model,
 )
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
-from contextgap.policy.answers import Ranked
+from contextgap.policy.answers import Beliefs, Ranked
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.policy.state import Stateful
@@ -538,8 +538,13 @@ class Learner(Stateful):
             raise ValueError(f"the arm {label!r} is the only one left; add another first")
         self.state = replace(self.state, active=tuple(i for i in active if i != place))
 
+    def expect(self, *args: Any, **kwargs: Any) -> None:
+        """The name of ``add_pending`` before."""
+        warnings.warn("expect is now called add_pending", DeprecationWarning, stacklevel=2)
+        self.add_pending(*args, **kwargs)
+
     @synchronized
-    def expect(
+    def add_pending(
         self, contexts: Any, arms: Any, *, eligible: Any = None, propensities: Any = None
     ) -> None:
         """Count picks as pending that were made elsewhere: by hand, or by another process.
@@ -617,6 +622,28 @@ class Learner(Stateful):
             A label for one context; an array of labels, one per row, for many.
         """
         return self._deployed().recommend(contexts, arms=arms)
+
+    @synchronized
+    def beliefs(self, contexts: Any) -> Beliefs:
+        """Return what the rewards told so far say about every arm, as ``Policy.beliefs`` does.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D) or many (2-D or a DataFrame, whose index is kept).
+        """
+        return self._deployed().beliefs(contexts)
+
+    @synchronized
+    def means(self, contexts: Any) -> FloatArray:
+        """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
+
+        Parameters
+        ----------
+        contexts
+            One context or many, as for ``beliefs``.
+        """
+        return self._deployed().means(contexts)
 
     @synchronized
     def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:

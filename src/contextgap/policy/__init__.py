@@ -1,6 +1,6 @@
 """Policies: frozen decision rules, how good they are, and what they guarantee."""
 
-from contextgap.policy.answers import Certificate, Ranked
+from contextgap.policy.answers import Beliefs, Certificate, Ranked
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.explanation import Argument, Explanation
 from contextgap.policy.fallback import Fallback, Status
@@ -8,6 +8,7 @@ from contextgap.policy.policy import Policy
 
 __all__ = [
     "Argument",
+    "Beliefs",
     "Card",
     "Certificate",
     "Estimate",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from contextgap.base import html
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
 from contextgap.beliefs.belief import Belief
+
+if TYPE_CHECKING:
+    import pandas
 
 _REACH = np.arange(-8.0, 9.0)  # standard deviations; what is beyond does not count in a float
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
@@ -70,6 +73,44 @@ class Ranked:
     lower: float
     upper: float
     bound: float
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What is believed about the reward of every arm at many contexts.
+
+    Parameters
+    ----------
+    arms
+        The arms, in the order of the arrays.
+    mean, std, lower, upper
+        Of shape (rows, arms), for one context (arms,): of rewards, or of costs where costs are
+        told.
+    index
+        The index of the DataFrame that the contexts were; None for other contexts.
+    """
+
+    arms: tuple[Label, ...]
+    mean: FloatArray
+    std: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    index: Any = None
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas DataFrame with a row per context and columns such as ("mean", arm).
+
+        It has the index of the contexts, so that ``X.join`` and ``frame["mean"].idxmax(axis=1)``
+        do what one expects. Needs pandas.
+        """
+        from pandas import DataFrame, Index, concat
+
+        arms = Index(np.fromiter(self.arms, dtype=object, count=len(self.arms)), name="arm")
+        parts = {
+            name: DataFrame(np.atleast_2d(getattr(self, name)), index=self.index, columns=arms)
+            for name in ("mean", "std", "lower", "upper")
+        }
+        return concat(parts, axis=1)
 
 
 def regret_bounds(gap: FloatArray) -> FloatArray:
