@@ -84,10 +84,16 @@ _LAZY = {
     "plot": "insight.plot",
     "problems": "studies.problems",
     "report": "studies.report",
+    "sklearn": "sklearn",
     "testing": "testing",
     "theory": "studies.theory",
 }
-_NEEDS = {"Campaign": "sqlalchemy", "client": "httpx", "report": "matplotlib"}
+_NEEDS = {
+    "Campaign": "sqlalchemy",
+    "client": "httpx",
+    "report": "matplotlib",
+    "sklearn": "sklearn",
+}
 # Public packages by the short paths under which they are imported, and where they are.
 _PLACES = {
     **_LAZY,
@@ -133,6 +139,7 @@ if TYPE_CHECKING:
     from contextgap import export as export
     from contextgap import insight as insight
     from contextgap import kernels
+    from contextgap import sklearn as sklearn
     from contextgap import testing as testing
     from contextgap.base.bars import ProgressBar
     from contextgap.base.files import FileFormatError

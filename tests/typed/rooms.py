@@ -21,6 +21,7 @@ ROOMS = (
     cg.plot.__name__,
     cg.problems.__name__,
     cg.report.__name__,
+    cg.sklearn.__name__,
     cg.testing.__name__,
     cg.theory.__name__,
 )

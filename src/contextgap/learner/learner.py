@@ -55,6 +55,7 @@ from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
 from contextgap.policy.answers import Beliefs, Ranked
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
+from contextgap.policy.scoring import read_propensities
 from contextgap.policy.state import Stateful
 from contextgap.tables.columns import Columns
 from contextgap.tables.contexts import ContextSchema, Intake, row_of
@@ -374,11 +375,19 @@ class Learner(Stateful):
         self._tell(contexts, arms, rewards, eligible)
 
     def _tell(
-        self, contexts: Any, arms: Any, rewards: Any, eligible: Any, *, log: bool = False
+        self,
+        contexts: Any,
+        arms: Any,
+        rewards: Any,
+        eligible: Any,
+        propensities: Any = None,
+        *,
+        log: bool = False,
     ) -> None:
         self._check_order(contexts, arms)
         intake = self._read(contexts)
         places, values, said = self._read_told(intake, arms, rewards, eligible)
+        chances = read_propensities(propensities, len(values))
         state = self.state
         if not len(values):
             return
@@ -392,10 +401,18 @@ class Learner(Stateful):
         else:
             self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
-            self._take_in(intake, places, state.rules.sign * values, said, finish=log)
+            self._take_in(intake, places, state.rules.sign * values, said, chances, finish=log)
 
     @synchronized
-    def fit(self, contexts: Any, arms: Any, rewards: Any, *, eligible: Any = None) -> Self:
+    def fit(
+        self,
+        contexts: Any,
+        arms: Any,
+        rewards: Any,
+        *,
+        eligible: Any = None,
+        propensities: Any = None,
+    ) -> Self:
         """Take in logged data, in addition to what was told before.
 
         With a given kernel, the posterior is the same as after telling it row by row, but for
@@ -412,6 +429,8 @@ class Learner(Stateful):
             The rewards, one per context.
         eligible
             The arms that could have been tried, as for ``tell``.
+        propensities
+            The probability with which each arm was chosen, for ``score``; None if unknown.
 
         Returns
         -------
@@ -424,7 +443,7 @@ class Learner(Stateful):
                 "contexts must be a table (2-D), got one context (1-D); "
                 "contexts of one number each are x[:, None], and tell takes a single context"
             )
-        self._tell(contexts, arms, rewards, eligible, log=True)
+        self._tell(contexts, arms, rewards, eligible, propensities, log=True)
         return self
 
     @synchronized
@@ -821,6 +840,7 @@ class Learner(Stateful):
         places: IntArray,
         values: FloatArray,
         eligible: list[Eligible] | None,
+        given: FloatArray | None,
         *,
         finish: bool,
     ) -> None:
@@ -836,7 +856,7 @@ class Learner(Stateful):
                 "arm only when rounded; they count as its answer. Tell contexts with all digits",
                 stacklevel=level_of_user(),
             )
-        chances = [each.propensity for each in asked]
+        chances = [each.propensity for each in asked] if given is None else given.tolist()
         sets = [each.eligible for each in asked] if eligible is None else eligible
         model, told, count = state.model, (rows, places, values), len(state.model)
         at_once = self._learns_at_once(len(values), finish=finish)

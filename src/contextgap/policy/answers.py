@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contextgap.base import html
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
+from contextgap.base.names import study_import
 from contextgap.beliefs.belief import Belief
-
-if TYPE_CHECKING:
-    import pandas
 
 _REACH = np.arange(-8.0, 9.0)  # standard deviations; what is beyond does not count in a float
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
@@ -97,20 +95,20 @@ class Beliefs:
     upper: FloatArray
     index: Any = None
 
-    def to_frame(self) -> pandas.DataFrame:
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row per context and columns such as ("mean", arm).
 
         It has the index of the contexts, so that ``X.join`` and ``frame["mean"].idxmax(axis=1)``
         do what one expects. Needs pandas.
         """
-        from pandas import DataFrame, Index, concat
-
-        arms = Index(np.fromiter(self.arms, dtype=object, count=len(self.arms)), name="arm")
+        pandas = study_import("pandas")
+        arms = np.fromiter(self.arms, dtype=object, count=len(self.arms))
+        columns = pandas.Index(arms, name="arm", tupleize_cols=False)
         parts = {
-            name: DataFrame(np.atleast_2d(getattr(self, name)), index=self.index, columns=arms)
+            name: pandas.DataFrame(np.atleast_2d(getattr(self, name)), self.index, columns)
             for name in ("mean", "std", "lower", "upper")
         }
-        return concat(parts, axis=1)
+        return pandas.concat(parts, axis=1)
 
 
 def regret_bounds(gap: FloatArray) -> FloatArray:

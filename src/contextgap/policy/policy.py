@@ -233,9 +233,10 @@ class Policy(Stateful):
         for block in self.chooser.blocks(len(rows)):
             belief = self.chooser.evidence(rows[block], among=len(rows)).belief
             found[:, block] = belief.told(self.state.rules.sign)
-        shown = frozen(found[:, 0] if single else found)
+        mean, std, lower, upper = frozen(found[:, 0] if single else found)
         index = None if single else getattr(contexts, "index", None)
-        return Beliefs(self.arms, *shown, index=index if hasattr(index, "tolist") else None)
+        index = index if hasattr(index, "tolist") else None  # a list has a method of that name
+        return Beliefs(self.arms, mean, std, lower, upper, index)
 
     def means(self, contexts: Any) -> FloatArray:
         """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
@@ -575,10 +576,18 @@ class Policy(Stateful):
         return rows, eligible
 
     def scored(
-        self, propensities: Any, rows: int | None = None, known: AllRows | None = None
+        self,
+        propensities: Any,
+        rows: int | None = None,
+        known: AllRows | None = None,
+        picks: IntArray | None = None,
     ) -> Card:
-        """Return the score card, given what is known of rows that the model does not keep."""
-        about = self.state.fallback, self.probability, propensities, rows, known
+        """Return the score card, given what is known of rows that the model does not keep.
+
+        Given picks, as places in ``arms``, it is the card of whatever picked these arms at the
+        logged contexts.
+        """
+        about = self.state.fallback, self.probability, propensities, rows, known, picks
         card = score(self.chooser, self.arms, *about)
         return card.of_costs() if self.state.rules.costs else card
 
