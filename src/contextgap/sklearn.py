@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
 from contextgap.learner import Learner
+from contextgap.learner.evaluation import score_of_picks
 from contextgap.methods import Method
 from contextgap.models import POINTS
 from contextgap.policy import Card, Policy
@@ -255,14 +256,9 @@ def policy_value(
     """
     predict = getattr(estimator, "predict", None) or estimator.recommend
     labels, rewards = _read_log(X, arm, reward, propensity)
-    picked = np.asarray(predict(X)).tolist()
-    check_consistent_length(labels, picked)
-    arms = list(dict.fromkeys([*np.unique(labels).tolist(), *picked]))
-    learner = Learner(arms, seed=0, reward="minimize" if minimize else "maximize")
-    learner.fit(X, labels.tolist(), rewards)
-    places = {label: place for place, label in enumerate(arms)}
-    picks = np.array([places[label] for label in picked], dtype=np.intp)
-    return learner.freeze().scored(propensity, picks=picks)
+    picks = np.asarray(predict(X))
+    check_consistent_length(labels, picks)
+    return score_of_picks(picks, X, labels, rewards, propensity, minimize=minimize)
 
 
 def _read_log(X: Any, arm: Any, reward: Any, propensity: Any) -> tuple[NDArray[Any], FloatArray]:

@@ -5,6 +5,7 @@ from contextgap.policy.card import Card, Estimate
 from contextgap.policy.explanation import Argument, Explanation
 from contextgap.policy.fallback import Fallback, Status
 from contextgap.policy.policy import Policy
+from contextgap.policy.rules import Leaf, Rules, Split
 
 __all__ = [
     "Argument",
@@ -14,7 +15,10 @@ __all__ = [
     "Estimate",
     "Explanation",
     "Fallback",
+    "Leaf",
     "Policy",
     "Ranked",
+    "Rules",
+    "Split",
     "Status",
 ]

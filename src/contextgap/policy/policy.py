@@ -29,6 +29,7 @@ from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
+from contextgap.policy.rules import Rules, grow_rules
 from contextgap.policy.scoring import AllRows, score
 from contextgap.policy.state import PolicyState, State, Stateful, read_seed
 from contextgap.tables.columns import Columns
@@ -285,6 +286,22 @@ class Policy(Stateful):
         pair = self.state.labels.index(first), self.state.labels.index(second)
         count = checks.whole("most", most, least=0)
         return explain(self.state, rows, pair, count)
+
+    def rules(self, depth: int = 3, contexts: Any = None) -> Rules:
+        """Return a short rule over raw columns that imitates the policy; print it.
+
+        It counts what a wrong arm would cost, by the expected rewards that the policy knows. The
+        result says how many decisions it keeps and what it loses, and whether so short a rule will
+        do; it is text, SQL, C, and a policy of its own.
+
+        Parameters
+        ----------
+        depth
+            How many questions are asked at most before an arm is answered.
+        contexts
+            A sample of contexts like those to deploy on; the observed ones by default.
+        """
+        return grow_rules(self, depth, contexts)
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.
