@@ -79,6 +79,7 @@ _LAZY = {
     "explorers": "methods.explorers",
     "export": "export",
     "insight": "insight",
+    "io": "io",
     "kernels": "kernels",
     "partitions": "learner.bulk",
     "plot": "insight.plot",
@@ -138,6 +139,7 @@ class _ShortPaths:
 if TYPE_CHECKING:
     from contextgap import export as export
     from contextgap import insight as insight
+    from contextgap import io as io
     from contextgap import kernels
     from contextgap import sklearn as sklearn
     from contextgap import testing as testing

@@ -16,6 +16,7 @@ ROOMS = (
     cg.explorers.__name__,
     cg.export.__name__,
     cg.insight.__name__,
+    cg.io.__name__,
     cg.kernels.__name__,
     cg.partitions.__name__,
     cg.plot.__name__,
