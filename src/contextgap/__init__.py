@@ -81,6 +81,7 @@ _LAZY = {
     "insight": "insight",
     "io": "io",
     "kernels": "kernels",
+    "mlflow": "mlflow",
     "partitions": "learner.bulk",
     "plot": "insight.plot",
     "problems": "studies.problems",
@@ -92,6 +93,7 @@ _LAZY = {
 _NEEDS = {
     "Campaign": "sqlalchemy",
     "client": "httpx",
+    "mlflow": "mlflow",
     "report": "matplotlib",
     "sklearn": "sklearn",
 }
@@ -141,6 +143,7 @@ if TYPE_CHECKING:
     from contextgap import insight as insight
     from contextgap import io as io
     from contextgap import kernels
+    from contextgap import mlflow as mlflow
     from contextgap import sklearn as sklearn
     from contextgap import testing as testing
     from contextgap.base.bars import ProgressBar

@@ -18,6 +18,7 @@ ROOMS = (
     cg.insight.__name__,
     cg.io.__name__,
     cg.kernels.__name__,
+    cg.mlflow.__name__,
     cg.partitions.__name__,
     cg.plot.__name__,
     cg.problems.__name__,

@@ -872,7 +872,8 @@ class Learner(Stateful):
             model = state.model.snapshot()
         else:
             model = larger_model(state.model, checks.whole("points", points, least=1))
-        return self._policy(replace(state, model=model), card, fallback, tolerance)
+        policy = self._policy(replace(state, model=model), card, fallback, tolerance)
+        return Policy(policy.state.made_now())
 
     @synchronized
     def settled(self, rule: StoppingRule) -> float:

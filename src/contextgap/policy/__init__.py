@@ -6,6 +6,7 @@ from contextgap.policy.explanation import Argument, Explanation
 from contextgap.policy.fallback import Fallback, Status
 from contextgap.policy.policy import Policy
 from contextgap.policy.rules import Leaf, Rules, Split
+from contextgap.policy.state import Provenance
 
 __all__ = [
     "Argument",
@@ -17,6 +18,7 @@ __all__ = [
     "Fallback",
     "Leaf",
     "Policy",
+    "Provenance",
     "Ranked",
     "Rules",
     "Split",

@@ -31,7 +31,7 @@ from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
 from contextgap.policy.rules import Rules, grow_rules
 from contextgap.policy.scoring import AllRows, score
-from contextgap.policy.state import PolicyState, State, Stateful, read_seed
+from contextgap.policy.state import PolicyState, Provenance, State, Stateful, read_seed
 from contextgap.tables.columns import Columns
 from contextgap.tables.eligible import Mask, read_eligible
 
@@ -65,6 +65,8 @@ class Policy(Stateful):
     def _repr_html_(self) -> str:
         about = f"Policy by {self.method.name}, bounds "
         about += "heuristic" if self.probability is None else f"with p = {self.probability:g}"
+        if self.state.provenance.version is not None:
+            about += f", by contextgap {self.state.provenance.version}"
         found = html.table(about, ["arm", "rewards"], list(self.counts.items()))
         return found + ("" if self.state.card is None else self.state.card._repr_html_())
 
@@ -92,6 +94,15 @@ class Policy(Stateful):
         if self.state.card is None:
             vars(self)["state"] = replace(self.state, card=self.score())
         return cast(Card, self.state.card)
+
+    @property
+    def provenance(self) -> Provenance:
+        """The release that froze the policy, when, and a hash of the data it was learnt from."""
+        known, card = self.state.provenance, self.state.card
+        if known.data is None and (card is None or card.rewards <= len(self.state.model.observed)):
+            known = replace(known, data=self.state.data_hash())
+            vars(self)["state"] = replace(self.state, provenance=known)
+        return known
 
     def score(self, propensities: Any = None, *, rows: int | None = None) -> Card:
         """Return a new score card, as ``Learner.score`` does; ``card`` stays what it is.
@@ -436,6 +447,7 @@ class Policy(Stateful):
             Makes everything random repeatable.
         """
         card = self.card if len(self.state.model) > 1 else None  # fewer points cannot tell any more
+        provenance = self.provenance
         compression = import_module("contextgap.export.compression")
         smaller, report = compression.compress(
             self,
@@ -446,7 +458,7 @@ class Policy(Stateful):
             float32=float32,
             seed=seed,
         )
-        return Policy(replace(smaller.state, compression=report, card=card))
+        return Policy(replace(smaller.state, compression=report, card=card, provenance=provenance))
 
     def to_onnx(
         self,
@@ -520,7 +532,7 @@ class Policy(Stateful):
         path
             Where to write, or a binary file that is open already.
         """
-        model = self.state.model.deployed()
+        provenance, model = self.provenance, self.state.model.deployed()
         if model is not self.state.model and len(model) > 1:
             self.card  # noqa: B018  # computed while there are all rewards to compute it from
         state = replace(self.state, model=model)
@@ -528,6 +540,7 @@ class Policy(Stateful):
             **state.describe(),
             "seed": state.seed,
             "card": None if state.card is None else state.card.describe(),
+            "provenance": provenance.describe(),
         }
         if state.fallback is not None:
             header["fallback"] = state.fallback.describe()
@@ -556,6 +569,7 @@ class Policy(Stateful):
                 seed=read_seed(header["seed"]),
                 fallback=fallback,
                 card=None if card is None else Card.restored(card),
+                provenance=Provenance.restored(header.get("provenance")),
             )
             return cls(state)
 

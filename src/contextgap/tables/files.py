@@ -364,8 +364,8 @@ def count_rows(path: Path) -> int:
         with _opened(path) as file:
             return int(file.metadata.num_rows)
     with opened(path, text=False) as text:
-        beginning = text.read(_BEGINNING)
-        read = int(getattr(text, "fileobj", text).tell())  # of a compressed file, so many of its bytes
+        beginning: bytes = text.read(_BEGINNING)
+        read = int(getattr(text, "fileobj", text).tell())  # bytes of the file, compressed or not
     share = max(1.0, path.stat().st_size / max(read, 1))
     return max(1, round(beginning.count(b"\n") * share) - 1)  # without the header
 
