@@ -141,7 +141,8 @@ def feedback():
 def test_obp_and_back():
     given = feedback()
     log = cg.io.read_obp(given)
-    assert len(log) == 400
+    assert len(log) == 1500
+    assert log.rewards.sum() == 9
     assert log.labels == tuple(range(34))
     assert log.arms == given["action"].tolist()
     np.testing.assert_array_equal(log.contexts[:, :-1], given["context"])

@@ -85,14 +85,14 @@ def cb(rng, rounds=60):
 
 
 def obp():
-    """Rows of the sample of real logged data in obp's wheel: two slots of its campaign for men."""
+    """Rows of the sample of real logged data in obp's wheel: three slots of its campaign for men."""
     from obp.dataset import OpenBanditDataset
 
     feedback = OpenBanditDataset(
         behavior_policy="random", campaign="men"
     ).obtain_batch_bandit_feedback()
     part = {
-        name: np.asarray(feedback[name])[:400]
+        name: np.asarray(feedback[name])[:1500]
         for name in ("action", "position", "reward", "pscore", "context")
     }
     part["context"] = part["context"].astype(np.int8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import UserDict
 from importlib import import_module
 from typing import Annotated, Any
@@ -52,10 +53,11 @@ class _Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read arguments; --quiet may stand anywhere among them."""
-        from contextgap.cli.terminal import be_quiet
-
         own = args[: args.index("--")] if "--" in args else args
-        be_quiet("--quiet" in own)
+        if "--quiet" in own or "contextgap.cli.terminal" in sys.modules:  # which is slow to load
+            from contextgap.cli.terminal import be_quiet
+
+            be_quiet("--quiet" in own)
         rest = [each for each in own if each != "--quiet"] + args[len(own) :]
         return super().parse_args(ctx, rest)
 
