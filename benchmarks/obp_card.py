@@ -54,9 +54,12 @@ def card(path, cards):
 
 
 def obp(path, cards):
-    from obp.ope import DirectMethod, DoublyRobust, OffPolicyEvaluation, RegressionModel
-    from obp.ope import InverseProbabilityWeighting as IPW
-    from obp.ope import SelfNormalizedInverseProbabilityWeighting as SNIPW
+    from obp.ope import (
+        DoublyRobust,
+        OffPolicyEvaluation,
+        RegressionModel,
+        SelfNormalizedInverseProbabilityWeighting,
+    )
     from sklearn.linear_model import LogisticRegression
 
     _, log = logs(path)
@@ -71,23 +74,24 @@ def obp(path, cards):
     given = {name: log[name] for name in NAMES}
     rewards = model.fit_predict(**given, n_folds=3, random_state=0)
     evaluation = OffPolicyEvaluation(
-        bandit_feedback=log, ope_estimators=[IPW(), SNIPW(), DirectMethod(), DoublyRobust()]
+        bandit_feedback=log,
+        ope_estimators=[SelfNormalizedInverseProbabilityWeighting(), DoublyRobust()],
     )
     print("policy       ours (doubly robust)       obp dr                      obp snipw  ours")
     inside = [0, 0, 0]
-    for number, (chosen, ours) in enumerate(zip(arrays["picks"], arrays["found"])):
+    for number, (chosen, ours) in enumerate(zip(arrays["picks"], arrays["found"], strict=True)):
         dist = np.zeros((log["n_rounds"], log["n_actions"], slots))
         dist[place, chosen] = 1.0  # an item per row; only that of the row's position counts
         kwargs = {"action_dist": dist, "estimated_rewards_by_reg_model": rewards}
         values = evaluation.estimate_policy_values(**kwargs)
-        found = evaluation.estimate_intervals(
-            **kwargs, n_bootstrap_samples=200, random_state=0
-        )["dr"]
+        found = evaluation.estimate_intervals(**kwargs, n_bootstrap_samples=200, random_state=0)[
+            "dr"
+        ]
         low, high = found["95.0% CI (lower)"], found["95.0% CI (upper)"]
         value, error, weighted = ours
         inside[0] += low <= value <= high
         inside[1] += abs(values["dr"] - value) <= 1.96 * error
-        inside[2] += bool(np.isclose(weighted, values["snipw"], atol=1e-9))
+        inside[2] += bool(np.isclose(weighted, values["snipw"], rtol=1e-9, atol=1e-12))
         name = "learnt" if not number else f"always {number - 1}"
         print(
             f"{name:11} {value:8.5f} ± {error:.5f}   {values['dr']:8.5f} [{low:8.5f}, {high:8.5f}]"

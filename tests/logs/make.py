@@ -85,7 +85,7 @@ def cb(rng, rounds=60):
 
 
 def obp():
-    """Rows of the sample of real logged data in obp's wheel: three slots of its campaign for men."""
+    """Rows of the sample of real logged data in obp's wheel: its campaign for men, three slots."""
     from obp.dataset import OpenBanditDataset
 
     feedback = OpenBanditDataset(
