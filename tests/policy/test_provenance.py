@@ -40,6 +40,7 @@ def test_the_hash_is_that_of_the_data_alone():
     made = learner().freeze().provenance.data
     assert learner().freeze(fallback=1).provenance.data == made
     assert learner(ridge=1.0).freeze().provenance.data == made
+    assert learner().freeze().with_columns(["x"]).provenance.data == made
     assert learner(seed=1).freeze().provenance.data != made
     assert learner(rows=31).freeze().provenance.data != made
 

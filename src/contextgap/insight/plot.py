@@ -346,7 +346,8 @@ def rules(rules: Rules, ax: Axes | None = None) -> Axes:
             x, text = sum(below) / 2, _shortened(node.question, 24)
             for end, said in zip(below, ("yes", "no"), strict=True):
                 ax.plot([x, end], [-depth, -depth - 1], color=GREY, lw=1.0, zorder=0)
-                ax.text((x + end) / 2, -depth - 0.5, said, fontsize=7, color=GREY, ha="center")
+                where = (x + end) / 2, -depth - 0.5
+                ax.text(*where, said, fontsize=7, ha="center", va="center", backgroundcolor="white")
         ax.text(x, -depth, text, ha="center", va="center", fontsize=8, bbox=frame)
         return x
 

@@ -125,9 +125,9 @@ class Provenance:
     created
         When, to the second, in UTC; None if that is unknown.
     data
-        SHA-256 of the rewards that it was learnt from: labels of arms, columns, contexts, arms and
-        rewards in the order in which they were told; of a very long log, of the sample that is
-        kept. None if they are no longer all there.
+        SHA-256 of what it was learnt from: labels of arms, kinds of columns that are not plain
+        numbers, then contexts, arms and rewards in the order in which they were told; of a very
+        long log, of the sample that is kept. None if they are no longer all there.
     """
 
     version: str | None = None
@@ -167,7 +167,8 @@ class PolicyState(State):
     def data_hash(self) -> str:
         """Return the hash of the observations, as ``Provenance`` says."""
         log = self.model.observed
-        told = [encode_label(label) for label in self.labels], self.schema.columns
+        table = self.schema.table  # names of plain numbers may be given later
+        told = [encode_label(label) for label in self.labels], table and table.describe()
         found = hashlib.sha256(json.dumps(told).encode())
         for array, kind in ((log.contexts, "<f8"), (log.arms, "<i8"), (log.rewards, "<f8")):
             found.update(np.ascontiguousarray(array, dtype=kind).tobytes())
