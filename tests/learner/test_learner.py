@@ -616,3 +616,17 @@ def test_threads_take_turns():
     fresh = cg.Learner(4, kernel=cg.Gaussian(1.0), ridge=0.1)
     fresh.fit(model.observed.contexts, model.observed.arms.tolist(), model.observed.rewards)
     np.testing.assert_allclose(learner.decide([1.5]).mean, fresh.decide([1.5]).mean, atol=1e-9)
+
+
+def test_propensities_of_a_log_are_kept(rng, tmp_path):
+    x, arms = rng.normal(size=(40, 1)), rng.integers(2, size=40)
+    rewards, chances = rng.normal(size=40), rng.uniform(0.2, 0.8, 40)
+    learner = cg.Learner(2, kernel=cg.Gaussian(1.0)).fit(x, arms, rewards, propensities=chances)
+    without = cg.Learner(2, kernel=cg.Gaussian(1.0)).fit(x, arms, rewards)
+    assert learner.score() == without.score(chances)
+    learner.save(tmp_path / "l.cgap")
+    assert cg.Learner.load(tmp_path / "l.cgap").score() == learner.score()
+    before = learner.state
+    with pytest.raises(ValueError, match=r"propensities must be above 0 and at most 1, got 1\.5"):
+        learner.fit(x, arms, rewards, propensities=np.full(40, 1.5))
+    assert learner.state is before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -20,10 +20,11 @@ _DECIMALS = 3  # a number with fewer is not taken for another one, rounded
 
 
 class Asked(NamedTuple):
-    """The arms among which a pick was made, None for all, and its propensity, if it is known."""
+    """How a pick was made."""
 
-    eligible: Eligible = None
-    propensity: float | None = None
+    eligible: Eligible = None  # the arms among which it was made; None for all
+    propensity: float | None = None  # if it is known
+    number: int | None = None  # of its trial, if it is one
 
 
 @dataclass
@@ -56,6 +57,32 @@ class Pending:
         """Remember a pick, and how it was made."""
         self.asked.setdefault(arm, []).append(asked)
         self.by_arm.setdefault(arm, []).append(context)
+
+    def number(self, arm: int, number: int) -> None:
+        """Make the latest pick of an arm a trial."""
+        self.asked[arm][-1] = self.asked[arm][-1]._replace(number=number)
+
+    def trials(self) -> list[tuple[int, int, FloatArray]]:
+        """Return the picks that are trials, in order: numbers, arms and contexts."""
+        pairs = ((arm, *each) for arm in self.by_arm for each in self._of(arm))
+        return sorted(
+            ((asked.number, arm, x) for arm, x, asked in pairs if asked.number is not None),
+            key=lambda each: each[0],
+        )
+
+    def bring_forward(self, number: int) -> tuple[int, FloatArray] | None:
+        """Make a trial the oldest pick of its arm at its context, which ``find`` then finds."""
+        for arm in self.by_arm:
+            for place, (context, asked) in enumerate(self._of(arm)):
+                if asked.number == number:
+                    first, own = self.find(context, arm), self.asked[arm]
+                    if first is not None:
+                        own[first], own[place] = own[place], own[first]
+                    return arm, context
+        return None
+
+    def _of(self, arm: int) -> Iterator[tuple[FloatArray, Asked]]:
+        return zip(self.by_arm[arm], self.asked[arm], strict=True)
 
     def find(self, context: FloatArray, arm: int) -> int | None:
         """Return the place of the oldest waiting pick of an arm at a context, if there is one."""
