@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import matplotlib
 from IPython.core.magic import register_cell_magic
 from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+LOGS = Path(__file__).parents[2] / "tests" / "logs"
+"""Logs that other tools wrote."""
 
 
 def _say(message, category, filename, lineno, file=None, line=None):  # noqa: ARG001  # its interface

@@ -79,15 +79,24 @@ _LAZY = {
     "explorers": "methods.explorers",
     "export": "export",
     "insight": "insight",
+    "io": "io",
     "kernels": "kernels",
+    "mlflow": "mlflow",
     "partitions": "learner.bulk",
     "plot": "insight.plot",
     "problems": "studies.problems",
     "report": "studies.report",
+    "sklearn": "sklearn",
     "testing": "testing",
     "theory": "studies.theory",
 }
-_NEEDS = {"Campaign": "sqlalchemy", "client": "httpx", "report": "matplotlib"}
+_NEEDS = {
+    "Campaign": "sqlalchemy",
+    "client": "httpx",
+    "mlflow": "mlflow",
+    "report": "matplotlib",
+    "sklearn": "sklearn",
+}
 # Public packages by the short paths under which they are imported, and where they are.
 _PLACES = {
     **_LAZY,
@@ -132,7 +141,10 @@ class _ShortPaths:
 if TYPE_CHECKING:
     from contextgap import export as export
     from contextgap import insight as insight
+    from contextgap import io as io
     from contextgap import kernels
+    from contextgap import mlflow as mlflow
+    from contextgap import sklearn as sklearn
     from contextgap import testing as testing
     from contextgap.base.bars import ProgressBar
     from contextgap.base.files import FileFormatError

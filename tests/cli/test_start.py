@@ -47,6 +47,18 @@ def test_campaigns_load_no_studies_and_no_tables_of_rich(loaded):
         assert not {"contextgap.tables.files", "contextgap.team.service"} & found
 
 
+def test_ending_a_command_collects_nothing():
+    code = (
+        "import gc\nfrom contextgap.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print(len(gc.get_objects()), gc.get_freeze_count())"
+    )
+    given = [sys.executable, "-c", code, "--version"]
+    done = subprocess.run(given, capture_output=True, text=True, check=True)
+    left, frozen = map(int, done.stdout.split()[-2:])
+    assert frozen > 10_000 > 10 * left
+
+
 def test_progress_goes_to_logs_now_and_then(monkeypatch, capsys):
     seconds = iter(range(0, 7000, 7))
     monkeypatch.setattr(terminal.time, "perf_counter", lambda: next(seconds))

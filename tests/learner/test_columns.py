@@ -350,10 +350,10 @@ def test_gaps_that_come_before_the_first_number_are_as_if_it_had_been_known(how)
     gap, number = {"t": None, "when": None, "v": 1.0}, {"t": 900.0, "when": "2024-05-03", "v": 2.0}
     learners = [cg.Learner(["x", "y"], columns=kinds, seed=0, **how) for _ in range(2)]
     first, knowing = learners
-    knowing.expect(number, "y")
+    knowing.add_pending(number, "y")
     knowing.cancel(number, "y")
     for learner in learners:
-        learner.expect(gap, "y")
+        learner.add_pending(gap, "y")
         for reward in (5.0, 4.0, 5.0):
             learner.tell(gap, "x", reward)
         learner.tell(number, "y", 1.0)

@@ -250,6 +250,27 @@ def test_a_batch_is_one_ask_after_another():
     assert [one.ask(x) for x in contexts] == list(batch.ask(contexts))
 
 
+@pytest.mark.parametrize("method", ["gain-or-gap", "contextual-gap", "gap-then-gradient"])
+@pytest.mark.parametrize(
+    "settings", [{"sharing": 0.0}, {"sharing": 0.8}, {"points": 12}], ids=["exact", "joint", "few"]
+)
+def test_a_large_batch_is_one_ask_after_another(method, settings):
+    contexts, rewards = random_problem(2, 3, 2)
+    logged, arms = contexts[:90], np.arange(90) % 3
+    batch, mask = contexts[90:], np.ones((len(contexts) - 90, 3), dtype=bool)
+    mask[::4, 1] = False
+    how = {"kernel": cg.Gaussian(0.7), "method": method, "seed": 0, **settings}
+    one, many = (
+        cg.Learner(3, **how).fit(logged, arms, rewards[:90][np.arange(90), arms]) for _ in range(2)
+    )
+    each = [one.ask(x, arms=np.flatnonzero(row)) for x, row in zip(batch, mask, strict=True)]
+    assert list(many.ask(batch, arms=mask)) == each
+    assert [one.ask(x) for x in batch[:12]] == list(many.ask(batch[:12]))
+    np.testing.assert_allclose(
+        many.decide(batch[0]).pending_std, one.decide(batch[0]).pending_std, rtol=1e-9
+    )
+
+
 def test_rewards_may_come_late_and_in_any_order():
     contexts, rewards = random_problem(4, 3, 2)
     prompt, late = (cg.Learner(3, kernel=cg.Gaussian(1.0)) for _ in range(2))
@@ -595,3 +616,17 @@ def test_threads_take_turns():
     fresh = cg.Learner(4, kernel=cg.Gaussian(1.0), ridge=0.1)
     fresh.fit(model.observed.contexts, model.observed.arms.tolist(), model.observed.rewards)
     np.testing.assert_allclose(learner.decide([1.5]).mean, fresh.decide([1.5]).mean, atol=1e-9)
+
+
+def test_propensities_of_a_log_are_kept(rng, tmp_path):
+    x, arms = rng.normal(size=(40, 1)), rng.integers(2, size=40)
+    rewards, chances = rng.normal(size=40), rng.uniform(0.2, 0.8, 40)
+    learner = cg.Learner(2, kernel=cg.Gaussian(1.0)).fit(x, arms, rewards, propensities=chances)
+    without = cg.Learner(2, kernel=cg.Gaussian(1.0)).fit(x, arms, rewards)
+    assert learner.score() == without.score(chances)
+    learner.save(tmp_path / "l.cgap")
+    assert cg.Learner.load(tmp_path / "l.cgap").score() == learner.score()
+    before = learner.state
+    with pytest.raises(ValueError, match=r"propensities must be above 0 and at most 1, got 1\.5"):
+        learner.fit(x, arms, rewards, propensities=np.full(40, 1.5))
+    assert learner.state is before

@@ -16,12 +16,14 @@ from contextgap.export import ExportError
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import state as learner_state
 from contextgap.models import (
+    MANY_PENDING,
     Alike,
     BoundedModel,
     ExactModel,
     JointModel,
     KeepsHistory,
     TrackedModel,
+    batch,
     describe_model,
     exact,
     new_model,
@@ -186,6 +188,41 @@ class TestModel:
             moves = model.moves(NEW, 0, NEW[places], pending)
             moves = moves if moves.ndim == 2 else moves[..., [2, 0]]
             np.testing.assert_allclose(pooled.moves(1, reference), moves, atol=1e-9)
+
+    @pytest.mark.parametrize("most", [4, 128])
+    def test_a_batch_counts_its_own_picks(self, kind, most, monkeypatch):
+        monkeypatch.setattr(batch, "_MOST", most)
+        monkeypatch.setattr(batch, "_NUMBERS", (most * ARMS) ** 2)
+        model, pending = filled(kind), {1: [NEW[3]]}
+        fresh = filled(kind)  # which has not counted any of the picks before
+        picked = batch.Batch(model, NEW, range(ARMS), pending)
+        for place, arm in enumerate(data(len(NEW), seed=5)[1].tolist()):
+            arms = [2, 0] if place % 3 == 2 else range(ARMS)
+            expected = fresh.posterior(NEW[place], arms, pending)
+            same(picked.posterior(place, arms), expected)
+            reference = (np.array([4, 9]), NEW[:5] + 0.1)[place > 9]
+            if not model.shares and place > 5:
+                ahead = picked.look_ahead(place, arms, reference)
+                other = fresh.follow().look_ahead(NEW[place], arms, reference, pending)
+                np.testing.assert_allclose(ahead.mean, other.mean, rtol=1e-7, atol=1e-9)
+                np.testing.assert_allclose(ahead.move, other.move, rtol=1e-7, atol=1e-9)
+            pending.setdefault(arm, []).append(NEW[place])
+            picked.add(place, arm)
+
+    def test_many_pending_picks_count_as_one_by_one(self, kind):
+        model, pending = filled(kind), {arm: [] for arm in range(ARMS)}
+        contexts, arms, _ = data(60, seed=3)
+        for context, arm in zip(contexts, arms.tolist(), strict=True):
+            pending[arm].append(context)
+            one_by_one = model.posterior(NEW, range(ARMS), pending)
+        assert min(map(len, pending.values())) > MANY_PENDING
+        at_once = filled(kind)
+        same(at_once.posterior(NEW, range(ARMS), pending), one_by_one)
+        del pending[0][4], pending[2][0]
+        same(
+            at_once.posterior(NEW, range(ARMS), pending),
+            filled(kind).posterior(NEW, range(ARMS), pending),
+        )
 
     def test_rewinding_undoes(self, kind):
         model = filled(kind)

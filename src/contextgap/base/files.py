@@ -6,7 +6,8 @@
     NAME.npy             one member per array, numpy's own format, no pickled objects
 
 Every member carries a CRC, so truncated and altered files are refused, and nothing in a file is
-ever executed. Members carry no time, so that the same content always gives the same bytes.
+ever executed. Members carry no time, so that the same content always gives the same bytes; that of
+a policy says when it was frozen.
 
 All files are written atomically: an older one stays until the new one is complete.
 """

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+
+_OBJECTS = 10_000  # made between two collections, not 700: loading modules leaves no garbage
 
 
 def main() -> None:
     """Run the command line, or say which extra it needs."""
+    gc.set_threshold(_OBJECTS)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # to the end
@@ -24,6 +28,7 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()
+            gc.freeze()  # at the end, the system takes back all memory at once
     except OSError as error:  # the output may go to a full disk
         from contextgap.cli.terminal import say_error
 

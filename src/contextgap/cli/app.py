@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import UserDict
 from importlib import import_module
 from typing import Annotated, Any
@@ -20,6 +21,7 @@ _PLACES = {
     "plan": "theory.plan_command",
     "learn": "learn.learn_command",
     "recommend": "recommend.recommend_command",
+    "init": "init.init_command",
     "show": "policies.show_command",
     "export": "export.export_command",
     "verify": "export.verify_command",
@@ -49,6 +51,16 @@ class _Group(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": _Commands(_PLACES)})
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read arguments; --quiet may stand anywhere among them."""
+        own = args[: args.index("--")] if "--" in args else args
+        if "--quiet" in own or "contextgap.cli.terminal" in sys.modules:  # which is slow to load
+            from contextgap.cli.terminal import be_quiet
+
+            be_quiet("--quiet" in own)
+        rest = [each for each in own if each != "--quiet"] + args[len(own) :]
+        return super().parse_args(ctx, rest)
+
 
 def _new_name(option: str) -> str:
     """Return the name of an option, which may be given by its old one."""
@@ -66,7 +78,6 @@ app = typer.Typer(
     help="Learn which option is best for each input while mistakes are free; then decide alone.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"token_normalize_func": _new_name},
 )
 
@@ -82,6 +93,10 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", help="Print warnings, errors and JSON alone; anywhere in a line."),
+    ] = False,
 ) -> None:
     """Learn which option is best for each input while mistakes are free; then decide alone."""
-    del version  # handled by its callback
+    del version, quiet  # handled before

@@ -433,20 +433,28 @@ def database_status_command(url: Url = None, database: Where = FILE, json: Json 
 
 
 @database_app.command("upgrade")
-def upgrade_command(url: Url = None, database: Where = FILE) -> None:
+def upgrade_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
     """Upgrade the tables of an earlier release; opening a campaign does so, too."""
     with _maintaining(url or database, existing=True) as (where, maintenance):
         changed = maintenance.upgrade(where)
+    if json:
+        print_json({"upgraded": bool(changed)})
+        return
     out.print("upgraded" if changed else "nothing to upgrade")
 
 
 @database_app.command("backup")
 def backup_command(
-    file: Annotated[Path, typer.Argument(help="A new file.")], database: Where = FILE
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    database: Where = FILE,
+    json: Json = False,
 ) -> None:
     """Write everything to a file, as of now; the service may run meanwhile."""
     with _maintaining(database) as (where, maintenance):
         maintenance.backup(where, file)
+    if json:
+        print_json({"backup": str(file)})
+        return
     out.print(f"wrote {file}", markup=False, soft_wrap=True)
 
 
@@ -457,12 +465,16 @@ def restore_command(
     yes: Annotated[
         bool, typer.Option("--yes", help="Replace what the database holds, without asking.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Replace everything in a database by a backup, of a database of either kind."""
     with _maintaining(database) as (where, maintenance):
         if not yes:
             typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
         maintenance.restore(where, file)
+    if json:
+        print_json({"restored": str(file)})
+        return
     out.print(f"restored {file}", markup=False, soft_wrap=True)
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import gzip
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,18 +46,22 @@ from contextgap.learner.bulk.passes import SAMPLE
 from contextgap.methods.method import METHODS
 from contextgap.models import POINTS
 from contextgap.models.tuning import Tuning
-from contextgap.tables.files import files_named
+from contextgap.tables.files import files_named, read_blocks
+from contextgap.tables.logs import VOWPAL, suffix_of
 from contextgap.tables.trials import Trials
 
 
 def learn_command(
     log: Annotated[
         list[str],
-        typer.Argument(help='.csv, .tsv or .parquet files, or "logs/*.parquet"; a trial per row.'),
+        typer.Argument(
+            help=".csv, .tsv, .parquet or .jsonl files, Vowpal Wabbit's .vw and .dsjson, .gz of "
+            'these, or "logs/*.parquet"; - for the standard input. A trial per row.'
+        ),
     ],
-    arm: Annotated[str, typer.Option(help="Column with the arm tried.")],
-    reward: Annotated[str, typer.Option(help="Column with the reward it gave.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")],
+    arm: Annotated[str, typer.Option(help="Column with the arm tried.")] = "arm",
+    reward: Annotated[str, typer.Option(help="Column with the reward it gave.")] = "reward",
     context: Annotated[
         list[str] | None,
         list_option("Context columns, comma-separated; all others by default."),
@@ -99,8 +108,12 @@ def learn_command(
     json: Json = False,
 ) -> None:
     """Make a policy from logged trials."""
-    with complaints():
-        check_output(output, [*files_named(log), *([] if arm_features is None else [arm_features])])
+    with complaints(), from_standard_input(log) as files:
+        check_output(output, [*files, *([] if arm_features is None else [arm_features])])
+        if all(suffix_of(path) in VOWPAL for path in files):  # their columns are known
+            propensity = propensity or "propensity"
+            listed = all("eligible" in next(read_blocks(path)).columns for path in files)
+            eligible = eligible or (["eligible"] if listed else None)
         trials = Trials(
             arm=arm,
             reward=reward,
@@ -113,7 +126,7 @@ def learn_command(
         )
         how = {"width": PosteriorWidth(scale), "seed": seed, "points": points or None}
         how |= {"reward": "minimize"} if minimize else {}
-        partitions = partitions_of(log, separator)
+        partitions = partitions_of(files, separator)
         quick = sum(each.size for each in partitions) <= SAMPLE
         with phases(quiet=quick) as watch, _client(dask) as client, noting_warnings():
             learnt = learn_trials(
@@ -143,6 +156,31 @@ def learn_command(
         _print_tuning(tuning)
     print_card(policy)
     out.print(f"policy: {output}", soft_wrap=True)
+
+
+@contextmanager
+def from_standard_input(log: list[str]) -> Iterator[list[Path]]:
+    """Give the files that are named; one for what comes from the standard input, if that is."""
+    if log != ["-"]:
+        yield files_named(log)
+        return
+    given = sys.stdin.buffer.read()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"standard-input{_kind_of(given)}")
+        path.write_bytes(given)
+        yield [path]
+
+
+def _kind_of(given: bytes) -> str:
+    """Return the suffix of a log, inferred from its beginning."""
+    if given[:2] == b"\x1f\x8b":
+        return f"{_kind_of(gzip.decompress(given))}.gz"
+    if given[:4] == b"PAR1":
+        return ".parquet"
+    first = given.lstrip().partition(b"\n")[0]
+    if first.startswith(b"{"):
+        return ".dsjson" if b'"_label_cost"' in first else ".jsonl"
+    return ".vw" if re.match(rb"(shared|[0-9]+:\S+:\S+|)\s*\|", first) else ".csv"
 
 
 def _client(dask: str | None) -> AbstractContextManager[Any]:

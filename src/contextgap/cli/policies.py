@@ -74,6 +74,7 @@ def described(policy: Policy) -> dict[str, Any]:
         "bounds": kind_of_bounds(policy.probability),
         "card": policy.card.describe() if has_card(policy) else None,
         "fallback": None if policy.fallback is None else _described_fallback(policy),
+        "provenance": policy.provenance.describe(),
     }
 
 
@@ -116,6 +117,11 @@ def print_settings(title: str, policy: Policy) -> None:
         safe, most = policy.fallback.arm, policy.fallback.tolerance
         when = "outside what was seen" if most is None else f"outside, or bound above {most:g}"
         rows.append(["fallback", f"{safe} ({when})"])
+    made = policy.provenance
+    if made.version is not None and made.created is not None:
+        rows.append(["made by", f"contextgap {made.version}, {made.created:%Y-%m-%d %H:%M} UTC"])
+    if made.data is not None:
+        rows.append(["data", f"sha256 {made.data[:16]}…"])
     shown = [[name, f"{x:.4g}" if isinstance(x, float) else x] for name, x in rows]
     print_table(title, ["", "value"], shown)
     counts = policy.counts

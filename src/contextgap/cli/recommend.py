@@ -41,13 +41,13 @@ from contextgap.tables.columns import Category, Date
 from contextgap.tables.files import (
     BLOCK,
     PARQUET,
-    SEPARATORS,
     Sheet,
     check_alike,
     count_rows,
     files_named,
     read_blocks,
 )
+from contextgap.tables.logs import suffix_of
 from contextgap.tables.trials import eligible_arms
 
 Answers: TypeAlias = dict[str, list[Any]]  # columns of what is answered
@@ -280,7 +280,7 @@ def _arm_type(arrow: Any, arms: Sequence[Label]) -> Any:
 def _kept_types(files: Sequence[Path], numbers: Sequence[str]) -> dict[str, Any]:
     """Return the types of columns of Parquet files, or of ``numbers``; 007 in text is not 7."""
     arrow, parquet = study_import("pyarrow"), study_import("pyarrow.parquet")
-    if any(path.suffix.lower() in SEPARATORS for path in files):
+    if any(suffix_of(path) not in PARQUET for path in files):
         return dict.fromkeys(numbers, arrow.float64())
     schemas = [parquet.read_schema(path).remove_metadata() for path in files]
     try:

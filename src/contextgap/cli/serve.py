@@ -144,7 +144,7 @@ def create_command(
     if json:
         print_json({"name": name, "token": secret})
         return
-    out.print(secret, markup=False, soft_wrap=True)
+    typer.echo(secret)  # also where --quiet is wanted: it is shown once
 
 
 @token_app.command("list")
@@ -168,7 +168,9 @@ def list_command(database: Where = FILE, json: Json = False) -> None:
 
 @token_app.command("revoke")
 def revoke_command(
-    name: Annotated[str, typer.Argument(help="The token's name.")], database: Where = FILE
+    name: Annotated[str, typer.Argument(help="The token's name.")],
+    database: Where = FILE,
+    json: Json = False,
 ) -> None:
     """Make a token good for nothing; running services notice within seconds."""
     with service_complaints():
@@ -176,4 +178,7 @@ def revoke_command(
         from contextgap.team.service.access import revoke_token
 
         revoke_token(Database(database), name)
+    if json:
+        print_json({"revoked": name})
+        return
     out.print(f"token {name} revoked", markup=False, soft_wrap=True)

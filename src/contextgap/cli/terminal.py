@@ -39,6 +39,22 @@ class _Console:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._console, name)
 
+    def print(self, *things: Any, **how: Any) -> None:
+        """Print as rich does, unless nobody wants to see it."""
+        if self._stderr or not _Quiet.wanted:
+            self._console.print(*things, **how)
+
+
+class _Quiet:
+    """Whether the user wants neither reports nor progress."""
+
+    wanted = False
+
+
+def be_quiet(wanted: bool) -> None:
+    """Print errors, warnings and JSON alone, or everything again."""
+    _Quiet.wanted = wanted
+
 
 out = _Console(stderr=False)
 # Progress and errors go to the error stream, so that output can be piped.
@@ -99,7 +115,7 @@ class Phases:
     """The progress of each phase of a long piece of work, and the seconds that each took."""
 
     def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
+        self._quiet = quiet or _Quiet.wanted
         self._begun = [("reading", time.perf_counter())]
 
     def seconds(self) -> dict[str, float]:
@@ -156,7 +172,7 @@ class Forecast:
         self._left -= 1
         if self._left == 0:
             seconds = (time.perf_counter() - self._start) * self._total / max(done, 1)
-            if seconds > _LONG:
+            if seconds > _LONG and not _Quiet.wanted:
                 err.print(f"{self._total:,} rows: about {seconds:.0f} s", markup=False)
 
 

@@ -15,12 +15,13 @@ from contextgap.insight.courses import Area, trials
 from contextgap.insight.importance import importance as find_importance
 from contextgap.insight.progress import progress as find_progress
 from contextgap.policy.explanation import Explanation, differing, in_words
+from contextgap.policy.rules import Leaf, Node, Rules
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["along", "decision", "explanation", "importance", "map", "progress"]
+__all__ = ["along", "decision", "explanation", "importance", "map", "progress", "rules"]
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish too.
 GREY, BLUE, ORANGE, YELLOW = "#7f7f7f", "#0072B2", "#D55E00", "#F0E442"
@@ -314,6 +315,56 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def rules(rules: Rules, ax: Axes | None = None) -> Axes:
+    """Draw a short rule as a tree: yes to the left, arms at the bottom.
+
+    Parameters
+    ----------
+    rules
+        What ``policy.rules`` returned.
+    ax
+        Where to draw; new axes by default.
+    """
+    checks.instance("rules", rules, Rules, "policy.rules()")
+    leaves, levels = _size(rules.tree)
+    ax = _new_axes(max(4.0, 1.6 * leaves), 1.0 + 1.1 * levels) if ax is None else ax
+    hues = dict(zip(rules.arms, _colours(len(rules.arms)), strict=True))
+    taken = iter(range(leaves))
+
+    def draw(node: Node, depth: int) -> float:
+        frame: dict[str, Any] = {"boxstyle": "round,pad=0.4", "fc": "white", "ec": GREY}
+        if isinstance(node, Leaf):
+            x = float(next(taken))
+            text = f"{_shortened(str(node.arm), 16)}\n{100 * node.share:.0f} %"
+            frame |= {"ec": hues[node.arm], "lw": 2.0}
+            if node.agreement < 1:
+                text += f", {100 * node.agreement:.0f} % agree"
+        else:
+            below = [draw(each, depth + 1) for each in (node.yes, node.no)]
+            x, text = sum(below) / 2, _shortened(node.question, 24)
+            for end, said in zip(below, ("yes", "no"), strict=True):
+                ax.plot([x, end], [-depth, -depth - 1], color=GREY, lw=1.0, zorder=0)
+                where = (x + end) / 2, -depth - 0.5
+                ax.text(*where, said, fontsize=7, ha="center", va="center", backgroundcolor="white")
+        ax.text(x, -depth, text, ha="center", va="center", fontsize=8, bbox=frame)
+        return x
+
+    draw(rules.tree, 0)
+    ax.set_xlim(-0.7, leaves - 0.3)
+    ax.set_ylim(-levels - 0.5, 0.5)
+    ax.set_axis_off()
+    ax.set_title(f"{100 * rules.agreement:.0f} % of decisions kept", fontsize=10)
+    return ax
+
+
+def _size(node: Node) -> tuple[int, int]:
+    """Return how many leaves a tree has, and how many questions lead to the deepest."""
+    if isinstance(node, Leaf):
+        return 1, 0
+    (first, one), (second, two) = _size(node.yes), _size(node.no)
+    return first + second, 1 + max(one, two)
 
 
 def _shortened(text: str, longest: int = _LONGEST) -> str:

@@ -73,7 +73,8 @@ class Sum(Pair):
     """
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        return self.left(left, right) + self.right(left, right)
+        level = _level(self.right)  # the last part of most kernels that are learnt
+        return self.left(left, right) + (self.right(left, right) if level is None else level)
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return self.left.diagonal(contexts) + self.right.diagonal(contexts)
@@ -139,6 +140,14 @@ class Constant(Kernel):
 
     def diagonal(self, contexts: FloatArray) -> FloatArray:
         return np.ones(len(contexts))
+
+
+def _level(kernel: Kernel) -> float | None:
+    """Return the value that a kernel has everywhere; None if it has several."""
+    if type(kernel) is Scaled:
+        inner = _level(kernel.kernel)
+        return None if inner is None else kernel.factor * inner
+    return 1.0 if type(kernel) is Constant else None
 
 
 def read_kernel(kernel: Any) -> Kernel:

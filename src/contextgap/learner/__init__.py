@@ -2,5 +2,6 @@
 
 from contextgap.learner.learner import Learner
 from contextgap.learner.stopping import StoppingRule
+from contextgap.learner.trials import Trial
 
-__all__ = ["Learner", "StoppingRule"]
+__all__ = ["Learner", "StoppingRule", "Trial"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
@@ -35,6 +37,7 @@ from contextgap.learner.arguments import (
 )
 from contextgap.learner.state import LearnerState, Searching, new_state, random_source
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
+from contextgap.learner.trials import Plan, Trial, explore_on
 from contextgap.learner.view import Asked, Pending, View
 from contextgap.methods.explorers import (
     Explorer,
@@ -47,8 +50,10 @@ from contextgap.methods.explorers import (
 )
 from contextgap.methods.method import Method
 from contextgap.models import (
+    MANY_PENDING,
     MOST_REPLAYED,
     POINTS,
+    Batch,
     Eligible,
     Follower,
     Observations,
@@ -58,12 +63,13 @@ from contextgap.models import (
     stand_in,
 )
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
-from contextgap.policy.answers import Ranked
+from contextgap.policy.answers import Beliefs, Ranked
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
+from contextgap.policy.scoring import read_propensities
 from contextgap.policy.state import Stateful
 from contextgap.tables.columns import Columns
-from contextgap.tables.contexts import ContextSchema, Intake, row_of
+from contextgap.tables.contexts import ContextSchema, Encoded, Intake, row_of
 from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
@@ -349,24 +355,123 @@ class Learner(Stateful):
         eligible = self._eligible(arms, len(intake.rows), intake.single)
         pending, picks = self.state.pending.copy(), []
         view = self._view(intake.schema, pending)
+        if len(intake.rows) > MANY_PENDING:
+            view.batch = Batch(view.model, intake.rows, view.active, pending.by_arm)
         with self._atomic():
             for row, context in enumerate(intake.rows):
                 there = view if eligible is None else view.among(eligible[row])
-                pick = self._pick(there.moment(context))
+                pick = self._pick(there.moment(context, row))
                 picks.append(there.active[pick.arm])
                 among = None if eligible is None else there.active
                 pending.add(context, picks[-1], Asked(among, pick.propensity))
+                if view.batch is not None:
+                    view.batch.add(row, picks[-1])
             self._asked(pending, intake.schema)
         if intake.single:
             return self.state.labels[picks[0]]
         return label_array(self.arms, np.searchsorted(self.state.active, picks))
 
     @synchronized
+    def trial(
+        self, context: Any = None, *, pool: Any = None, arms: Any = None, metadata: Any = None
+    ) -> Trial:
+        """Return the arm to try at a context, with a number by which its reward is told.
+
+        It is ``ask`` in another form, with ``tell(trial, reward)`` or ``trial.cancel()`` to follow.
+
+        Parameters
+        ----------
+        context
+            One context.
+        pool
+            Instead of ``context``: a table of contexts one of which is chosen, as by ``ask``.
+        arms
+            The labels of the eligible arms, all by default.
+        metadata
+            Anything that belongs to the trial, as a mapping; ``trial.metadata`` is a copy.
+        """
+        if context is not None and not self._read(context).single:
+            raise ValueError("trial takes one context; pass a 1-D context or one row")
+        noted = dict(metadata or {})
+        found = self.ask(context, pool=pool, arms=arms)
+        context, arm = (context, found) if pool is None else found
+        pending, number = self.state.pending.copy(), self.state.trials
+        pending.number(self._place(arm), number)
+        self.state = replace(self.state, pending=pending, trials=number + 1)
+        return Trial(number, arm, context, noted, self)
+
+    @property
+    def pending_trials(self) -> tuple[Trial, ...]:
+        """The trials that still wait for their reward; those of a learner that was loaded too."""
+        state, waiting = self.state, self.state.pending.trials()
+        where = [state.schema.decode(context[None])[0] for _, _, context in waiting]
+        return tuple(
+            Trial(number, state.labels[arm], context, {}, self)
+            for (number, arm, _), context in zip(waiting, where, strict=True)
+        )
+
+    def run(
+        self,
+        measure: Callable[[Any, Label], float | None],
+        *,
+        contexts: Any = None,
+        pool: Any = None,
+        n: int | None = None,
+        until: StoppingRule | None = None,
+        executor: Executor | None = None,
+        workers: int | None = None,
+        callbacks: Sequence[Callable[[Learner, Trial, float | None], Any]] = (),
+        save: str | os.PathLike[str] | None = None,
+        progress: bool = True,
+    ) -> Self:
+        """Explore: make trials, measure their rewards and tell them, one after the other.
+
+        If it is interrupted, or ``measure`` fails, all rewards measured so far are told, and trials
+        under way are cancelled. With ``save``, the same call goes on where it was interrupted, in
+        another process too.
+
+        Parameters
+        ----------
+        measure
+            Called with a context, as it was given, and an arm; returns the reward, or None if there
+            will be none, which cancels the trial.
+        contexts
+            A table of contexts, in the order in which they are met.
+        pool
+            Instead of ``contexts``: a table from which the context of each trial is chosen.
+        n
+            How many trials to make at most; by default one at each of ``contexts``.
+        until
+            A rule that ends the run as soon as ``done(until)``.
+        executor
+            Where to measure: None here, one after the other; or any ``concurrent.futures.Executor``
+            for several at once. Arms are chosen here.
+        workers
+            How many trials are under way at once in an executor; by default one per core.
+        callbacks
+            Each is called with the learner, a trial and its reward after this was told; one that
+            returns True ends the run.
+        save
+            A file to keep the learner in, written after every reward. If it holds an interrupted
+            run, that goes on: trials that were under way are measured again.
+        progress
+            Whether to show a bar, in a terminal or a notebook.
+
+        Returns
+        -------
+        learner
+            The learner itself.
+        """
+        plan = Plan(self, contexts, pool, n, until, save)
+        explore_on(self, measure, plan, executor, workers, callbacks, progress)
+        return self
+
+    @synchronized
     def tell(
         self,
         contexts: Any,
         arms: Any,
-        rewards: Any,
+        rewards: Any = None,
         *,
         eligible: Any = None,
         noise: Any = None,
@@ -377,7 +482,7 @@ class Learner(Stateful):
         Parameters
         ----------
         contexts
-            One context, or several.
+            One context, or several; or what ``trial`` returned, followed by the reward alone.
         arms
             The label of the arm tried, or one per context.
         rewards
@@ -394,7 +499,30 @@ class Learner(Stateful):
             minimised, the cost is at least what is told, else the reward at most that, as for a run
             that was cut off.
         """
+        if isinstance(contexts, Trial):
+            contexts, arms, rewards = self._answering(contexts, arms, rewards)
         self._tell(contexts, arms, rewards, eligible, noise, censored)
+
+    def _answering(self, trial: Trial, reward: Any, more: Any) -> tuple[Any, Label, Any]:
+        """Return context, arm and reward of a trial; among picks alike, it is answered next."""
+        if more is not None:
+            raise TypeError("tell takes a trial and its reward, or a context, an arm and a reward")
+        place, context = self._waiting(trial)
+        return Encoded(context, self.state.schema), self.state.labels[place], reward
+
+    def _waiting(self, trial: Trial) -> tuple[int, FloatArray]:
+        """Return the arm and the context of a pending trial, which is the next to be found."""
+        if trial.learner is not self:
+            raise ValueError(
+                f"trial {trial.number} belongs to another learner; pending_trials lists this one's"
+            )
+        pending = self.state.pending.copy()
+        if (found := pending.bring_forward(trial.number)) is None:
+            raise ValueError(
+                f"trial {trial.number} is not pending: its reward was told, or it was cancelled"
+            )
+        self.state = replace(self.state, pending=pending)
+        return found
 
     def _tell(
         self,
@@ -404,6 +532,7 @@ class Learner(Stateful):
         eligible: Any,
         noise: Any,
         censored: Any,
+        propensities: Any = None,
         *,
         log: bool = False,
     ) -> None:
@@ -412,6 +541,7 @@ class Learner(Stateful):
         places, values, said = self._read_told(intake, arms, rewards, eligible)
         cut = read_censored(censored, len(values), single=intake.single)
         variances = read_noise(noise, cut, len(values), single=intake.single)
+        chances = read_propensities(propensities, len(values))
         state = self.state
         if not len(values):
             return
@@ -426,7 +556,7 @@ class Learner(Stateful):
             self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
             told = Told(places, state.rules.sign * values, variances, cut, said)
-            self._take_in(intake, told, finish=log)
+            self._take_in(intake, told, chances, finish=log)
 
     @synchronized
     def fit(
@@ -438,6 +568,7 @@ class Learner(Stateful):
         eligible: Any = None,
         noise: Any = None,
         censored: Any = None,
+        propensities: Any = None,
     ) -> Self:
         """Take in logged data, in addition to what was told before.
 
@@ -456,6 +587,8 @@ class Learner(Stateful):
         eligible, noise, censored
             The arms that could have been tried, the standard errors of rewards, and which rewards
             are censored, as for ``tell``.
+        propensities
+            The probability with which each arm was chosen, for ``score``; None if unknown.
 
         Returns
         -------
@@ -468,7 +601,7 @@ class Learner(Stateful):
                 "contexts must be a table (2-D), got one context (1-D); "
                 "contexts of one number each are x[:, None], and tell takes a single context"
             )
-        self._tell(contexts, arms, rewards, eligible, noise, censored, log=True)
+        self._tell(contexts, arms, rewards, eligible, noise, censored, propensities, log=True)
         return self
 
     @synchronized
@@ -582,8 +715,13 @@ class Learner(Stateful):
             raise ValueError(f"the arm {label!r} is the only one left; add another first")
         self.state = replace(self.state, active=tuple(i for i in active if i != place))
 
+    def expect(self, *args: Any, **kwargs: Any) -> None:
+        """The name of ``add_pending`` before."""
+        warnings.warn("expect is now called add_pending", DeprecationWarning, stacklevel=2)
+        self.add_pending(*args, **kwargs)
+
     @synchronized
-    def expect(
+    def add_pending(
         self, contexts: Any, arms: Any, *, eligible: Any = None, propensities: Any = None
     ) -> None:
         """Count picks as pending that were made elsewhere: by hand, or by another process.
@@ -612,16 +750,20 @@ class Learner(Stateful):
         self.state = replace(self.state, pending=pending).adopting(intake.schema)
 
     @synchronized
-    def cancel(self, context: Any, arm: Label) -> None:
+    def cancel(self, context: Any, arm: Label = None) -> None:
         """Forget the oldest pending pick of an arm at a context; its reward will never come.
 
         Parameters
         ----------
         context
-            One context.
+            One context; or a trial, alone.
         arm
             The label of the arm picked there.
         """
+        if isinstance(context, Trial):
+            place, row = self._waiting(context)
+            self._forget(row, place)
+            return
         intake = self._read(context)
         if not intake.single:
             raise ValueError("cancel takes one context; pass a 1-D context or one row")
@@ -661,6 +803,28 @@ class Learner(Stateful):
             A label for one context; an array of labels, one per row, for many.
         """
         return self._deployed().recommend(contexts, arms=arms)
+
+    @synchronized
+    def beliefs(self, contexts: Any) -> Beliefs:
+        """Return what the rewards told so far say about every arm, as ``Policy.beliefs`` does.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D) or many (2-D or a DataFrame, whose index is kept).
+        """
+        return self._deployed().beliefs(contexts)
+
+    @synchronized
+    def means(self, contexts: Any) -> FloatArray:
+        """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
+
+        Parameters
+        ----------
+        contexts
+            One context or many, as for ``beliefs``.
+        """
+        return self._deployed().means(contexts)
 
     @synchronized
     def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
@@ -745,7 +909,8 @@ class Learner(Stateful):
             model = state.model.snapshot()
         else:
             model = larger_model(state.model, checks.whole("points", points, least=1))
-        return self._policy(replace(state, model=model), card, fallback, tolerance)
+        policy = self._policy(replace(state, model=model), card, fallback, tolerance)
+        return Policy(policy.state.made_now())
 
     @synchronized
     def settled(self, rule: StoppingRule) -> float:
@@ -836,6 +1001,7 @@ class Learner(Stateful):
         self,
         intake: Intake,
         told: Told,
+        given: FloatArray | None,
         *,
         finish: bool,
     ) -> None:
@@ -852,7 +1018,7 @@ class Learner(Stateful):
                 "arm only when rounded; they count as its answer. Tell contexts with all digits",
                 stacklevel=level_of_user(),
             )
-        chances = [each.propensity for each in asked]
+        chances = [each.propensity for each in asked] if given is None else given.tolist()
         sets = [each.eligible for each in asked] if told.eligible is None else told.eligible
         model, count, noise, cut = state.model, len(state.model), told.noise, told.censored
         at_once = self._learns_at_once(len(values), finish=finish)

@@ -1,7 +1,7 @@
 """A learner for a log of events: whoever replays the log has the same learner, bit by bit.
 
-A pick is made once and then a fact. Replaying it means ``expect`` and putting the random source
-where the pick left it, so that nothing of what led to the pick is computed again. So are
+A pick is made once and then a fact. Replaying it means ``add_pending`` and putting the random
+source where the pick left it, so that nothing of what led to the pick is computed again. So are
 hyperparameters: those that a learner learns are noted, and another one can use them.
 """
 

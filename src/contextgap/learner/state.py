@@ -58,6 +58,13 @@ class Searching(NamedTuple):
     operations: float  # that it may have taken by now
 
 
+class Running(NamedTuple):
+    """Where a run that is saved began."""
+
+    first: int  # the number of its first trial
+    rewards: int  # how many had been told before
+
+
 @dataclass(frozen=True)
 class LearnerState(State):
     """All that a learner knows at one moment.
@@ -77,6 +84,8 @@ class LearnerState(State):
     tuning: Tuning | None = None  # the report of the last one
     searching: Searching | None = None  # for hyperparameters that are to replace these
     pending: Pending = field(default_factory=Pending)
+    trials: int = 0  # how many were made, pending ones included
+    running: Running | None = None  # the run that is being saved
     mark: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -177,6 +186,11 @@ class LearnerState(State):
             header["pending_eligible"] = [each.eligible for each in asked]
         if drawn := any(each.propensity is not None for each in asked):
             header["pending_propensities"] = [each.propensity for each in asked]
+        if self.trials:
+            header["trials"] = self.trials
+            header["pending_numbers"] = [each.number for each in asked]
+        if self.running is not None:
+            header["running"] = self.running
         rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
         arrays = {**self.model.arrays(), "pending": rows}
         if self.searching is not None:
@@ -206,6 +220,8 @@ class LearnerState(State):
                 features=_read_features(header, known),
                 tuning=None if tuning is None else Tuning.restored(tuning),
                 pending=_read_pending(header, arrays["pending"], known),
+                trials=checks.whole("trials", header.get("trials", 0), least=0),
+                running=_read_running(header.get("running")),
             )
             if (searching := header.get("searching")) is None:
                 return state
@@ -311,6 +327,12 @@ def _read_next(rewards: Any) -> int | None:
     return None if rewards is None else checks.whole("next_tune", rewards, least=1)
 
 
+def _read_running(values: Any) -> Running | None:
+    if values is None:
+        return None
+    return Running(*(checks.whole("running", each, least=0) for each in values))
+
+
 def _read_growth(factor: Any) -> float:
     """Return the factor; until release 0.2 there was always one tuning per doubling."""
     growth = checks.at_least("growth", factor, 1.0)
@@ -343,9 +365,15 @@ def _read_pending(header: dict[str, Any], contexts: FloatArray, known: State) ->
         raise ValueError("a pending pick names an arm that does not exist")
     eligible = header.get("pending_eligible", [None] * len(arms))
     chances = read_chances(header.get("pending_propensities"), len(arms))
+    numbers = [
+        None if each is None else checks.whole("pending_numbers", each, least=0)
+        for each in header.get("pending_numbers", [None] * len(arms))
+    ]
     pending = Pending()
-    for context, arm, among, chance in zip(contexts, arms, eligible, chances, strict=True):
-        pending.add(context, arm, Asked(_read_among(among, arm, len(known.labels)), chance))
+    rows = zip(contexts, arms, eligible, chances, numbers, strict=True)
+    for context, arm, among, chance, number in rows:
+        own = Asked(_read_among(among, arm, len(known.labels)), chance, number)
+        pending.add(context, arm, own)
     return pending
 
 

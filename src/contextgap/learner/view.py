@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -13,17 +13,18 @@ from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import Width
 from contextgap.methods.explorers import LookAhead, Moment, Pool, as_numbers, check_reference
-from contextgap.models import Eligible, Follower, Model
+from contextgap.models import Batch, Eligible, Follower, Model, Posterior
 from contextgap.tables.eligible import Mask
 
 _DECIMALS = 3  # a number with fewer is not taken for another one, rounded
 
 
 class Asked(NamedTuple):
-    """The arms among which a pick was made, None for all, and its propensity, if it is known."""
+    """How a pick was made."""
 
-    eligible: Eligible = None
-    propensity: float | None = None
+    eligible: Eligible = None  # the arms among which it was made; None for all
+    propensity: float | None = None  # if it is known
+    number: int | None = None  # of its trial, if it is one
 
 
 @dataclass
@@ -56,6 +57,32 @@ class Pending:
         """Remember a pick, and how it was made."""
         self.asked.setdefault(arm, []).append(asked)
         self.by_arm.setdefault(arm, []).append(context)
+
+    def number(self, arm: int, number: int) -> None:
+        """Make the latest pick of an arm a trial."""
+        self.asked[arm][-1] = self.asked[arm][-1]._replace(number=number)
+
+    def trials(self) -> list[tuple[int, int, FloatArray]]:
+        """Return the picks that are trials, in order: numbers, arms and contexts."""
+        pairs = ((arm, *each) for arm in self.by_arm for each in self._of(arm))
+        return sorted(
+            ((asked.number, arm, x) for arm, x, asked in pairs if asked.number is not None),
+            key=lambda each: each[0],
+        )
+
+    def bring_forward(self, number: int) -> tuple[int, FloatArray] | None:
+        """Make a trial the oldest pick of its arm at its context, which ``find`` then finds."""
+        for arm in self.by_arm:
+            for place, (context, asked) in enumerate(self._of(arm)):
+                if asked.number == number:
+                    first, own = self.find(context, arm), self.asked[arm]
+                    if first is not None:
+                        own[first], own[place] = own[place], own[first]
+                    return arm, context
+        return None
+
+    def _of(self, arm: int) -> Iterator[tuple[FloatArray, Asked]]:
+        return zip(self.by_arm[arm], self.asked[arm], strict=True)
 
     def find(self, context: FloatArray, arm: int) -> int | None:
         """Return the place of the oldest waiting pick of an arm at a context, if there is one."""
@@ -117,6 +144,7 @@ class View:
     rng: np.random.Generator
     follower: Callable[[], Follower]  # keeps the posterior at reference points up to date
     read: Callable[[Any], FloatArray] = as_numbers  # of contexts that an explorer was given
+    batch: Batch | None = None  # the posterior at many contexts that are picked for in order
 
     def among(self, eligible: Mask) -> View:
         """Return a view of some of the arms only; the mask has one entry for each arm."""
@@ -126,16 +154,15 @@ class View:
         """Return how often each arm was picked so far, pending picks included."""
         return [self.model.observed.count(i) + self.pending.count(i) for i in self.active]
 
-    def moment(self, context: FloatArray) -> Moment:
-        """Return what an explorer sees at one context."""
-        model, active, waiting = self.model, self.active, self.pending.by_arm
+    def moment(self, context: FloatArray, row: int = 0) -> Moment:
+        """Return what an explorer sees at one context, which is so many rows into the batch."""
         return Moment(
-            believe=lambda: Belief(model.posterior(context, active, waiting), self.width),
+            believe=lambda: Belief(self._posterior(context, row), self.width),
             pulls=self.pulls(),
             step=len(self.model) + len(self.pending) + 1,
             rng=self.rng,
             seen=len(self.model),
-            look_ahead=lambda reference: self._look_ahead(context, reference),
+            look_ahead=lambda reference: self._look_ahead(context, row, reference),
             ridge=self.model.ridge,
             shares=self.model.related,
             read=self.read,
@@ -166,7 +193,16 @@ class View:
         points = np.vstack([np.reshape(given, (-1, len(context))), context])
         return self.model.kernel(points, points)
 
-    def _look_ahead(self, context: FloatArray, reference: IntArray | FloatArray) -> LookAhead:
+    def _posterior(self, context: FloatArray, row: int) -> Posterior:
+        if self.batch is not None:
+            return self.batch.posterior(row, self.active)
+        return self.model.posterior(context, self.active, self.pending.by_arm)
+
+    def _look_ahead(
+        self, context: FloatArray, row: int, reference: IntArray | FloatArray
+    ) -> LookAhead:
         check_reference(reference, len(context))
+        if self.batch is not None and not self.model.shares:
+            return self.batch.look_ahead(row, self.active, reference)
         follower = self.follower()
         return follower.look_ahead(context, self.active, reference, self.pending.by_arm)

@@ -5,6 +5,7 @@
 
 from contextgap.models.alike import Alike, Features
 from contextgap.models.base import (
+    MANY_PENDING,
     Follower,
     KeepsHistory,
     LookAhead,
@@ -13,6 +14,7 @@ from contextgap.models.base import (
     Predictor,
     Support,
 )
+from contextgap.models.batch import Batch
 from contextgap.models.bounded import MOST_REPLAYED, POINTS, BoundedModel
 from contextgap.models.censoring import expected_rewards, first_guess, settled_model, stand_in
 from contextgap.models.choice import (

@@ -14,12 +14,13 @@ which is added to the ridge in its row.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg.lapack import dpotrf
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
 from contextgap.models.factor import PanelFactor
@@ -66,11 +67,13 @@ class Arm:
 
     def assume(self, context: FloatArray, v: FloatArray, prior_variance: float) -> None:
         """Count an observation whose reward is not known yet."""
-        self.factor.append(v, self._pivot(v, prior_variance))
-        if not self.assumed:
-            self._assumed_rows = Rows(len(context))
-        self._assumed_rows.append(context)
-        self.assumed.append(context)
+        self._count(context, v, self._pivot(v, prior_variance))
+
+    def assume_many(self, contexts: Sequence[FloatArray], v: FloatArray, gram: FloatArray) -> None:
+        """Count many, with v = L⁻¹K(old, new), those assumed before included, and K(new, new)."""
+        rows = new_rows(v, gram, np.full(len(contexts), self.ridge))
+        for n, (context, row) in enumerate(zip(contexts, rows, strict=True), len(v)):
+            self._count(context, row[:n], float(row[n]))
 
     @property
     def assumed_rows(self) -> FloatArray:
@@ -162,6 +165,13 @@ class Arm:
             other.gain += math.log(entry) - 0.5 * math.log(own)
         return other
 
+    def _count(self, context: FloatArray, row: FloatArray, diagonal: float) -> None:
+        self.factor.append(row, diagonal)
+        if not self.assumed:
+            self._assumed_rows = Rows(len(context))
+        self._assumed_rows.append(context)
+        self.assumed.append(context)
+
     def _pivot(self, v: FloatArray, prior_variance: float, noise: float = 0.0) -> float:
         return pivot(float(prior_variance - v @ v), self.ridge + noise, prior_variance, len(v))
 
@@ -192,19 +202,26 @@ def pivots(variance: FloatArray, ridge: float, prior_variance: FloatArray, size:
     return np.sqrt(np.maximum(np.maximum(variance, 0.0) + ridge, least))
 
 
+def factorised(half: FloatArray, noise: FloatArray, least: float) -> bool:
+    """Replace the lower half of K, C-ordered, by the factor of K + diag(noise), if it has one.
+
+    Return whether it has: squares of its diagonal are at least ``least`` and the noise, but for
+    rounding. What is above the diagonal stays.
+    """
+    half.flat[:: len(half) + 1] += noise
+    # What is below the diagonal here is above it in LAPACK's order, in which this is in place.
+    _, wrong = dpotrf(half.T, lower=0, clean=0, overwrite_a=1)
+    floor = np.maximum(noise * (1 - 1e-6), least)
+    return not wrong and bool((half.diagonal() ** 2 >= floor).all())
+
+
 def new_rows(v: FloatArray, gram: FloatArray, noise: FloatArray) -> FloatArray:
     """Return the factor's new rows [Vᵀ, C], where C·Cᵀ = gram + diag(noise) − VᵀV."""
     old, new = v.shape
     schur = gram - v.T @ v if old else gram
-    floor = np.maximum(noise * (1 - 1e-6), ROUNDING * (old + new + 1) * gram.diagonal().max())
-    noisy = schur.copy()
-    noisy.flat[:: new + 1] += noise
-    try:
-        corner = cholesky(noisy, lower=True, overwrite_a=True, check_finite=False)
-        if (corner.diagonal() ** 2 >= floor).all():
-            return np.hstack([v.T, corner]) if old else corner
-    except LinAlgError:
-        pass
+    corner = np.ascontiguousarray(np.tril(schur))
+    if factorised(corner, noise, ROUNDING * (old + new + 1) * gram.diagonal().max()):
+        return np.hstack([v.T, corner]) if old else corner
     # Nearly singular: row by row, as single observations are, no pivot can vanish.
     rows = np.zeros((new, old + new))
     rows[:, :old] = v.T

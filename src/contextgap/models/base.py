@@ -29,6 +29,7 @@ from contextgap.models.observations import Observations
 # observation whose reward equals its expectation: that leaves means and shrinks variances.
 Pending: TypeAlias = Mapping[int, Sequence[FloatArray]]
 NOTHING_PENDING: Pending = MappingProxyType({})
+MANY_PENDING = 8  # that models count at once from here on, and not one by one
 MOST_POOLED = 2**24  # numbers that are kept for contexts one of which is to be tried
 
 
@@ -205,9 +206,30 @@ class Pooled:
 
     def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
         """Return how far trying one of the arms at the contexts would move means, as a model."""
+        covariances, steps = self.covariances(arm, reference), self.steps[:, arm]
+        return covariances / (steps if covariances.ndim == 2 else steps[:, None])
+
+    def covariances(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+        """Return posterior covariances with one of the arms at the contexts.
+
+        Those of the arm itself at the references, shape (references, contexts); where arms share
+        what they learn, of each arm there, with the arms last.
+        """
         points, tried = self.at(reference), self.arms[arm]
         moves = self.model.moves(self.contexts, tried, points, self.pending)
-        return moves if moves.ndim == 2 else moves[..., list(self.arms)]
+        if moves.ndim == 2:
+            return moves * self.steps[:, arm]
+        return moves[..., list(self.arms)] * self.steps[:, arm, None]
+
+    @lazy
+    def steps(self) -> FloatArray:
+        """√(variance + ridge) of rewards at the contexts, shape (contexts, arms)."""
+        return np.sqrt(np.maximum(self.posterior.std**2 + self.model.ridge, self.floors))
+
+    @property
+    def floors(self) -> FloatArray:
+        """What the squares of these steps are at least, for rounding."""
+        return np.zeros((len(self.contexts), len(self.arms)))
 
     def at(self, reference: IntArray | FloatArray) -> FloatArray:
         """Return reference points as contexts."""

@@ -19,6 +19,7 @@ from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.arm import root
 from contextgap.models.base import (
+    MANY_PENDING,
     MOST_POOLED,
     NOTHING_PENDING,
     LeftOut,
@@ -412,7 +413,11 @@ class BoundedModel(Model):
                 continue
             if not starts_with(waiting, beside.assumed):
                 state.retract()
-            for context in waiting[len(beside.assumed) :]:
+            late = waiting[len(beside.assumed) :]
+            if len(late) > MANY_PENDING:
+                state.assume_many(late, *self.whiten(np.array(late)))
+                continue
+            for context in late:
                 whitened = self.whiten(context)
                 state.assume(context, whitened.features, float(whitened.residual))
 
@@ -466,16 +471,15 @@ class BoundedPooled(Pooled):
         gain = model.information_gain(self.arms)
         return Posterior(mean, std, gain, model.ridge, model.n_arms)
 
-    def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+    def covariances(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
         # A reward moves means through the inducing points alone: δ is no part of a covariance.
-        residual, (q, v) = self._solved[0], self._solved[1][arm]
+        q, v = self._solved[1][arm]
         if is_places(reference):
             q_points, v_points = q[:, reference], v[:, reference]
         else:
             features = self.model.whiten(self.at(reference)).features
             q_points, v_points = self.model.arm(self.arms[arm]).solve_many(features, assumed=True)
-        variance = np.maximum(residual + squares(q) - squares(v), 0.0)
-        return np.asarray((q_points.T @ q - v_points.T @ v) / np.sqrt(variance + self.model.ridge))
+        return np.asarray(q_points.T @ q - v_points.T @ v)
 
     @lazy
     def _solved(self) -> tuple[FloatArray, list[tuple[FloatArray, FloatArray]]]:

@@ -24,7 +24,7 @@ least 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -33,6 +33,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtpmqrt, dtpqrt
 
 from contextgap.base.arrays import FloatArray, Rows
+from contextgap.models.arm import new_rows
 from contextgap.models.dictionary import Statistics
 from contextgap.models.factor import PanelFactor, Triangle
 from contextgap.models.observations import check_floats
@@ -151,6 +152,20 @@ class BoundedArm:
         """Count an observation whose reward is not known yet."""
         self._append(features, residual, *self.solve(features))
         self.beside.assumed.append(context)
+
+    def assume_many(
+        self, contexts: Sequence[FloatArray], features: FloatArray, residual: FloatArray
+    ) -> None:
+        """Count many, with features as columns."""
+        q, v = self.solve_many(features, assumed=True)
+        weights, beside = 1.0 / np.sqrt(self.ridge + residual), self.beside
+        q *= weights
+        rows = new_rows(v * weights, q.T @ q, 1.0)
+        beside.scaled.extend((features * weights).T)
+        beside.rows.extend(q.T)
+        for n, row in enumerate(rows, len(v)):
+            beside.factor.append(row[:n], float(row[n]))
+        beside.assumed.extend(contexts)
 
     def retract(self) -> None:
         """Forget pending picks."""

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
-from contextgap.models.arm import MEAN_ROUNDING, ROUNDING, Arm, left_out, pivots, root
+from contextgap.models.arm import MEAN_ROUNDING, ROUNDING, Arm, left_out, root
 from contextgap.models.base import (
+    MANY_PENDING,
     MOST_POOLED,
     NOTHING_PENDING,
     Bounds,
@@ -302,7 +303,13 @@ class ExactModel(Model, KeepsHistory):
             if not starts_with(waiting, state.assumed):
                 state.retract()
                 self._asked = None
-            for context in waiting[len(state.assumed) :]:
+            late = waiting[len(state.assumed) :]
+            if len(late) > MANY_PENDING:
+                contexts = np.array(late)
+                v = self.solved(contexts, number, assumed=True)
+                state.assume_many(late, v, self.kernel(contexts, contexts))
+                continue
+            for context in late:
                 v, prior_variance = self._solved_now(context, number)
                 state.assume(context, v, prior_variance)
 
@@ -362,17 +369,19 @@ class ExactPooled(Pooled):
     def posterior(self) -> Posterior:
         return self.model.posterior_from(self._solved, self.contexts, self.arms)
 
-    def moves(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+    def covariances(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
         model, v, points = self.model, self._solved[arm], self.at(reference)
         seen = is_places(reference)
         at = v[:, reference] if seen else model.solved(points, self.arms[arm], True)
-        prior_variance = model.kernel.diagonal(self.contexts)
-        variance = prior_variance - np.einsum("ij,ij->j", v, v)
-        steps = pivots(variance, model.ridge, prior_variance, len(v))
         if reference is not self._reference:
             self._reference = reference
             self._values = model.kernel(points, self.contexts)
-        return np.asarray((self._values - at.T @ v) / steps)
+        return np.asarray(self._values - at.T @ v)
+
+    @property
+    def floors(self) -> FloatArray:
+        sizes = np.array([len(v) for v in self._solved])
+        return ROUNDING * (sizes + 1) * self.model.kernel.diagonal(self.contexts)[:, None]
 
     @lazy
     def _solved(self) -> list[FloatArray]:

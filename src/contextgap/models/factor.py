@@ -216,11 +216,13 @@ class Triangle:
 
 
 def reserved(buffer: FloatArray, rows: int, columns: int) -> FloatArray:
-    """Return a buffer, or a copy of it with twice the room wanted where there is too little."""
+    """Return a buffer, or a copy of it with more room than is wanted where there is too little."""
     have = buffer.shape
     if have[0] >= rows and have[1] >= columns:
         return buffer
     sizes = zip(buffer.shape, (rows, columns), strict=True)
-    grown = np.zeros([size if size >= need else 2 * need for size, need in sizes])
+    # Twice as much of what is small; of much, memory between rows would take long to touch.
+    more = [size if size >= need else need + max(need // 4, min(need, 64)) for size, need in sizes]
+    grown = np.zeros(more)
     grown[: have[0], : have[1]] = buffer
     return grown

@@ -17,7 +17,7 @@ A new column of M is zero above the new row, so rows are only ever written at th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -26,27 +26,32 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray, Rows
+from contextgap.base.descriptors import lazy
 from contextgap.kernels import Kernel
 from contextgap.models.alike import Alike
-from contextgap.models.arm import new_rows, pivots, root
+from contextgap.models.arm import ROUNDING, factorised, new_rows, pivot, pivots, root
 from contextgap.models.base import (
+    MOST_POOLED,
     NOTHING_PENDING,
     History,
     KeepsHistory,
     LeftOut,
     Model,
     Pending,
+    Pooled,
     Posterior,
     SharedSupport,
     Support,
+    is_places,
 )
 from contextgap.models.factor import reserved
-from contextgap.models.follower import JointFollower
+from contextgap.models.follower import JointFollower, starts_with
 from contextgap.models.observations import Observations, check_floats
 
 _BLOCK = 2**21  # numbers of v held at once, for all arms together
 _CHUNK = 512  # observations of a large batch taken in at once
 _FIRST = 4096  # the same where nothing is known yet: one factorisation and one inversion
+_ROWS = 256  # rows that are computed at once where there are many
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -56,6 +61,7 @@ class GroupedInverse:
     def __init__(self, n_arms: int) -> None:
         self.size = 0
         self.counts = [0] * n_arms
+        self._written = 0  # rows that may hold something, also of a call that was interrupted
         self._groups = [np.zeros((16, 16)) for _ in range(n_arms)]
 
     def group(self, arm: int) -> FloatArray:
@@ -68,25 +74,31 @@ class GroupedInverse:
         self._groups.append(np.zeros((max(16, self.size), 16)))
 
     def extend(self, rows: FloatArray, corner: FloatArray, arms: IntArray) -> None:
-        """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n), and corner the triangle C."""
+        """Add the rows [Vᵀ, C] of L: rows holds Vᵀ, shape (new, n); corner, C, is spoilt."""
         first, end = self.size, self.size + len(rows)
-        own, _ = dtrtri(corner, lower=1)
+        self._written = max(self._written, end)
+        own = dtrtri(corner.T, lower=0, overwrite_c=1)[0].T
         for arm, count in enumerate(self.counts):
-            new = np.flatnonzero(arms == arm)
-            below = -own @ (rows @ self.group(arm)) if count else None
+            below = -own @ (rows @ self.group(arm)) if count else 0.0
+            self.reserve(arm, end, count)[first:end, :count] = below
+        for arm in np.unique(arms).tolist():
+            new, count = np.flatnonzero(arms == arm), self.counts[arm]
             group = self.reserve(arm, end, count + len(new))
-            if below is not None:
-                group[first:end, :count] = below
-            group[first:end, count : count + len(new)] = own[:, new]
+            for start in range(0, len(rows), _ROWS):  # memory that stays zero is never touched
+                part = own[start : start + _ROWS]
+                some = new[: np.searchsorted(new, start + len(part))]
+                place = slice(first + start, first + start + len(part))
+                group[place, count : count + len(some)] = part.take(some, axis=1)
             self.counts[arm] = count + len(new)
         self.size = end
 
     def truncate(self, size: int, counts: Sequence[int]) -> None:
         """Forget all rows from ``size`` on, and the columns behind the first ``counts``."""
+        written = max(self._written, self.size)
         for arm, count in enumerate(counts):
             group = self._groups[arm]
-            group[size:, count:] = 0.0  # a later column must be zero above its first row
-        self.size, self.counts = size, list(counts)
+            group[size:written, count:] = 0.0  # a later column must be zero above its first row
+        self.size, self.counts, self._written = size, list(counts), size
 
     def snapshot(self) -> GroupedInverse:
         """Return an inverse that stays as it is; rows are shared, not copied."""
@@ -122,7 +134,9 @@ class JointModel(Model, KeepsHistory):
         self._inverse = GroupedInverse(n_arms)
         self._z, self._w = Rows(), Rows()
         self._gain = 0.0
-        self._assumed: list[tuple[FloatArray, int]] = []
+        # Picks that are counted as made: by arm, and in the order of their rows.
+        self._assumed: dict[int, list[FloatArray]] = {}
+        self._late: list[tuple[FloatArray, int]] = []
         # What was computed for the last single context: tell usually follows ask.
         self._asked: tuple[tuple[bytes, int], FloatArray] | None = None
 
@@ -158,16 +172,19 @@ class JointModel(Model, KeepsHistory):
             most = min(_CHUNK, 4 * _BLOCK // (self.n_arms * len(self))) if len(self) else _FIRST
             chunk = slice(end, end + max(16, most))
             end = chunk.stop
-            rows = self._append(contexts[chunk], arms[chunk], variances[chunk])
+            rows = self._new_rows(contexts[chunk], arms[chunk], variances[chunk])
             n, new = len(self), len(rows)
             lower = rows[:, n:]
             targets = np.stack([rewards[chunk], np.ones(new)], axis=1)
             known = np.stack([self._z.view, self._w.view], axis=1)
-            z, w = solve_triangular(lower, targets - rows[:, :n] @ known, lower=True).T
+            left = targets - rows[:, :n] @ known
+            z, w = (left / lower if new == 1 else solve_triangular(lower, left, lower=True)).T
             self._z.extend(z)
             self._w.extend(w)
+            # As from a file, which has M, to the last bit.
             for entry, own in zip(lower.diagonal().tolist(), variances[chunk], strict=True):
-                self._gain += math.log(entry) - 0.5 * math.log(own)
+                self._gain -= math.log(1.0 / entry) + 0.5 * math.log(own)
+            self._inverse.extend(rows[:, :n], lower, arms[chunk])
             own_noise = None if noise is None else noise[chunk]
             self.observed.extend(contexts[chunk], arms[chunk], rewards[chunk], own_noise)
 
@@ -180,23 +197,34 @@ class JointModel(Model, KeepsHistory):
         self._z.truncate(size)
         self._w.truncate(size)
         self.observed.truncate(size)
-        self._assumed, self._asked = [], None
+        self._assumed, self._late, self._asked = {}, [], None
 
     def posterior(
         self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
     ) -> Posterior:
         self.assume(pending)
         points = np.atleast_2d(contexts)
+        found = self.posterior_from(self._solved(points, arms), points, arms)
+        if contexts.ndim == 2:
+            return found
+        mean, std, covariance = found.mean[0], found.std[0], np.asarray(found.covariance)[0]
+        return found._replace(mean=mean, std=std, covariance=covariance)
+
+    def posterior_from(
+        self,
+        solved: Iterable[tuple[slice, FloatArray]],
+        points: FloatArray,
+        arms: Sequence[int],
+    ) -> Posterior:
+        """Return the posterior at points, given blocks of them and v of each arm there."""
         mean = np.empty((len(points), len(arms)))
         covariance = np.empty((len(points), len(arms), len(arms)))
         prior, weights, among = self.prior(), self.weights(), self.among(arms)
-        for rows, v in self._solved(points, arms):
+        for rows, v in solved:
             by_point = np.moveaxis(v, 2, 0)  # (points, arms, rows of M)
             mean[rows] = prior + by_point[..., : len(weights)] @ weights
             prior_variance = self.kernel.diagonal(points[rows])[:, None, None]
             covariance[rows] = prior_variance * among - by_point @ by_point.swapaxes(1, 2)
-        if contexts.ndim == 1:
-            mean, covariance = mean[0], covariance[0]
         return self._posterior(mean, covariance, self.information_gain(arms))
 
     def moves(
@@ -216,6 +244,12 @@ class JointModel(Model, KeepsHistory):
         for rows, v in self._solved(points, every):
             moves[rows] -= np.einsum("bnp,nm->pmb", v, tried)
         return np.asarray(moves / steps[:, None])
+
+    def pooled(
+        self, contexts: FloatArray, arms: Sequence[int], pending: Pending = NOTHING_PENDING
+    ) -> Pooled:
+        numbers = self.n_arms * self.rows * len(contexts)
+        return (JointPooled if numbers <= MOST_POOLED else Pooled)(self, contexts, arms, pending)
 
     def follow(self, points: FloatArray | None = None) -> JointFollower:
         return JointFollower(self, points)
@@ -374,11 +408,11 @@ class JointModel(Model, KeepsHistory):
     def _seen(self) -> tuple[FloatArray, IntArray]:
         """Contexts and arms of all rows, assumed ones after the others."""
         log = self.observed
-        if not self._assumed:
+        if not self._late:
             return log.contexts, log.arms
-        late = np.array([context for context, _ in self._assumed])
+        late = np.array([context for context, _ in self._late])
         contexts = np.vstack([log.contexts.reshape(-1, late.shape[1]), late])
-        return contexts, np.append(log.arms, [arm for _, arm in self._assumed])
+        return contexts, np.append(log.arms, [arm for _, arm in self._late])
 
     @property
     def rows(self) -> int:
@@ -405,7 +439,8 @@ class JointModel(Model, KeepsHistory):
         if len(whose):
             values = self.kernel(contexts, points)
             for arm in range(self.n_arms):
-                parts[arm] = self._inverse.group(arm)[first:] @ values[whose == arm]
+                own = whose == arm if self._late else self.observed.places(arm)
+                parts[arm] = self._inverse.group(arm)[first:] @ values[own]
         if key is not None:
             self._asked = key, parts
         return parts
@@ -419,7 +454,7 @@ class JointModel(Model, KeepsHistory):
             rows = slice(first, min(first + size, len(points)))
             yield rows, self.mixed(self.parts(points[rows]), arms)
 
-    def mixed(self, parts: FloatArray, arms: Sequence[int]) -> FloatArray:
+    def mixed(self, parts: FloatArray, arms: Sequence[int] | IntArray) -> FloatArray:
         """Return v_b = Σ_a B[b, a]·u_a for some arms b."""
         own = (1 - self.alike.sharing) * parts[list(arms)]
         if self.alike.features is None:
@@ -427,33 +462,52 @@ class JointModel(Model, KeepsHistory):
         common = self.alike.sharing * self.alike.similar[list(arms)]
         return np.tensordot(common, parts, axes=1) + own
 
-    def _append(self, contexts: FloatArray, arms: IntArray, noise: FloatArray) -> FloatArray:
-        """Add rows to the inverse; return those of L, [Vᵀ, C]."""
+    def _new_rows(self, contexts: FloatArray, arms: IntArray, noise: FloatArray) -> FloatArray:
+        """Rows to add to L, [Vᵀ, C]."""
+        if len(arms) == 1:  # most rows come alone: without what many need
+            v = self.mixed(self.parts(contexts), arms)[0, :, 0]
+            prior_variance = float(self.kernel.diagonal(contexts)[0])
+            left = prior_variance - float(v @ v)
+            step = pivot(left, float(noise[0]), prior_variance, len(v))
+            return np.append(v, step)[None]
+        if not self._inverse.size:
+            corner = self._lower_half(contexts, arms)
+            if factorised(corner, noise, ROUNDING * (len(arms) + 1) * corner.diagonal().max()):
+                return corner
         parts = self.parts(contexts)
         v = np.empty(parts.shape[1:])
         for arm in np.unique(arms).tolist():
             own = arms == arm
             v[:, own] = self.mixed(parts[:, :, own], [arm])[0]
         gram = self.kernel(contexts, contexts) * self._alike(arms, arms)
-        rows = new_rows(v, gram, noise)
-        n = len(v)
-        self._inverse.extend(rows[:, :n], rows[:, n:], arms)
-        return rows
+        return new_rows(v, gram, noise)
+
+    def _lower_half(self, contexts: FloatArray, arms: IntArray) -> FloatArray:
+        """K∘B with zeros above the diagonal; in blocks, since fresh memory takes long to touch."""
+        half, alike = np.zeros((len(arms), len(arms))), self.alike.matrix(self.n_arms)
+        for first in range(0, len(arms), _ROWS):
+            own = slice(first, min(first + _ROWS, len(arms)))
+            values = self.kernel(contexts[own], contexts[: own.stop])
+            values = values * alike[:, arms[: own.stop]][arms[own]]
+            half[own, :first] = values[:, :first]
+            half[own, own] = np.tril(values[:, first:])
+        return half
 
     def assume(self, pending: Pending) -> None:
         """Count exactly the pending picks as made."""
-        waiting = [(context, arm) for arm, contexts in pending.items() for context in contexts]
         known = self._assumed
-        same = len(known) <= len(waiting) and all(
-            a is b and one == two for (a, one), (b, two) in zip(known, waiting, strict=False)
-        )
-        if known and not same:
+        if not all(starts_with(pending.get(arm, ()), known[arm]) for arm in known):
             counts = [self.observed.count(arm) for arm in range(self.n_arms)]
             self._inverse.truncate(len(self), counts)
-            self._assumed, self._asked = [], None
-        for context, arm in waiting[len(self._assumed) :]:
-            self._append(context[None], np.array([arm]), np.array([self.ridge]))
-            self._assumed.append((context, arm))
+            self._assumed, self._late, self._asked = {}, [], None
+        for arm, waiting in pending.items():
+            late = waiting[len(self._assumed.get(arm, ())) :]
+            if late:
+                contexts, arms, n = np.array(late), np.full(len(late), arm), self._inverse.size
+                rows = self._new_rows(contexts, arms, np.full(len(late), self.ridge))
+                self._inverse.extend(rows[:, :n], rows[:, n:], arms)
+                self._assumed.setdefault(arm, []).extend(late)
+                self._late += [(context, arm) for context in late]
 
     def _whole(self) -> FloatArray:
         """M with columns in order of arrival."""
@@ -474,3 +528,43 @@ class JointModel(Model, KeepsHistory):
             places = self.observed.places(arm)
             diagonal[places] = self._inverse.group(arm)[places, np.arange(len(places))]
         return diagonal
+
+
+class JointPooled(Pooled):
+    """Solves once for all arms, and computes kernel values at the same references once."""
+
+    model: JointModel
+    _reference: IntArray | FloatArray | None = None
+    _at: tuple[FloatArray, FloatArray]
+
+    @lazy
+    def posterior(self) -> Posterior:
+        everything = slice(0, len(self.contexts))
+        return self.model.posterior_from([(everything, self._solved)], self.contexts, self.arms)
+
+    def covariances(self, arm: int, reference: IntArray | FloatArray) -> FloatArray:
+        model = self.model
+        if reference is not self._reference:
+            points = self.at(reference)
+            v = self._solved[:, :, reference] if is_places(reference) else self._v(points)
+            self._at = model.kernel(points, self.contexts), v.transpose(0, 2, 1)
+            self._reference = reference
+        values, at = self._at
+        found = -at @ self._solved[arm]  # (arms, references, contexts)
+        found += values * model.among(self.arms)[arm][:, None, None]
+        return np.moveaxis(found, 0, 2)
+
+    @property
+    def floors(self) -> FloatArray:
+        prior_variance = self.model.kernel.diagonal(self.contexts)
+        floors = ROUNDING * (self.model.rows + 1) * prior_variance
+        return np.repeat(floors[:, None], len(self.arms), axis=1)
+
+    @lazy
+    def _solved(self) -> FloatArray:
+        self.model.assume(self.pending)
+        return self._v(self.contexts)
+
+    def _v(self, points: FloatArray) -> FloatArray:
+        """Return v of each arm, shape (arms, rows of M, points)."""
+        return self.model.mixed(self.model.parts(points), self.arms)

@@ -1,19 +1,26 @@
 """Policies: frozen decision rules, how good they are, and what they guarantee."""
 
-from contextgap.policy.answers import Certificate, Ranked
+from contextgap.policy.answers import Beliefs, Certificate, Ranked
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.explanation import Argument, Explanation
 from contextgap.policy.fallback import Fallback, Status
 from contextgap.policy.policy import Policy
+from contextgap.policy.rules import Leaf, Rules, Split
+from contextgap.policy.state import Provenance
 
 __all__ = [
     "Argument",
+    "Beliefs",
     "Card",
     "Certificate",
     "Estimate",
     "Explanation",
     "Fallback",
+    "Leaf",
     "Policy",
+    "Provenance",
     "Ranked",
+    "Rules",
+    "Split",
     "Status",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from contextgap.base import html
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label
+from contextgap.base.names import study_import
 from contextgap.beliefs.belief import Belief
 
 _REACH = np.arange(-8.0, 9.0)  # standard deviations; what is beyond does not count in a float
@@ -70,6 +71,44 @@ class Ranked:
     lower: float
     upper: float
     bound: float
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What is believed about the reward of every arm at many contexts.
+
+    Parameters
+    ----------
+    arms
+        The arms, in the order of the arrays.
+    mean, std, lower, upper
+        Of shape (rows, arms), for one context (arms,): of rewards, or of costs where costs are
+        told.
+    index
+        The index of the DataFrame that the contexts were; None for other contexts.
+    """
+
+    arms: tuple[Label, ...]
+    mean: FloatArray
+    std: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    index: Any = None
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row per context and columns such as ("mean", arm).
+
+        It has the index of the contexts, so that ``X.join`` and ``frame["mean"].idxmax(axis=1)``
+        do what one expects. Needs pandas.
+        """
+        pandas = study_import("pandas")
+        arms = np.fromiter(self.arms, dtype=object, count=len(self.arms))
+        columns = pandas.Index(arms, name="arm", tupleize_cols=False)
+        parts = {
+            name: pandas.DataFrame(np.atleast_2d(getattr(self, name)), self.index, columns)
+            for name in ("mean", "std", "lower", "upper")
+        }
+        return pandas.concat(parts, axis=1)
 
 
 def regret_bounds(gap: FloatArray) -> FloatArray:

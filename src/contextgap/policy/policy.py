@@ -18,6 +18,7 @@ from contextgap.beliefs.belief import Decision
 from contextgap.methods.recommenders.rules import ModelEvidence
 from contextgap.policy.answers import (
     Answered,
+    Beliefs,
     Certificate,
     Ranked,
     expected_regret,
@@ -28,8 +29,9 @@ from contextgap.policy.card import Card
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
+from contextgap.policy.rules import Rules, grow_rules
 from contextgap.policy.scoring import AllRows, score
-from contextgap.policy.state import PolicyState, State, Stateful, read_seed
+from contextgap.policy.state import PolicyState, Provenance, State, Stateful, read_seed
 from contextgap.tables.columns import Columns
 from contextgap.tables.eligible import Mask, read_eligible
 
@@ -63,6 +65,8 @@ class Policy(Stateful):
     def _repr_html_(self) -> str:
         about = f"Policy by {self.method.name}, bounds "
         about += "heuristic" if self.probability is None else f"with p = {self.probability:g}"
+        if self.state.provenance.version is not None:
+            about += f", by contextgap {self.state.provenance.version}"
         found = html.table(about, ["arm", "rewards"], list(self.counts.items()))
         return found + ("" if self.state.card is None else self.state.card._repr_html_())
 
@@ -91,6 +95,15 @@ class Policy(Stateful):
         if self.state.card is None:
             vars(self)["state"] = replace(self.state, card=self.score())
         return cast(Card, self.state.card)
+
+    @property
+    def provenance(self) -> Provenance:
+        """The release that froze the policy, when, and a hash of the data it was learnt from."""
+        known, card = self.state.provenance, self.state.card
+        if known.data is None and (card is None or card.rewards <= len(self.state.model.observed)):
+            known = replace(known, data=self.state.data_hash())
+            vars(self)["state"] = replace(self.state, provenance=known)
+        return known
 
     def score(self, propensities: Any = None, *, rows: int | None = None) -> Card:
         """Return a new score card, as ``Learner.score`` does; ``card`` stays what it is.
@@ -220,6 +233,40 @@ class Policy(Stateful):
             for column in order
         )
 
+    def beliefs(self, contexts: Any) -> Beliefs:
+        """Return what is believed about every arm at every context.
+
+        Parameters
+        ----------
+        contexts
+            One context (1-D) or many (2-D or a DataFrame, whose index is kept).
+        """
+        rows, single = self.state.read(contexts)
+        found = np.empty((4, len(rows), len(self.arms)))
+        for block in self.chooser.blocks(len(rows)):
+            belief = self.chooser.evidence(rows[block], among=len(rows)).belief
+            found[:, block] = belief.told(self.state.rules.sign)
+        mean, std, lower, upper = frozen(found[:, 0] if single else found)
+        index = None if single else getattr(contexts, "index", None)
+        index = index if hasattr(index, "tolist") else None  # a list has a method of that name
+        return Beliefs(self.arms, mean, std, lower, upper, index)
+
+    def means(self, contexts: Any) -> FloatArray:
+        """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
+
+        Parameters
+        ----------
+        contexts
+            One context or many, as for ``beliefs``.
+        """
+        rows, single = self.state.read(contexts)
+        found = np.empty((len(rows), len(self.arms)))
+        for block in self.chooser.blocks(len(rows)):
+            cheap = self.chooser.predictor.means(rows[block])
+            mean = self.chooser.evidence(rows[block]).belief.mean if cheap is None else cheap[0]
+            found[block] = self.state.rules.sign * mean
+        return frozen(found[0] if single else found)
+
     def explain(
         self, context: Any, against: Label | None = None, *, arm: Label | None = None, most: int = 5
     ) -> Explanation:
@@ -251,6 +298,22 @@ class Policy(Stateful):
         pair = self.state.labels.index(first), self.state.labels.index(second)
         count = checks.whole("most", most, least=0)
         return explain(self.state, rows, pair, count)
+
+    def rules(self, depth: int = 3, contexts: Any = None) -> Rules:
+        """Return a short rule over raw columns that imitates the policy; print it.
+
+        It counts what a wrong arm would cost, by the expected rewards that the policy knows. The
+        result says how many decisions it keeps and what it loses, and whether so short a rule will
+        do; it is text, SQL, C, and a policy of its own.
+
+        Parameters
+        ----------
+        depth
+            How many questions are asked at most before an arm is answered.
+        contexts
+            A sample of contexts like those to deploy on; the observed ones by default.
+        """
+        return grow_rules(self, depth, contexts)
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.
@@ -385,6 +448,7 @@ class Policy(Stateful):
             Makes everything random repeatable.
         """
         card = self.card if len(self.state.model) > 1 else None  # fewer points cannot tell any more
+        provenance = self.provenance
         compression = import_module("contextgap.export.compression")
         smaller, report = compression.compress(
             self,
@@ -395,7 +459,7 @@ class Policy(Stateful):
             float32=float32,
             seed=seed,
         )
-        return Policy(replace(smaller.state, compression=report, card=card))
+        return Policy(replace(smaller.state, compression=report, card=card, provenance=provenance))
 
     def to_onnx(
         self,
@@ -469,7 +533,7 @@ class Policy(Stateful):
         path
             Where to write, or a binary file that is open already.
         """
-        model = self.state.model.deployed()
+        provenance, model = self.provenance, self.state.model.deployed()
         if model is not self.state.model and len(model) > 1:
             self.card  # noqa: B018  # computed while there are all rewards to compute it from
         state = replace(self.state, model=model)
@@ -477,6 +541,7 @@ class Policy(Stateful):
             **state.describe(),
             "seed": state.seed,
             "card": None if state.card is None else state.card.describe(),
+            "provenance": provenance.describe(),
         }
         if state.fallback is not None:
             header["fallback"] = state.fallback.describe()
@@ -505,6 +570,7 @@ class Policy(Stateful):
                 seed=read_seed(header["seed"]),
                 fallback=fallback,
                 card=None if card is None else Card.restored(card),
+                provenance=Provenance.restored(header.get("provenance")),
             )
             return cls(state)
 
@@ -542,10 +608,18 @@ class Policy(Stateful):
         return rows, eligible
 
     def scored(
-        self, propensities: Any, rows: int | None = None, known: AllRows | None = None
+        self,
+        propensities: Any,
+        rows: int | None = None,
+        known: AllRows | None = None,
+        picks: IntArray | None = None,
     ) -> Card:
-        """Return the score card, given what is known of rows that the model does not keep."""
-        about = self.state.fallback, self.probability, propensities, rows, known
+        """Return the score card, given what is known of rows that the model does not keep.
+
+        Given picks, as places in ``arms``, it is the card of whatever picked these arms at the
+        logged contexts.
+        """
+        about = self.state.fallback, self.probability, propensities, rows, known, picks
         card = score(self.chooser, self.arms, *about)
         return card.of_costs() if self.state.rules.costs else card
 

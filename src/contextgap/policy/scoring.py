@@ -113,11 +113,13 @@ def score(
     propensities: Any = None,
     rows: int | None = None,
     known: AllRows | None = None,
+    picks: IntArray | None = None,
 ) -> Card:
     """Return the score card of a policy; of a sample of rows, given what is ``known`` of all.
 
     By default propensities are those logged with the picks, and as many rewards are left out as
-    take ``_OPERATIONS``.
+    take ``_OPERATIONS``. ``picks`` are the arms, as places in ``active``, that another policy
+    chooses at the logged contexts: it is scored then, by this model of the rewards.
     """
     model, active = chooser.model, chooser.active
     if len(model) < 2:
@@ -128,7 +130,7 @@ def score(
     everywhere = _rows_that_count(model, active)
     places = evenly(everywhere, count)
     eligible = _eligible(model, active, places)
-    left, choice = _left_out(chooser, fallback, places, eligible)
+    left, choice = _left_out(chooser, fallback, places, eligible, picks)
     picked = np.eye(len(active))[choice.arm]
     own = left.arms[:, None] == np.asarray(active)
     used = None if chances is None else chances[places]
@@ -366,7 +368,11 @@ def _warnings(card: Card, n_arms: int, least: float) -> list[str]:
 
 
 def _left_out(
-    chooser: Chooser, fallback: Fallback | None, places: IntArray, eligible: Mask
+    chooser: Chooser,
+    fallback: Fallback | None,
+    places: IntArray,
+    eligible: Mask,
+    picks: IntArray | None,
 ) -> tuple[_Rows, Choice]:
     """Leave out the rewards at some places, block by block, and decide there."""
     model, log = chooser.model, chooser.model.observed
@@ -376,7 +382,11 @@ def _left_out(
         posterior, error = model.left_out(own, visits[block], chooser.active)
         found = log.contexts[own], log.arms[own], log.rewards[own], posterior, error
         parts.append(_Rows(own, *found, visits[block]))
-        choices.append(_decide(chooser, fallback, parts[-1], eligible[block]))
+        if picks is None:
+            choices.append(_decide(chooser, fallback, parts[-1], eligible[block]))
+        else:
+            gaps = Belief(posterior, chooser.rules.width).gap
+            choices.append(Choice(picks[own], gaps[np.arange(len(own)), picks[own]]))
     arms = np.concatenate([each.arm for each in choices])
     return _joined(parts), Choice(arms, np.concatenate([each.gap for each in choices]))
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
+import contextgap
 from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray
 from contextgap.base.descriptors import completed
@@ -108,6 +115,41 @@ class State:
 
 
 @dataclass(frozen=True)
+class Provenance:
+    """Where a policy comes from.
+
+    Parameters
+    ----------
+    version
+        The release of contextgap that froze it; None if that is unknown, as in earlier files.
+    created
+        When, to the second, in UTC; None if that is unknown.
+    data
+        SHA-256 of what it was learnt from: labels of arms, kinds of columns that are not plain
+        numbers, then contexts, arms and rewards in the order in which they were told; of a very
+        long log, of the sample that is kept. None if they are no longer all there.
+    """
+
+    version: str | None = None
+    created: datetime | None = None
+    data: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Return plain values; ``restored`` reverses it."""
+        created = None if self.created is None else self.created.isoformat()
+        return {"version": self.version, "created": created, "data": self.data}
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any] | None) -> Self:
+        """Reverse ``describe``; files of earlier releases have no values."""
+        given = values or {}
+        version, created, data = (given.get(name) for name in ("version", "created", "data"))
+        if not all(each is None or isinstance(each, str) for each in (version, created, data)):
+            raise ValueError("version, created and data are no texts")
+        return cls(version, None if created is None else datetime.fromisoformat(created), data)
+
+
+@dataclass(frozen=True)
 class PolicyState(State):
     """All that makes up a policy."""
 
@@ -115,6 +157,22 @@ class PolicyState(State):
     fallback: Fallback | None = None
     card: Card | None = None  # once it was computed
     compression: CompressionReport | None = None
+    provenance: Provenance = Provenance()
+
+    def made_now(self, at: datetime | None = None) -> Self:
+        """Return the same, made by this release, now or at another time."""
+        when = (datetime.now(UTC) if at is None else at).replace(microsecond=0)
+        return replace(self, provenance=Provenance(contextgap.__version__, when))
+
+    def data_hash(self) -> str:
+        """Return the hash of the observations, as ``Provenance`` says."""
+        log = self.model.observed
+        table = self.schema.table  # names of plain numbers may be given later
+        told = [encode_label(label) for label in self.labels], table and table.describe()
+        found = hashlib.sha256(json.dumps(told).encode())
+        for array, kind in ((log.contexts, "<f8"), (log.arms, "<i8"), (log.rewards, "<f8")):
+            found.update(np.ascontiguousarray(array, dtype=kind).tobytes())
+        return found.hexdigest()
 
     def read(self, contexts: Any) -> tuple[FloatArray, bool]:
         """Return contexts as the rows that kernels take, and whether it was a single context."""

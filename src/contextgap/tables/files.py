@@ -32,10 +32,20 @@ from contextgap.tables.cells import (
     to_number,
 )
 from contextgap.tables.columns import Category, Date, Kind
+from contextgap.tables.logs import (
+    JSON_LINES,
+    VOWPAL,
+    Line,
+    columns_in,
+    opened,
+    read_lines,
+    suffix_of,
+)
 from contextgap.tables.table import Table
 
 PARQUET = (".parquet", ".pq")
-SUFFIXES = (".csv", ".tsv", *PARQUET)
+RECORDS = (*JSON_LINES, *VOWPAL)
+SUFFIXES = (".csv", ".tsv", *PARQUET, *RECORDS)
 BLOCK = 65_536  # rows of a block
 SEPARATORS = {".csv": ",", ".tsv": "\t"}  # of text files
 _OTHERS = ";\t|"  # that separate cells where the usual one is not in the header
@@ -291,12 +301,17 @@ class Part:
         """Yield the rows as tables of at most so many."""
         path, separator = self.path, self.separator
         check_file(path, SUFFIXES)
-        usual = SEPARATORS.get(path.suffix.lower())
+        suffix = suffix_of(path)
+        usual = SEPARATORS.get(suffix)
         if usual is None and separator is not None:
-            raise ValueError(f"{path}: a Parquet file has no separator, got {separator!r}")
+            kind = "a Parquet" if suffix in PARQUET else f"a {suffix}"
+            raise ValueError(f"{path}: {kind} file has no separator, got {separator!r}")
         if separator is not None and (len(separator) != 1 or separator in '\r\n"'):
             raise ValueError(f"separator must be one character, such as ; or |, got {separator!r}")
-        found = self._parquet(rows) if usual is None else _text(path, separator, usual, rows)
+        if suffix in RECORDS:
+            found = _records(path, rows)
+        else:
+            found = self._parquet(rows) if usual is None else _text(path, separator, usual, rows)
         columns: tuple[str, ...] | None = None
         for sheet in found:
             if sheet.columns[-1:] == ("",) and all(map(is_empty, sheet.cells[-1])):
@@ -329,7 +344,7 @@ class Part:
 def parts_of(path: Path, separator: str | None = None) -> list[Part]:
     """Return a file in parts that can be read apart: a Parquet file may be several."""
     check_file(path, SUFFIXES)
-    if path.suffix.lower() in SEPARATORS:
+    if suffix_of(path) not in PARQUET:
         return [Part(path, separator)]
     parts, groups, first, count = [], list[int](), 0, 0
     with _opened(path) as file:
@@ -345,12 +360,13 @@ def parts_of(path: Path, separator: str | None = None) -> list[Part]:
 def count_rows(path: Path) -> int:
     """Return how many rows a file has; of text, about how many, judging from its beginning."""
     check_file(path, SUFFIXES)
-    if path.suffix.lower() not in SEPARATORS:
+    if suffix_of(path) in PARQUET:
         with _opened(path) as file:
             return int(file.metadata.num_rows)
-    with path.open("rb") as text:
-        beginning = text.read(_BEGINNING)
-    share = max(1.0, path.stat().st_size / _BEGINNING)
+    with opened(path, text=False) as text:
+        beginning: bytes = text.read(_BEGINNING)
+        read = int(getattr(text, "fileobj", text).tell())  # bytes of the file, compressed or not
+    share = max(1.0, path.stat().st_size / max(read, 1))
     return max(1, round(beginning.count(b"\n") * share) - 1)  # without the header
 
 
@@ -385,7 +401,8 @@ def check_alike(sheet: Sheet, other: Sheet) -> None:
 
 def check_file(path: Path, suffixes: Iterable[str]) -> None:
     """Raise unless ``path`` is a file with one of these suffixes."""
-    if path.suffix.lower() not in suffixes:
+    compressed = path.suffix.lower() == ".gz"
+    if suffix_of(path) not in suffixes or (compressed and suffix_of(path) in (*PARQUET, ".mat")):
         raise ValueError(
             f"{path}: the suffix {path.suffix!r} is unknown; known are {', '.join(suffixes)}"
         )
@@ -408,7 +425,7 @@ def _check_header(sheet: Sheet) -> None:
 
 def _text(path: Path, separator: str | None, usual: str, most: int) -> Iterator[Sheet]:
     # Not pandas: it skips blank lines and pads short ones without saying where.
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with opened(path) as file:
         before, empty = 0, True
         try:
             before, found = _separator(file, usual)
@@ -441,6 +458,26 @@ def _text(path: Path, separator: str | None, usual: str, most: int) -> Iterator[
             raise ValueError(f"{path}, line {line}: not CSV ({error})") from None
 
 
+def _records(path: Path, most: int) -> Iterator[Sheet]:
+    """Yield the records of a log, whose columns are known once all of it was read."""
+    columns = columns_in(read_lines(path), sparse=suffix_of(path) in VOWPAL)
+    lines = list[Line]()
+
+    def sheet() -> Sheet:
+        cells = tuple(
+            [line.record.get(name, absent) for line in lines] for name, absent in columns.items()
+        )
+        return Sheet(path, tuple(columns), cells, [f"line {line.number}" for line in lines])
+
+    for line in read_lines(path):
+        lines.append(line)
+        if len(lines) == most:
+            yield sheet()
+            lines = []
+    if lines or not columns:
+        yield sheet()
+
+
 def _sheet(
     path: Path, header: Sequence[str], rows: list[list[str]], places: list[str], separator: str
 ) -> Sheet:
@@ -463,7 +500,7 @@ def _separator(file: IO[str], usual: str) -> tuple[int, str]:
 
 def _undecodable(path: Path) -> int:
     """Return the first line of a file that is not UTF-8."""
-    with path.open("rb") as file:
+    with opened(path, text=False) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")

@@ -176,13 +176,13 @@ def test_learnt_hyperparameters_and_all_rows_have_propensities():
 
 def test_picks_made_elsewhere_may_have_propensities(tmp_path):
     learner = cg.Learner(2, kernel=KERNEL)
-    learner.expect([[0.0], [1.0]], [0, 1], propensities=[0.5, 0.25])
-    learner.expect([2.0], 1, propensities=0.75)
+    learner.add_pending([[0.0], [1.0]], [0, 1], propensities=[0.5, 0.25])
+    learner.add_pending([2.0], 1, propensities=0.75)
     learner.tell([[2.0], [0.0], [1.0]], [1, 0, 1], [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(learner.state.model.observed.propensities, [0.75, 0.5, 0.25])
     for bad, message in ((0.0, "above 0"), (1.5, "at most 1"), ([0.5, 0.5], "one entry per")):
         with pytest.raises(ValueError, match=message):
-            learner.expect([3.0], 0, propensities=bad)
+            learner.add_pending([3.0], 0, propensities=bad)
     assert learner.pending == 0
 
 

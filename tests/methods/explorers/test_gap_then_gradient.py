@@ -70,7 +70,7 @@ def test_pending_picks_count_as_observed():
             continue
         picks = {}
         for name, learner in learners.items():
-            learner.expect(np.repeat(x[None], 60, axis=0), [0, 1, 2] * 20)
+            learner.add_pending(np.repeat(x[None], 60, axis=0), [0, 1, 2] * 20)
             decision = learner.decide(x)
             picks[name] = decision.arm
             learner.drop_pending()

@@ -43,7 +43,7 @@ def learners_of(log):
         elif event.kind == "ask":
             (number,), (label,) = result["trials"], result["arms"]
             trials[number] = request["contexts"]["row"], decode_label(label)
-            learner.expect(*trials[number])
+            learner.add_pending(*trials[number])
             if "random" in result:
                 learner.restore(replace(learner.state, random=result["random"]))
         elif event.kind in ("cancel", "expire"):
@@ -52,7 +52,7 @@ def learners_of(log):
             number, late = request["trial"], result["late"]
             reward = told.get(number, request["reward"])
             if late and reward is not None:
-                learner.expect(*trials[number])
+                learner.add_pending(*trials[number])
             if reward is not None:
                 learner.tell(*trials[number], reward)
             elif not late:
@@ -62,7 +62,7 @@ def learners_of(log):
             reward = told.get(number, request["rewards"][0])
             tried = request["contexts"]["row"], decode_label(label)
             if reward is not None:
-                learner.expect(*tried)
+                learner.add_pending(*tried)
                 learner.tell(*tried, reward)
         elif event.kind == "tune":
             learner.tune(request["criterion"])

@@ -90,7 +90,7 @@ def test_retracted_rewards_were_never_told(local, contexts):
     learner = cg.Learner(ARMS, kernel=cg.Gaussian(0.5), seed=0)
     for number, context in enumerate(contexts[:12], 1):
         arm = campaign.trial(number).arm
-        learner.expect(context, arm)
+        learner.add_pending(context, arm)
         if number == 5:
             learner.cancel(context, arm)
         elif number != 4:

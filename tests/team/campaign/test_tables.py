@@ -123,7 +123,7 @@ def test_outside_tables_are_told_at_once_and_rows_can_be_retracted(local, rng):
     campaign.correct(trials[5], 7.0, "typo")
     kept, rewards[5] = np.arange(20) != 3, 7.0
     without = cg.Learner(["eco", "sport"], seed=0)
-    without.expect(table, arms)  # what a retracted row says about columns stays
+    without.add_pending(table, arms)  # what a retracted row says about columns stays
     without.drop_pending()
     left = np.array(rewards)[kept]
     without.fit(table[kept], arms[kept], left, eligible=["eco", "sport"])

@@ -347,7 +347,7 @@ def _policy_of(
     card = policy.scored(chances, card_rows, known)
     part.extend(outermost.contexts, outermost.arms, outermost.rewards)
     part.stands_for(counts)
-    return Policy(replace(policy.state, card=card))
+    return Policy(replace(policy.state, card=card).made_now())
 
 
 def _reading(learner: Learner, codings: Sequence[Coding]) -> Learner:

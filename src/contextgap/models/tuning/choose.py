@@ -13,7 +13,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
 from contextgap.kernels.categories import Spread, deviations
-from contextgap.models import Features
+from contextgap.models import Alike, Features
 from contextgap.models.tuning.criteria import (
     CRITERIA,
     MOST_OPERATIONS,
@@ -345,7 +345,7 @@ def _bases(candidates: dict[str, Candidate]) -> list[str]:
 
 def _of_all_arms(found: Hyperparameters, features: Features | None) -> Hyperparameters:
     """Return what was learnt from the arms observed, with the features of all arms."""
-    if features is None or found.alike is None:
+    if features is None or not isinstance(found.alike, Alike):
         return found
     rows = tuple(map(tuple, features.rows.tolist()))
     return replace(found, alike=replace(found.alike, features=rows))
@@ -380,7 +380,7 @@ def _why_not_shared(candidates: dict[str, Candidate], chosen: str, margin: float
 
 
 def _why_shared(base: str, found: Hyperparameters, gain: float) -> str:
-    sharing = 0.0 if found.alike is None else found.alike.sharing
+    sharing = found.alike.sharing if isinstance(found.alike, Alike) else 0.0
     return (
         f"the {base} model with arms that share what they learn, correlation {sharing:.2f}, is "
         f"{gain:.1f} nats more probable than with arms that have nothing in common"

@@ -25,7 +25,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.blas import dger
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 
@@ -44,20 +45,18 @@ _TIMES, _MORE, _FEW = 3, 50, 0.01
 _HEAVY = 0.5
 
 
-class Detail(NamedTuple):
-    """What takes longer than the loss itself."""
-
-    slopes: list[FloatArray]  # the matrices whose inner products with dC change the loss
-    errors: list[FloatArray]  # leave-one-out residuals
-
-
 class Score(NamedTuple):
-    """A criterion's verdict on settings, with the mean and reward scale s² best for them."""
+    """A criterion's verdict on settings, with the mean and reward scale s² best for them.
+
+    What takes longer than the loss itself is computed when it is called; one of them, and once.
+    """
 
     loss: float  # to be minimised, in nats for all observations together
     prior_mean: float
     reward_scale: float
-    detail: Callable[[], Detail]  # may be called once
+    # The matrices whose inner products with dC change the loss, and leave-one-out residuals.
+    slopes: Callable[[], list[FloatArray]]
+    errors: Callable[[], list[FloatArray]]
 
 
 class Stack(NamedTuple):
@@ -91,17 +90,18 @@ def evidence(
     log_det = sum(2.0 * float(np.log(diagonals(each)).sum()) for each in covariances)
     loss = 0.5 * log_det + 0.5 * count * math.log(scale / guess)
 
-    def detail() -> Detail:
-        errors = []
+    def slopes() -> list[FloatArray]:
         for inverses, a, (_, present) in zip(_inverted(covariances), solved, stacks, strict=True):
-            diagonal = diagonals(inverses)
-            errors.append(a / diagonal)
             # dC is symmetric: half of the diagonal and all above count as half of the whole.
-            diagonal *= 0.5 * present
-            inverses -= (a * (0.5 / scale))[:, :, None] * a[:, None, :]
-        return Detail(list(covariances), errors)
+            diagonals(inverses)[:] *= 0.5 * present
+            for inverse, own in zip(inverses, a, strict=True):
+                dger(-0.5 / scale, own, own, a=inverse.T, overwrite_a=1)
+        return list(covariances)
 
-    return Score(float(loss), float(prior_mean), float(scale), detail)
+    def errors() -> list[FloatArray]:
+        return [a / _precisions(each) for a, each in zip(solved, covariances, strict=True)]
+
+    return Score(float(loss), float(prior_mean), float(scale), slopes, errors)
 
 
 def leave_one_out(
@@ -123,18 +123,20 @@ def leave_one_out(
     scale = (max(total, 0.0) + trust * guess) / count  # rounding may leave less than nothing
     loss = -0.5 * sum(np.log(c).sum() for c in precisions) + 0.5 * count * math.log(scale / guess)
 
-    def detail() -> Detail:
-        errors = [a / c for a, c in zip(solved, precisions, strict=True)]
-        slopes = []
+    def slopes() -> list[FloatArray]:
+        found = []
         for inverse, a, c, error, (_, present) in zip(
-            matrices, solved, precisions, errors, stacks, strict=True
+            matrices, solved, precisions, errors(), stacks, strict=True
         ):
             spread = present * (0.5 / c + 0.5 * error**2 / scale)
             crossed = _times(inverse, error)[:, :, None] * a[:, None, :]
-            slopes.append((inverse * spread[:, None, :]) @ inverse - crossed / scale)
-        return Detail(slopes, errors)
+            found.append((inverse * spread[:, None, :]) @ inverse - crossed / scale)
+        return found
 
-    return Score(float(loss), float(prior_mean), float(scale), detail)
+    def errors() -> list[FloatArray]:
+        return [a / c for a, c in zip(solved, precisions, strict=True)]
+
+    return Score(float(loss), float(prior_mean), float(scale), slopes, errors)
 
 
 CRITERIA: dict[str, Criterion] = {"evidence": evidence, "loo": leave_one_out}
@@ -164,6 +166,13 @@ def _inverted(factors: Sequence[FloatArray]) -> Sequence[FloatArray]:
         for each in stack:
             dpotri(each.T, lower=1, overwrite_c=1)
     return factors
+
+
+def _precisions(factors: FloatArray) -> FloatArray:
+    """Return the diagonals of the inverses, given upper Cholesky factors, which are spoilt."""
+    for each in factors:
+        dtrtri(each.T, lower=1, overwrite_c=1)
+    return np.asarray(np.einsum("aij,aij->ai", factors, factors))
 
 
 def diagonals(stack: FloatArray) -> FloatArray:

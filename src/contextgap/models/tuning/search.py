@@ -384,7 +384,7 @@ class Search:
             raise ValueError("no setting explains the observations")
         loss = self.share * score.loss + self._prior_loss(theta)[0]
         errors = [np.empty(0)] * len(self.counts)
-        for stack, found in zip(self.stacks, score.detail().errors, strict=True):
+        for stack, found in zip(self.stacks, score.errors(), strict=True):
             for arm, own in zip(stack, found, strict=True):
                 errors[arm] = own[: self.counts[arm]]
         return np.concatenate([[loss, score.prior_mean, score.reward_scale], *errors])
@@ -413,21 +413,22 @@ class Search:
             return _HOPELESS, np.zeros(len(theta))
         slope = np.zeros(len(theta))
         count = len(self.reference)
-        for number, (matrix, part) in enumerate(zip(score.detail().slopes, parts, strict=True)):
-            inner = matrix if part.alike is None else matrix * part.alike
-            place = count
-            if part.steepness is not None:
-                weights = inner * part.steepness
-                slope[:count] += self._bandwidth_slopes(self.contexts[number], weights, theta)
+        for number, (matrix, part) in enumerate(zip(score.slopes(), parts, strict=True)):
+            # All in place: touching fresh memory takes longer than computing.
+            place, inner = count, matrix
+            slope[-1] += math.exp(theta[-1]) * diagonals(matrix).sum()
+            if self.sharing is not None and part.values is not None and part.alike is not None:
+                by_observation = np.multiply(matrix, part.values, out=part.values)[0]
+                slope[self._alike] += self.sharing.slopes(theta[self._alike], by_observation)
+                inner = np.multiply(matrix, part.alike, out=matrix)
             if self.terms.trend is not None:
                 slope[place] += math.exp(theta[place]) * np.vdot(inner, self.trends[number])
                 place += 1
             if self.terms.offset is not None:
                 slope[place] += math.exp(theta[place]) * inner.sum()
-            if self.sharing is not None and part.values is not None:
-                by_observation = (matrix * part.values)[0]
-                slope[self._alike] += self.sharing.slopes(theta[self._alike], by_observation)
-            slope[-1] += math.exp(theta[-1]) * diagonals(matrix).sum()
+            if part.steepness is not None:
+                weights = np.multiply(inner, part.steepness, out=inner)
+                slope[:count] += self._bandwidth_slopes(self.contexts[number], weights, theta)
         loss, prior_slope = self._prior_loss(theta)
         return self.share * score.loss + loss, self.share * slope + prior_slope
 

@@ -23,7 +23,13 @@ from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign import trials
-from contextgap.team.campaign.codec import Event, encode_given, read_trial, to_bytes
+from contextgap.team.campaign.codec import (
+    Event,
+    encode_given,
+    read_time,
+    read_trial,
+    to_bytes,
+)
 from contextgap.team.campaign.database import Database, opened
 from contextgap.team.campaign.methods import CampaignMethods
 from contextgap.team.campaign.progress import (
@@ -366,7 +372,9 @@ def _freeze(
         )
     if card is None:
         card = replace(learner.score(fallback=fallback, tolerance=tolerance), log=replay.hash)
-    return learner.freeze(card, fallback=fallback, tolerance=tolerance)
+    policy = learner.freeze(card, fallback=fallback, tolerance=tolerance)
+    # The time of the last event, which is the same whenever the policy is made again.
+    return Policy(policy.state.made_now(read_time(replay.at)))
 
 
 def _keep(

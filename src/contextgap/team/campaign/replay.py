@@ -199,7 +199,7 @@ class Replay:
             self.learner.learn_columns(decode_contexts(result["pool"]))
         contexts = result.get("context") or request["contexts"]
         arms: Any = [decode_label(label) for label in result["arms"]]
-        self.learner.expect(
+        self.learner.add_pending(
             decode_contexts(contexts),
             arms if is_table(contexts) else arms[0],
             eligible=decode_eligible(request["arms"]),
@@ -217,7 +217,7 @@ class Replay:
                 self.learner.forget_pick(context, pick.arm)
             return
         if result["late"]:  # so that it does not answer for another pick of the same kind
-            self.learner.expect(context, pick.arm, eligible=pick.eligible)
+            self.learner.add_pending(context, pick.arm, eligible=pick.eligible)
         self.learner.tell(context, pick.arm, reward, eligible=pick.eligible)
 
     def _on_record(self, request: _Said, result: _Said, changes: Changes) -> None:
@@ -239,7 +239,7 @@ class Replay:
         else:
             arms, values = arms[0], values[0]
         rows = decode_contexts(contexts)
-        self.learner.expect(rows, arms, eligible=eligible)
+        self.learner.add_pending(rows, arms, eligible=eligible)
         self.learner.tell(rows, arms, values, eligible=eligible)
 
     def _on_cancel(self, request: _Said, _: _Said, __: Changes) -> None:

@@ -29,8 +29,8 @@ def learner(rng):
 @pytest.mark.parametrize("arms", [None, ["b"]])
 def test_expecting_a_pick_is_having_made_it(learner, rng, arms):
     other, batch = loaded(learner), rng.normal(size=(4, 2))
-    other.expect(batch, learner.ask(batch, arms=arms), eligible=arms)
-    other.expect(batch[0], learner.ask(batch[0], arms=arms), eligible=arms)
+    other.add_pending(batch, learner.ask(batch, arms=arms), eligible=arms)
+    other.add_pending(batch[0], learner.ask(batch[0], arms=arms), eligible=arms)
     assert other.pending == 5
     assert saved(other) == saved(learner)
     assert other.decide(batch[1]).std.tolist() == learner.decide(batch[1]).std.tolist()
@@ -38,18 +38,29 @@ def test_expecting_a_pick_is_having_made_it(learner, rng, arms):
 
 def test_cancelling_undoes_an_expectation(learner, rng):
     before, context = saved(learner), rng.normal(size=2)
-    learner.expect(context, "b")
+    learner.add_pending(context, "b")
     learner.cancel(context, "b")
     assert saved(learner) == before
+
+
+def test_the_name_before_is_deprecated(learner, rng):
+    other, context = loaded(learner), rng.normal(size=2)
+    learner.add_pending(context, "b")
+    with pytest.warns(DeprecationWarning, match="expect is now called add_pending"):
+        other.expect(context, "b")
+    assert saved(other) == saved(learner)
 
 
 def test_wrong_picks_change_nothing(learner):
     before = saved(learner)
     for call, message in [
-        (lambda: learner.expect([0.0, 0.0], "c"), "arms must be among"),
-        (lambda: learner.expect([0.0], "a"), "must have 2 numbers"),
-        (lambda: learner.expect([[0.0, 0.0]], ["a", "b"]), "arms"),
-        (lambda: learner.expect([0.0, 0.0], "a", eligible=["b"]), "eligible must hold the arm"),
+        (lambda: learner.add_pending([0.0, 0.0], "c"), "arms must be among"),
+        (lambda: learner.add_pending([0.0], "a"), "must have 2 numbers"),
+        (lambda: learner.add_pending([[0.0, 0.0]], ["a", "b"]), "arms"),
+        (
+            lambda: learner.add_pending([0.0, 0.0], "a", eligible=["b"]),
+            "eligible must hold the arm",
+        ),
         (lambda: learner.cancel([0.0, 0.0], "a"), "no pending pick of the arm 'a'"),
         (lambda: learner.cancel([[0.0, 0.0]], "a"), "cancel takes one context"),
     ]:
@@ -85,7 +96,7 @@ def test_what_a_learner_was_asked_leaves_no_trace_in_what_it_learns(rng, kind, h
     told, waiting = loaded(asked), []
     for context in rng.uniform(-1, 1, size=(150, 2)):
         waiting.append((context, asked.ask(context)))
-        told.expect(*waiting[-1])
+        told.add_pending(*waiting[-1])
         for late in (-1, 0) if len(waiting) > 6 else ():  # the last one and the oldest
             trial = waiting.pop(late)
             for each in (asked, told):
@@ -96,12 +107,12 @@ def test_what_a_learner_was_asked_leaves_no_trace_in_what_it_learns(rng, kind, h
 def test_the_order_of_pending_picks_survives_a_file():
     learner = cg.Learner(2, kernel=cg.Gaussian(0.5), sharing=0.5, seed=0)
     learner.tell([0.5], 0, 1.0)
-    learner.expect([0.0], 1)
-    learner.expect([1.0], 0)
+    learner.add_pending([0.0], 1)
+    learner.add_pending([1.0], 0)
     learner.cancel([0.0], 1)
     other = loaded(learner)
     for each in (learner, other):
-        each.expect([2.0], 1)
+        each.add_pending([2.0], 1)
     assert saved(other) == saved(learner)
     assert other.decide([1.5]).std.tolist() == learner.decide([1.5]).std.tolist()
 
