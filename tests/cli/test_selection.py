@@ -7,7 +7,12 @@ import pytest
 
 from contextgap.methods.method import RECOMMENDED
 from contextgap.policy import Policy
-from contextgap.studies.experiments import learn_selector, select_algorithms, summarise_selection
+from contextgap.studies.experiments import (
+    learn_selector,
+    select_algorithms,
+    summarise_cpu,
+    summarise_selection,
+)
 from contextgap.studies.problems import AlgorithmSelection
 from tests.cli.test_policies import call
 from tests.export.compilers import COMPILERS
@@ -204,3 +209,19 @@ def test_mistakes_with_instances_are_named_before_any_work(
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_cpu_time_takes_the_place_of_runs(folder, tmp_path):  # and is drawn
+    more = small(tmp_path, "--methods", "race,uniform", "--cpu", "0.3,0.9")
+    shown = call("select", folder, *more).stdout
+    assert "0.3 of the full table's CPU time" in shown
+    records = pd.read_parquet(tmp_path / "out" / "records.parquet")
+    summary = summarise_cpu(records)
+    assert set(summary["method"]) == {"race", "uniform"}
+    for row in summary.to_dict("records"):
+        assert f"{row['regret']:#.3g}" in shown
+    assert (tmp_path / "out" / "figures" / "selection.png").exists()
+    found = json.loads(call("select", folder, *more, "--json").stdout)["results"]
+    pd.testing.assert_frame_equal(pd.DataFrame(found)[summary.columns], summary)
+    refused = call("select", folder, *more, "--budget", "2", code=2)
+    assert "without --budget" in " ".join(refused.stderr.split())

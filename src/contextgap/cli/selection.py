@@ -28,7 +28,11 @@ from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.studies import resume
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
-from contextgap.studies.experiments import select_algorithms, summarise_selection
+from contextgap.studies.experiments import (
+    select_algorithms,
+    summarise_cpu,
+    summarise_selection,
+)
 from contextgap.studies.experiments.compare import read_methods
 from contextgap.studies.experiments.selection import (
     DESCRIPTION,
@@ -66,6 +70,11 @@ def select_command(
             "--choose", help="Have methods, once more, choose the training instances too."
         ),
     ] = False,
+    cpu: Annotated[
+        list[str] | None,
+        list_option("CPU time in place of runs: shares of the full table, such as 0.02,0.05."),
+    ] = None,
+    seconds: Annotated[list[str] | None, list_option("The same in seconds, for each fold.")] = None,
     jobs: Jobs = CORES,
     dask: Dask = None,
     folder: Results = Path("out/select"),
@@ -92,7 +101,21 @@ def select_command(
 
     For new instances it prints the solver, the loss against the best one that is
     expected, in units of reward, and a bound on that loss.
+
+    With --cpu or --seconds, solvers race each other on training instances within
+    that time, beside ExtraTrees, solvers at random and the full table.
     """
+    if cpu is not None or seconds is not None:
+        with complaints(resume(folder)):
+            if selector or instance or onnx or c or choose or budget != _BUDGET:
+                raise ValueError("--cpu and --seconds are for a study, and without --budget")
+            wanted_methods = None if methods == _ALL_METHODS else list(methods)
+            shares = {} if cpu is None else {"cpu": numbers_in("--cpu", cpu, "0.02,0.05")}
+            if seconds is not None:
+                shares["seconds"] = numbers_in("--seconds", seconds, "600,3600")
+            study: dict[str, Any] = {"methods": wanted_methods, "seeds": range(seeds), **shares}
+            _study_cpu(folders, study, folder, jobs, dask, fresh, json)
+        return
     with complaints():
         names = list(read_methods(methods))
         budgets = numbers_in("--budget", budget, "0.25,1,4")
@@ -130,6 +153,54 @@ def select_command(
         _show_study(rows, units[str(name)])
     if choose:
         out.print("* chose the training instances too")
+    out.print(f"report: {page}", soft_wrap=True)
+
+
+def _study_cpu(
+    folders: Sequence[Path],
+    how: dict[str, Any],
+    folder: Path,
+    jobs: Any,
+    dask: Any,
+    fresh: bool,
+    json: bool,
+) -> None:
+    """Study selection within budgets of CPU time."""
+    from contextgap.studies.report.selection import cpu_report
+    from contextgap.studies.report.studies import write
+
+    with phases() as watch, workers(jobs, dask) as executor:
+        scenarios = _read_scenarios(folders)
+        common = {"executor": executor, "store": parts_of(folder, fresh), **how}
+        tables = [
+            select_algorithms(scenario, progress=watch(scenario.name), **common)
+            for scenario in scenarios
+        ]
+        records = study_import("pandas").concat(tables, ignore_index=True)
+        records.to_parquet(folder / "records.parquet", index=False)
+        summary = summarise_cpu(records)
+        watch("drawing")
+        page = write(cpu_report(summary, records), folder, command_line(), watch.seconds)
+    if json:
+        print_json({"results": summary.to_dict("records"), "report": str(page)})
+        return
+    headers = ["method", "regret", "of ExtraTrees'", "PAR10", "closed gap", "CPU"]
+    for (name, budget), rows in summary.groupby(["scenario", "cpu"], sort=False):
+        lines = [
+            [
+                row["method"],
+                _with_error(row["regret"], row["regret_error"], "#.3g", "#.2g"),
+                _with_error(row.get("ratio", math.nan), row.get("ratio_error", 0), ".2f", ".2f"),
+                _short(row["par10"]),
+                _with_error(row["closed_gap"], row["closed_gap_error"], ".2f", ".2f"),
+                f"{100 * row['spent']:.3g} %",
+            ]
+            for row in rows.to_dict("records")
+        ]
+        unit = " s" if "seconds" in how else " of the full table's CPU time"
+        first = rows.iloc[0]
+        title = f"{name}: {budget:g}{unit}, {first['folds']} folds, {first['seeds']} seeds"
+        print_table(title, headers, lines, right=headers[1:])
     out.print(f"report: {page}", soft_wrap=True)
 
 

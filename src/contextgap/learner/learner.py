@@ -411,7 +411,7 @@ class Learner(Stateful):
         intake = self._read(contexts)
         places, values, said = self._read_told(intake, arms, rewards, eligible)
         cut = read_censored(censored, len(values), single=intake.single)
-        variances = read_noise(noise, cut, len(values), single=intake.single)
+        errors = read_noise(noise, cut, len(values), single=intake.single)
         state = self.state
         if not len(values):
             return
@@ -425,7 +425,7 @@ class Learner(Stateful):
         else:
             self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
-            told = Told(places, state.rules.sign * values, variances, cut, said)
+            told = Told(places, state.rules.sign * values, np.square(errors), cut, said)
             self._take_in(intake, told, finish=log)
 
     @synchronized
@@ -927,12 +927,12 @@ class Learner(Stateful):
     def _learnt(
         self, log: Observations, criterion: str = "evidence"
     ) -> tuple[Hyperparameters, Tuning]:
-        """Return the hyperparameters for a log, learnt again with what they say of censored rewards."""
+        """Return hyperparameters of a log, learnt again with better stand-ins for its rewards."""
         state = self.state
         found = self._found(state.search(log, criterion))
         for _ in range(_ROUNDS if len(log.censored) else 0):
-            better = state.tuned(log, *found).model.observed
-            found = self._found(state.search(better, criterion, last=found[1]))
+            log = state.tuned(log, *found).model.observed
+            found = self._found(state.search(log, criterion, last=found[1]))
         return found
 
     def _finished(self) -> LearnerState:
