@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -225,3 +226,22 @@ def test_cpu_time_takes_the_place_of_runs(folder, tmp_path):  # and is drawn
     pd.testing.assert_frame_equal(pd.DataFrame(found)[summary.columns], summary)
     refused = call("select", folder, *more, "--budget", "2", code=2)
     assert "without --budget" in " ".join(refused.stderr.split())
+
+
+def test_a_table_of_ones_own_is_a_scenario(undrawn, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 60)
+    table = pd.DataFrame({"x": x, "up": 10 ** (1 + x), "down": 10 ** (1 - x)})
+    table.to_csv(tmp_path / "times.csv", index=False)
+    times = [tmp_path / "times.csv", "--solvers", "up,down", "--cutoff", "50"]
+    more = small(tmp_path, "--cpu", "0.5", "--methods", "race,full table")
+    assert "times: 0.5 of the full table's CPU time" in call("select", *times, *more).stdout
+    few = small(tmp_path, "--methods", "uniform", "--json")
+    rows = json.loads(call("select", *times, *few).stdout)["results"]
+    assert {row["scenario"] for row in rows} == {"times"}
+    shown = call("select", *times, "--selector", "--out", tmp_path / "own").stdout
+    assert "2 solvers" in shown
+    refused = call("select", tmp_path / "times.csv", code=2)
+    assert "--solvers names its columns" in " ".join(refused.stderr.split())
+    refused = call("select", tmp_path, "--solvers", "up,down", code=2)
+    assert "are for tables" in " ".join(refused.stderr.split())

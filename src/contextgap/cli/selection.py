@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +58,12 @@ _BUDGET = ["1"]
 
 def select_command(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="ASlib scenarios.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER...",
+            help="ASlib scenarios, or tables with --solvers.",
+            show_default=False,
+        ),
     ],
     methods: Methods = _ALL_METHODS,
     budget: Annotated[
@@ -75,6 +81,14 @@ def select_command(
         list_option("CPU time in place of runs: shares of the full table, such as 0.02,0.05."),
     ] = None,
     seconds: Annotated[list[str] | None, list_option("The same in seconds, for each fold.")] = None,
+    solvers: Annotated[
+        list[str] | None,
+        list_option("Of a table with a row per instance: the columns with solvers' results."),
+    ] = None,
+    cutoff: Annotated[
+        float | None,
+        typer.Option(help="Of a table of times: seconds after which runs were stopped."),
+    ] = None,
     jobs: Jobs = CORES,
     dask: Dask = None,
     folder: Results = Path("out/select"),
@@ -105,6 +119,7 @@ def select_command(
     With --cpu or --seconds, solvers race each other on training instances within
     that time, beside ExtraTrees, solvers at random and the full table.
     """
+    load = partial(_load, solvers=solvers, cutoff=cutoff)
     if cpu is not None or seconds is not None:
         with complaints(resume(folder)):
             if selector or instance or onnx or c or choose or budget != _BUDGET:
@@ -114,7 +129,7 @@ def select_command(
             if seconds is not None:
                 shares["seconds"] = numbers_in("--seconds", seconds, "600,3600")
             study: dict[str, Any] = {"methods": wanted_methods, "seeds": range(seeds), **shares}
-            _study_cpu(folders, study, folder, jobs, dask, fresh, json)
+            _study_cpu(folders, load, study, folder, jobs, dask, fresh, json)
         return
     with complaints():
         names = list(read_methods(methods))
@@ -123,13 +138,13 @@ def select_command(
             if len(folders) != 1 or len(budgets) != 1:
                 raise ValueError("a selector is learnt on one FOLDER, with one --budget")
             how = {"method": names[0], "budget": budgets[0], "choose": choose}
-            ship(folders[0], instance, how, folder, onnx, c, json)
+            ship(folders[0], instance, how, folder, onnx, c, json, load)
             return
     from contextgap.studies.report.selection import selection_report
     from contextgap.studies.report.studies import write
 
     with complaints(resume(folder)), phases() as watch, workers(jobs, dask) as executor:
-        scenarios = _read_scenarios(folders)
+        scenarios = _read_scenarios(folders, load)
         common: dict[str, Any] = {"budget": budgets, "seeds": range(seeds), "executor": executor}
         common["store"] = parts_of(folder, fresh)
         tables = [
@@ -156,8 +171,20 @@ def select_command(
     out.print(f"report: {page}", soft_wrap=True)
 
 
+def _load(path: Path, solvers: Sequence[str] | None, cutoff: float | None) -> Scenario:
+    """Return the scenario in a folder, or in a table."""
+    if not path.is_file():
+        if solvers is not None or cutoff is not None:
+            raise ValueError(f"--solvers and --cutoff are for tables, and {path} is no file")
+        return AlgorithmSelection(path).load()
+    if solvers is None:
+        raise ValueError(f"{path} is a table: --solvers names its columns of solvers' results")
+    return Scenario.from_frame(path, solvers, cutoff=cutoff, name=path.stem)
+
+
 def _study_cpu(
     folders: Sequence[Path],
+    load: Callable[[Path], Scenario],
     how: dict[str, Any],
     folder: Path,
     jobs: Any,
@@ -170,7 +197,7 @@ def _study_cpu(
     from contextgap.studies.report.studies import write
 
     with phases() as watch, workers(jobs, dask) as executor:
-        scenarios = _read_scenarios(folders)
+        scenarios = _read_scenarios(folders, load)
         common = {"executor": executor, "store": parts_of(folder, fresh), **how}
         tables = [
             select_algorithms(scenario, progress=watch(scenario.name), **common)
@@ -204,9 +231,9 @@ def _study_cpu(
     out.print(f"report: {page}", soft_wrap=True)
 
 
-def _read_scenarios(folders: Sequence[Path]) -> list[Scenario]:
+def _read_scenarios(folders: Sequence[Path], load: Callable[[Path], Scenario]) -> list[Scenario]:
     """Read all scenarios first, so that a mistyped folder is noticed before hours of work."""
-    scenarios = [AlgorithmSelection(path).load() for path in folders]
+    scenarios = [load(path) for path in folders]
     names = [scenario.name for scenario in scenarios]
     for name in names:
         if names.count(name) > 1:
@@ -285,6 +312,7 @@ def ship(
     onnx: Path | None,
     c: Path | None,
     json: bool,
+    load: Callable[[Path], Scenario],
 ) -> None:
     """Learn a selector on the scenario at ``place``, or load the one there; export and ask it."""
     with phases() as watch:
@@ -299,7 +327,7 @@ def ship(
             if instance is not None:
                 instances = selector.read(instance)
         else:
-            scenario, home = AlgorithmSelection(place).load(), folder
+            scenario, home = load(place), folder
             if instance is not None:  # before the work, so that mistakes are found before it
                 instances = read_instances(instance, known_preparation(scenario))
             selector = learn_selector(scenario, progress=watch(scenario.name), **how)
