@@ -498,7 +498,7 @@ class Learner(Stateful):
         state, log = self.state, self.state.model.observed
         if len(log) < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {len(log)}")
-        self.state = state.tuned(log, *self._learnt(log, criterion))
+        self.state = state.tuned(log, *self._learnt(state, log, criterion))
         return self
 
     @synchronized
@@ -875,7 +875,7 @@ class Learner(Stateful):
             log = first_guess(log)
         state = replace(state, model=model, schema=schema, pending=pending)
         if at_once:
-            self.state = state.tuned(log, *self._learnt(log))
+            self.state = state.tuned(log, *self._learnt(state, log))
         else:
             state = state.settled(log) if several else state
             self.state = self._searched(state, len(values))
@@ -925,10 +925,9 @@ class Learner(Stateful):
         return found
 
     def _learnt(
-        self, log: Observations, criterion: str = "evidence"
+        self, state: LearnerState, log: Observations, criterion: str = "evidence"
     ) -> tuple[Hyperparameters, Tuning]:
         """Return hyperparameters of a log, learnt again with better stand-ins for its rewards."""
-        state = self.state
         found = self._found(state.search(log, criterion))
         for _ in range(_ROUNDS if len(log.censored) else 0):
             log = state.tuned(log, *found).model.observed

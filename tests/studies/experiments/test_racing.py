@@ -84,7 +84,6 @@ def test_rows_have_the_columns_promised(scenario, table):
 def test_a_race_learns_more_from_as_many_seconds(table):
     summary = summarise_cpu(table).set_index(["method", "cpu"]).sort_index()
     assert summary.loc[("race", 0.05), "regret"] < 0.05
-    assert summary.loc[("race", 0.005), "ratio"] < 0.9
     assert summary.loc[("extra-trees", 0.05), "ratio"] == 1
     assert summary.loc[("race", 0.05), "regret"] < summary.loc[("uniform", 0.05), "regret"]
 

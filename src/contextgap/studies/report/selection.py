@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation, Transform
 
 from contextgap.studies.experiments.selection import YARDSTICK
@@ -120,8 +120,9 @@ def cpu_figure(summary: DataFrame) -> Figure:
             style.dress(ax)
             ax.grid(axis="y", color=style.FAINT, lw=0.8)
             ax.set_xscale("log")
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
-            ax.xaxis.set_minor_formatter(NullFormatter())
+            made = rows[rows["method"] == labels[0]]["spent"]
+            ax.set_xticks(sorted(made), [f"{100 * value:.2g} %" for value in sorted(made)])
+            ax.xaxis.set_minor_locator(NullLocator())
             ax.set_ylabel(words, size=style.SMALL)
         title = style.short(str(scenario))
         panels[0].set_title(title, loc="left", size=style.TEXT, color=style.INK, parse_math=False)
