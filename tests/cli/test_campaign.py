@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -349,3 +350,13 @@ def test_sheets_name_the_line_and_take_empty_arms(call, begun, tmp_path):
     assert "filled.csv, line 2: there is no trial 99" in call(
         "sheet", "--import", "filled.csv", code=2
     )
+
+
+def test_rewards_may_be_censored_or_have_a_known_error(call, begun):
+    outside = ("--arm", "panel", "--context", "temperature=2", "--context", "mode=sport")
+    call("tell", 0.75, "--censored", *outside)
+    call("tell", 0.75, "--noise", 0.5, *outside)
+    log = begun.learner().state.model.observed
+    assert log.limits[-2:].tolist() == pytest.approx([0.75, np.nan], nan_ok=True)
+    assert log.noise[-1] == 0.25
+    assert "censored" in call("tell", 0.75, "--censored", "--noise", 0.5, *outside, code=2)

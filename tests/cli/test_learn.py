@@ -202,3 +202,26 @@ def test_features_need_all_rows(few, tmp_path):
     given = ["--arm-features", tmp_path / "arms.tsv", "--points", 64]
     said = learn(tmp_path, pattern, *given, code=2).stderr
     assert "this one has 6,000 rows, of which" in said
+
+
+def test_a_column_says_which_rewards_are_censored(few, tmp_path):
+    table = make(300)
+    limit = table["reward"].median()
+    low = table["reward"] < limit
+    cut = table.assign(reward=table["reward"].clip(lower=limit), cut=low)
+    cut.to_csv(tmp_path / "cut.csv", index=False)
+    shown = learn(tmp_path, tmp_path / "cut.csv", "--censored", "cut")
+    assert "50 % of the rewards are censored" in " ".join(shown.stdout.split())
+    policy = cg.Policy.load(tmp_path / "policy.cgap")
+    assert "cut" not in policy.columns
+    log = policy.state.model.observed
+    assert len(log.censored) == int(low.sum())
+    python = cg.learn_from(tmp_path / "cut.csv", arm="arm", reward="reward", censored="cut", seed=0)
+    rows = table.drop(columns=["arm", "reward"])
+    assert python.policy.recommend(rows).tolist() == policy.recommend(rows).tolist()
+    table.assign(cut=0.5).to_csv(tmp_path / "half.csv", index=False)
+    shown = learn(tmp_path, tmp_path / "half.csv", "--censored", "cut", code=2)
+    assert "0 or 1" in shown.stderr
+    make().assign(cut=0).to_csv(tmp_path / "long.csv", index=False)
+    shown = learn(tmp_path, tmp_path / "long.csv", "--censored", "cut", code=2)
+    assert "every row can be kept" in " ".join(shown.stderr.split())

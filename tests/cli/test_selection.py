@@ -2,12 +2,18 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from contextgap.methods.method import RECOMMENDED
 from contextgap.policy import Policy
-from contextgap.studies.experiments import learn_selector, select_algorithms, summarise_selection
+from contextgap.studies.experiments import (
+    learn_selector,
+    select_algorithms,
+    summarise_cpu,
+    summarise_selection,
+)
 from contextgap.studies.problems import AlgorithmSelection
 from tests.cli.test_policies import call
 from tests.export.compilers import COMPILERS
@@ -204,3 +210,38 @@ def test_mistakes_with_instances_are_named_before_any_work(
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_cpu_time_takes_the_place_of_runs(folder, tmp_path):  # and is drawn
+    more = small(tmp_path, "--methods", "race,uniform", "--cpu", "0.3,0.9")
+    shown = call("select", folder, *more).stdout
+    assert "0.3 of the full table's CPU time" in shown
+    records = pd.read_parquet(tmp_path / "out" / "records.parquet")
+    summary = summarise_cpu(records)
+    assert set(summary["method"]) == {"race", "uniform"}
+    for row in summary.to_dict("records"):
+        assert f"{row['regret']:#.3g}" in shown
+    assert (tmp_path / "out" / "figures" / "selection.png").exists()
+    found = json.loads(call("select", folder, *more, "--json").stdout)["results"]
+    pd.testing.assert_frame_equal(pd.DataFrame(found)[summary.columns], summary)
+    refused = call("select", folder, *more, "--budget", "2", code=2)
+    assert "without --budget" in " ".join(refused.stderr.split())
+
+
+def test_a_table_of_ones_own_is_a_scenario(undrawn, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 60)
+    table = pd.DataFrame({"x": x, "up": 10 ** (1 + x), "down": 10 ** (1 - x)})
+    table.to_csv(tmp_path / "times.csv", index=False)
+    times = [tmp_path / "times.csv", "--solvers", "up,down", "--cutoff", "50"]
+    more = small(tmp_path, "--cpu", "0.5", "--methods", "race,full table")
+    assert "times: 0.5 of the full table's CPU time" in call("select", *times, *more).stdout
+    few = small(tmp_path, "--methods", "uniform", "--json")
+    rows = json.loads(call("select", *times, *few).stdout)["results"]
+    assert {row["scenario"] for row in rows} == {"times"}
+    shown = call("select", *times, "--selector", "--out", tmp_path / "own").stdout
+    assert "2 solvers" in shown
+    refused = call("select", tmp_path / "times.csv", code=2)
+    assert "--solvers names its columns" in " ".join(refused.stderr.split())
+    refused = call("select", tmp_path, "--solvers", "up,down", code=2)
+    assert "are for tables" in " ".join(refused.stderr.split())

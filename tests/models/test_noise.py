@@ -23,7 +23,7 @@ PAIRS = [
     (JointModel, SharingHistoryModel),
     (GivenPointsModel, DenseHistoryModel),
 ]
-every_pair = pytest.mark.parametrize("kind, oracle", PAIRS, ids=lambda kind: kind.kind)
+every_pair = pytest.mark.parametrize(("kind", "oracle"), PAIRS, ids=lambda kind: kind.kind)
 
 
 def filled(kind, one_by_one=False):
@@ -64,11 +64,12 @@ def test_rewards_left_out_and_sums_equal_the_dense_ones(kind, oracle):
     np.testing.assert_allclose(mean, wanted.posterior.mean[rows, arms], atol=1e-6)
     np.testing.assert_allclose(variance, wanted.posterior.std[rows, arms] ** 2, atol=1e-6)
     weights = np.random.default_rng(0).normal(size=(2, len(NEW), ARMS))
-    for one, two in zip(*(each.sums(NEW, range(ARMS), weights) for each in (model, truth))):
+    found = [each.sums(NEW, range(ARMS), weights) for each in (model, truth)]
+    for one, two in zip(*found, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind, oracle", PAIRS[:2], ids=lambda kind: kind.kind)
+@pytest.mark.parametrize(("kind", "oracle"), PAIRS[:2], ids=lambda kind: kind.kind)
 def test_histories_and_followers_equal_the_dense_ones(kind, oracle):
     model, truth = filled(kind), filled(oracle)
     found, wanted = (each.history(NEW, range(ARMS), 30) for each in (model, truth))

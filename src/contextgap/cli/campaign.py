@@ -235,16 +235,21 @@ def tell_command(
     context: Annotated[
         list[str] | None, typer.Option(help="For outside data: a cell, such as temperature=21.5.")
     ] = None,
+    noise: Annotated[float | None, typer.Option(help="The reward's standard error.")] = None,
+    censored: Annotated[
+        bool, typer.Option("--censored", help="The cost is at least that, a reward at most.")
+    ] = False,
     key: Key = None,
     by: By = None,
     json: Json = False,
 ) -> None:
     """Tell the reward of a trial, or of something tried without being asked for."""
+    about: dict[str, Any] = {"noise": noise, "censored": censored or None, "key": key}
     with opened(database, campaign, by) as current:
         if arm is None:
             if len(words) != 2 or not words[0].isdecimal() or context:
                 raise ValueError(f"tell takes a trial and its reward, such as 17 0.5, got {words}")
-            trial = current.tell(int(words[0]), read_reward(words[1]), key=key)
+            trial = current.tell(int(words[0]), read_reward(words[1]), **about)
         else:
             if len(words) != 1 or not context:
                 raise ValueError("tell --arm takes a reward and --context for each cell")
@@ -252,7 +257,7 @@ def tell_command(
                 contexts=read_cells(context, current.learner().columns),
                 arms=read_arm(arm, current),
                 reward=read_reward(words[0]),
-                key=key,
+                **about,
             )
     show_trial(trial, json)
 

@@ -87,6 +87,10 @@ def learn_command(
         str | None,
         typer.Option(help="Column with the probability with which the logged arm was chosen."),
     ] = None,
+    censored: Annotated[
+        str | None,
+        typer.Option(help="Column with 1 where a cost is at least, a reward at most, that logged."),
+    ] = None,
     eligible: EligibleColumn = None,
     arm_features: Annotated[
         Path | None,
@@ -120,6 +124,7 @@ def learn_command(
             context=None if context is None else tuple(context),
             exclude=tuple(exclude or ()),
             propensity=propensity,
+            censored=censored,
             eligible=tuple(eligible or ()),
             kinds=given_kinds(category, cyclic),
             missing=tuple(missing or ()),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +29,11 @@ from contextgap.cli.policies import kind_of_bounds
 from contextgap.cli.studies import resume
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
 from contextgap.cli.workers import parts_of, workers
-from contextgap.studies.experiments import select_algorithms, summarise_selection
+from contextgap.studies.experiments import (
+    select_algorithms,
+    summarise_cpu,
+    summarise_selection,
+)
 from contextgap.studies.experiments.compare import read_methods
 from contextgap.studies.experiments.selection import (
     DESCRIPTION,
@@ -53,7 +58,12 @@ _BUDGET = ["1"]
 
 def select_command(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="ASlib scenarios.", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="FOLDER...",
+            help="ASlib scenarios, or tables with --solvers.",
+            show_default=False,
+        ),
     ],
     methods: Methods = _ALL_METHODS,
     budget: Annotated[
@@ -66,6 +76,19 @@ def select_command(
             "--choose", help="Have methods, once more, choose the training instances too."
         ),
     ] = False,
+    cpu: Annotated[
+        list[str] | None,
+        list_option("CPU time in place of runs: shares of the full table, such as 0.02,0.05."),
+    ] = None,
+    seconds: Annotated[list[str] | None, list_option("The same in seconds, for each fold.")] = None,
+    solvers: Annotated[
+        list[str] | None,
+        list_option("Of a table with a row per instance: the columns with solvers' results."),
+    ] = None,
+    cutoff: Annotated[
+        float | None,
+        typer.Option(help="Of a table of times: seconds after which runs were stopped."),
+    ] = None,
     jobs: Jobs = CORES,
     dask: Dask = None,
     folder: Results = Path("out/select"),
@@ -92,7 +115,22 @@ def select_command(
 
     For new instances it prints the solver, the loss against the best one that is
     expected, in units of reward, and a bound on that loss.
+
+    With --cpu or --seconds, solvers race each other on training instances within
+    that time, beside ExtraTrees, solvers at random and the full table.
     """
+    load = partial(_load, solvers=solvers, cutoff=cutoff)
+    if cpu is not None or seconds is not None:
+        with complaints(resume(folder)):
+            if selector or instance or onnx or c or choose or budget != _BUDGET:
+                raise ValueError("--cpu and --seconds are for a study, and without --budget")
+            wanted_methods = None if methods == _ALL_METHODS else list(methods)
+            shares = {} if cpu is None else {"cpu": numbers_in("--cpu", cpu, "0.02,0.05")}
+            if seconds is not None:
+                shares["seconds"] = numbers_in("--seconds", seconds, "600,3600")
+            study: dict[str, Any] = {"methods": wanted_methods, "seeds": range(seeds), **shares}
+            _study_cpu(folders, load, study, folder, jobs, dask, fresh, json)
+        return
     with complaints():
         names = list(read_methods(methods))
         budgets = numbers_in("--budget", budget, "0.25,1,4")
@@ -100,13 +138,13 @@ def select_command(
             if len(folders) != 1 or len(budgets) != 1:
                 raise ValueError("a selector is learnt on one FOLDER, with one --budget")
             how = {"method": names[0], "budget": budgets[0], "choose": choose}
-            ship(folders[0], instance, how, folder, onnx, c, json)
+            ship(folders[0], instance, how, folder, onnx, c, json, load)
             return
     from contextgap.studies.report.selection import selection_report
     from contextgap.studies.report.studies import write
 
     with complaints(resume(folder)), phases() as watch, workers(jobs, dask) as executor:
-        scenarios = _read_scenarios(folders)
+        scenarios = _read_scenarios(folders, load)
         common: dict[str, Any] = {"budget": budgets, "seeds": range(seeds), "executor": executor}
         common["store"] = parts_of(folder, fresh)
         tables = [
@@ -133,9 +171,69 @@ def select_command(
     out.print(f"report: {page}", soft_wrap=True)
 
 
-def _read_scenarios(folders: Sequence[Path]) -> list[Scenario]:
+def _load(path: Path, solvers: Sequence[str] | None, cutoff: float | None) -> Scenario:
+    """Return the scenario in a folder, or in a table."""
+    if not path.is_file():
+        if solvers is not None or cutoff is not None:
+            raise ValueError(f"--solvers and --cutoff are for tables, and {path} is no file")
+        return AlgorithmSelection(path).load()
+    if solvers is None:
+        raise ValueError(f"{path} is a table: --solvers names its columns of solvers' results")
+    return Scenario.from_frame(path, solvers, cutoff=cutoff, name=path.stem)
+
+
+def _study_cpu(
+    folders: Sequence[Path],
+    load: Callable[[Path], Scenario],
+    how: dict[str, Any],
+    folder: Path,
+    jobs: Any,
+    dask: Any,
+    fresh: bool,
+    json: bool,
+) -> None:
+    """Study selection within budgets of CPU time."""
+    from contextgap.studies.report.selection import cpu_report
+    from contextgap.studies.report.studies import write
+
+    with phases() as watch, workers(jobs, dask) as executor:
+        scenarios = _read_scenarios(folders, load)
+        common = {"executor": executor, "store": parts_of(folder, fresh), **how}
+        tables = [
+            select_algorithms(scenario, progress=watch(scenario.name), **common)
+            for scenario in scenarios
+        ]
+        records = study_import("pandas").concat(tables, ignore_index=True)
+        records.to_parquet(folder / "records.parquet", index=False)
+        summary = summarise_cpu(records)
+        watch("drawing")
+        page = write(cpu_report(summary, records), folder, command_line(), watch.seconds)
+    if json:
+        print_json({"results": summary.to_dict("records"), "report": str(page)})
+        return
+    headers = ["method", "regret", "of ExtraTrees'", "PAR10", "closed gap", "CPU"]
+    for (name, budget), rows in summary.groupby(["scenario", "cpu"], sort=False):
+        lines = [
+            [
+                row["method"],
+                _with_error(row["regret"], row["regret_error"], "#.3g", "#.2g"),
+                _with_error(row.get("ratio", math.nan), row.get("ratio_error", 0), ".2f", ".2f"),
+                _short(row["par10"]),
+                _with_error(row["closed_gap"], row["closed_gap_error"], ".2f", ".2f"),
+                f"{100 * row['spent']:.3g} %",
+            ]
+            for row in rows.to_dict("records")
+        ]
+        unit = " s" if "seconds" in how else " of the full table's CPU time"
+        first = rows.iloc[0]
+        title = f"{name}: {budget:g}{unit}, {first['folds']} folds, {first['seeds']} seeds"
+        print_table(title, headers, lines, right=headers[1:])
+    out.print(f"report: {page}", soft_wrap=True)
+
+
+def _read_scenarios(folders: Sequence[Path], load: Callable[[Path], Scenario]) -> list[Scenario]:
     """Read all scenarios first, so that a mistyped folder is noticed before hours of work."""
-    scenarios = [AlgorithmSelection(path).load() for path in folders]
+    scenarios = [load(path) for path in folders]
     names = [scenario.name for scenario in scenarios]
     for name in names:
         if names.count(name) > 1:
@@ -214,6 +312,7 @@ def ship(
     onnx: Path | None,
     c: Path | None,
     json: bool,
+    load: Callable[[Path], Scenario],
 ) -> None:
     """Learn a selector on the scenario at ``place``, or load the one there; export and ask it."""
     with phases() as watch:
@@ -228,7 +327,7 @@ def ship(
             if instance is not None:
                 instances = selector.read(instance)
         else:
-            scenario, home = AlgorithmSelection(place).load(), folder
+            scenario, home = load(place), folder
             if instance is not None:  # before the work, so that mistakes are found before it
                 instances = read_instances(instance, known_preparation(scenario))
             selector = learn_selector(scenario, progress=watch(scenario.name), **how)

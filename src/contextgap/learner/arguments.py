@@ -126,7 +126,7 @@ def read_censored(censored: Any, count: int, *, single: bool) -> Mask:
 
 
 def read_noise(noise: Any, censored: Mask, count: int, *, single: bool) -> FloatArray:
-    """Return the variances of the rewards at so many contexts, given their standard errors."""
+    """Return the standard errors of the rewards at so many contexts."""
     if noise is None:
         return np.zeros(count)
     if single or not hasattr(noise, "__len__"):
@@ -140,7 +140,7 @@ def read_noise(noise: Any, censored: Mask, count: int, *, single: bool) -> Float
         raise ValueError(f"noise must be at most {_LARGEST_REWARD:g}, got {given.max():g}")
     if (given[censored] > 0).any():
         raise ValueError("noise must be 0, or left out, where a reward is censored")
-    return np.square(given)
+    return given
 
 
 def read_chances(propensities: Any, count: int) -> list[float | None]:

@@ -540,7 +540,7 @@ class Learner(Stateful):
         intake = self._read(contexts)
         places, values, said = self._read_told(intake, arms, rewards, eligible)
         cut = read_censored(censored, len(values), single=intake.single)
-        variances = read_noise(noise, cut, len(values), single=intake.single)
+        errors = read_noise(noise, cut, len(values), single=intake.single)
         chances = read_propensities(propensities, len(values))
         state = self.state
         if not len(values):
@@ -555,7 +555,7 @@ class Learner(Stateful):
         else:
             self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
-            told = Told(places, state.rules.sign * values, variances, cut, said)
+            told = Told(places, state.rules.sign * values, np.square(errors), cut, said)
             self._take_in(intake, told, chances, finish=log)
 
     @synchronized
@@ -631,7 +631,7 @@ class Learner(Stateful):
         state, log = self.state, self.state.model.observed
         if len(log) < 2:
             raise ValueError(f"tune needs at least 2 rewards to learn from, got {len(log)}")
-        self.state = state.tuned(log, *self._learnt(log, criterion))
+        self.state = state.tuned(log, *self._learnt(state, log, criterion))
         return self
 
     @synchronized
@@ -1041,7 +1041,7 @@ class Learner(Stateful):
             log = first_guess(log)
         state = replace(state, model=model, schema=schema, pending=pending)
         if at_once:
-            self.state = state.tuned(log, *self._learnt(log))
+            self.state = state.tuned(log, *self._learnt(state, log))
         else:
             state = state.settled(log) if several else state
             self.state = self._searched(state, len(values))
@@ -1091,14 +1091,13 @@ class Learner(Stateful):
         return found
 
     def _learnt(
-        self, log: Observations, criterion: str = "evidence"
+        self, state: LearnerState, log: Observations, criterion: str = "evidence"
     ) -> tuple[Hyperparameters, Tuning]:
-        """Return the hyperparameters for a log, learnt again with what they say of censored rewards."""
-        state = self.state
+        """Return hyperparameters of a log, learnt again with better stand-ins for its rewards."""
         found = self._found(state.search(log, criterion))
         for _ in range(_ROUNDS if len(log.censored) else 0):
-            better = state.tuned(log, *found).model.observed
-            found = self._found(state.search(better, criterion, last=found[1]))
+            log = state.tuned(log, *found).model.observed
+            found = self._found(state.search(log, criterion, last=found[1]))
         return found
 
     def _finished(self) -> LearnerState:

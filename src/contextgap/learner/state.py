@@ -158,7 +158,7 @@ class LearnerState(State):
         )
 
     def settled(self, log: Observations | None = None) -> Self:
-        """Return the state with stand-ins for censored rewards, of a log or its own, that suit it."""
+        """Return the state with stand-ins for censored rewards, of a log or its own, to suit it."""
         model = self.model
         log, alike = log or model.observed.snapshot(), getattr(model, "alike", None)
         known = model.kernel, model.ridge, model.prior_mean

@@ -288,6 +288,20 @@ class BoundedModel(Model):
                 posterior.std[rows, columns[arm]] = np.sqrt(residual + known / left)
         return LeftOut(posterior, error)
 
+    def cavities(self, places: IntArray) -> tuple[FloatArray, FloatArray]:
+        log, prior, (mean, variance) = self.observed, self.prior(), np.empty((2, len(places)))
+        for arm in np.unique(log.arms[places]).tolist():
+            own, state = np.flatnonzero(log.arms[places] == arm), self.arm(arm)
+            features, residual = self.whiten(log.contexts[places[own]])
+            q, v = state.solve_many(features, assumed=False)
+            known = np.maximum(squares(q) - squares(v), 0.0)
+            noise = self.ridge + residual + log.noise[places[own]]
+            left = np.maximum(1.0 - known / noise, _TINY)
+            rewards = log.rewards[places[own]]
+            mean[own] = rewards - (rewards - prior - state.mean(q, v, prior)) / left
+            variance[own] = residual + known / left
+        return mean, variance
+
     def averages(
         self, arms: Sequence[int], sums: Mapping[int, Statistics]
     ) -> tuple[FloatArray, FloatArray]:

@@ -160,7 +160,7 @@ class BoundedArm:
         q, v = self.solve_many(features, assumed=True)
         weights, beside = 1.0 / np.sqrt(self.ridge + residual), self.beside
         q *= weights
-        rows = new_rows(v * weights, q.T @ q, 1.0)
+        rows = new_rows(v * weights, q.T @ q, np.ones(len(contexts)))
         beside.scaled.extend((features * weights).T)
         beside.rows.extend(q.T)
         for n, row in enumerate(rows, len(v)):

@@ -22,9 +22,10 @@ from contextgap.models.base import Model
 from contextgap.models.choice import Relation, refitted_model, restated_model
 from contextgap.models.observations import Observations
 
-_SWEEPS = 8  # over all censored rewards, and how much of each change is made
+_GUESSES = 30  # steps of expectation maximisation
+_SWEEPS = 6  # over all censored rewards, and how much of each change is made
 _DAMPING = 0.8
-_CLOSE = 1e-3  # changes of a stand-in, in units of what it says, that end the sweeps
+_CLOSE = 1e-2  # changes of a stand-in, in units of what it says, that end the sweeps
 _MOST = 1e6  # noise in units of v: an observation that says nothing
 
 
@@ -61,10 +62,24 @@ def _standardised(
 
 
 def first_guess(log: Observations) -> Observations:
-    """Return a log in which the limits themselves, with much noise, stand in for rewards."""
-    places = log.censored
-    spread = float(log.rewards.var()) or 1.0
-    return log.restated(places, log.limits[places], np.full(len(places), spread))
+    """Return a log with what is expected of censored rewards if all have one normal distribution.
+
+    Its mean and variance are the most probable ones, found by expectation maximisation. Limits in
+    the place of rewards would make them look less different than they are, and hyperparameters
+    that were learnt from them would find that confirmed.
+    """
+    places, limits = log.censored, log.limits[log.censored]
+    known = np.delete(log.rewards, places)
+    rewards, spread = log.rewards, np.zeros(len(places))
+    mean, variance = float(rewards.mean()), float(rewards.var()) or 1.0
+    for _ in range(_GUESSES):
+        whole = np.full(len(places), mean), np.full(len(places), variance)
+        _, z, ratio = _standardised(limits, *whole, 0.0)
+        value, spread = mean - np.sqrt(variance) * ratio, variance * (1 - ratio * (ratio + z))
+        mean = float(np.concatenate([known, value]).mean())
+        squares = np.square(known - mean).sum() + (np.square(value - mean) + spread).sum()
+        variance = max(float(squares / len(rewards)), 1e-300)
+    return log.restated(places, value, np.maximum(spread, 1e-9 * variance))
 
 
 def settled_model(

@@ -44,7 +44,7 @@ class Exclusive:
     def implying(self, rewards: FloatArray, n_arms: int) -> NDArray[np.bool_]:
         """Return which rewards say what other arms would have paid."""
         certain = rewards == self.high
-        return certain | (rewards == self.low) if n_arms == 2 else certain
+        return np.asarray(certain | (rewards == self.low) if n_arms == 2 else certain)
 
     def implied(self, reward: float) -> float:
         """Return what other arms would have paid."""

@@ -75,10 +75,10 @@ class Policy(Stateful):
         """The probability with which all certificates hold at once; None if they are heuristic.
 
         Hyperparameters learnt from the rewards, and a prior mean that follows them (``"auto"``),
-        void the guarantee of any width. So do rewards told with noise or as censored, and so does the approximation by inducing points, to which a
-        learner goes over when arms have many observations (``Learner(points=None)`` prevents it).
-        With ``NonadaptiveWidth`` there is none where picks depend on rewards, and it is about as
-        many contexts as the width was told of.
+        void the guarantee of any width. So do rewards told with noise or as censored, and the
+        approximation by inducing points, to which a learner goes over when arms have many
+        observations (``Learner(points=None)`` prevents it). With ``NonadaptiveWidth`` there is none
+        where picks depend on rewards, and it is about as many contexts as the width was told of.
         """
         model = self.state.model
         if model.prior_mean == "auto" or model.approximate or model.observed.has_noise:

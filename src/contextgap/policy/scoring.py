@@ -29,7 +29,7 @@ from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import Label
 from contextgap.beliefs.belief import Belief
 from contextgap.methods.recommenders.history import Choice
-from contextgap.models import Model, Posterior
+from contextgap.models import Model, Posterior, expected_rewards
 from contextgap.models.tuning.choose import errors_of_averages
 from contextgap.models.tuning.criteria import repetitions
 from contextgap.policy.card import Card, Estimate
@@ -130,7 +130,8 @@ def score(
     everywhere = _rows_that_count(model, active)
     places = evenly(everywhere, count)
     eligible = _eligible(model, active, places)
-    left, choice = _left_out(chooser, fallback, places, eligible, picks)
+    rewards = _told(model)
+    left, choice = _left_out(chooser, fallback, places, eligible, rewards, picks)
     picked = np.eye(len(active))[choice.arm]
     own = left.arms[:, None] == np.asarray(active)
     used = None if chances is None else chances[places]
@@ -148,14 +149,14 @@ def score(
         by_both = ordinary.control(left, chances) if len(places) < total else None
         found = _doubly_robust(left, shares, own, used, uncertain, model.ridge, by_both)
         weighted = _self_normalised(left, picked * own, used, by_both)
-    told = model.observed.rewards[everywhere]
+    told = rewards[everywhere]
     average = float(told.mean()) if known is None else known.logged
     least = _ROUNDING * float(np.abs(told).max())
     card = Card(
         rewards=len(model),
         looked_at=len(places),
         error=_root_mean_square(left.error, least),
-        error_of_averages=_root_mean_square(_errors_of_averages(model)[places], least),
+        error_of_averages=_root_mean_square(_errors_of_averages(model, rewards)[places], least),
         value=found[0],
         best_single_arm=labels[order[0]],
         best_single=found[1],
@@ -172,8 +173,28 @@ def score(
         *_warnings(card, len(active), least),
         *_untried(model, active, labels, choice),
         *_outlier(told, everywhere),
+        *_censored(model),
     ]
     return replace(card, warnings=tuple(warnings))
+
+
+def _told(model: Model) -> FloatArray:
+    """Return all rewards told, and what is to be expected of those that are censored."""
+    log, places = model.observed, model.observed.censored
+    if not len(places):
+        return log.rewards
+    rewards = log.rewards.copy()
+    limits, others = log.limits[places], model.cavities(places)
+    rewards[places] = expected_rewards(limits, *others, model.ridge)
+    return rewards
+
+
+def _censored(model: Model) -> list[str]:
+    """Return a warning if rewards are censored, of which estimates know only what is expected."""
+    if not (count := len(model.observed.censored)):
+        return []
+    share = f"{100 * count / len(model.observed):.2g} %"
+    return [f"{share} of the rewards are censored; what the model expects of them stands for them"]
 
 
 def read_propensities(propensities: Any, count: int) -> FloatArray | None:
@@ -372,6 +393,7 @@ def _left_out(
     fallback: Fallback | None,
     places: IntArray,
     eligible: Mask,
+    rewards: FloatArray,
     picks: IntArray | None,
 ) -> tuple[_Rows, Choice]:
     """Leave out the rewards at some places, block by block, and decide there."""
@@ -380,7 +402,8 @@ def _left_out(
     for block in chooser.blocks(len(places)):
         own = places[block]
         posterior, error = model.left_out(own, visits[block], chooser.active)
-        found = log.contexts[own], log.arms[own], log.rewards[own], posterior, error
+        error = error + (rewards[own] - log.rewards[own])
+        found = log.contexts[own], log.arms[own], rewards[own], posterior, error
         parts.append(_Rows(own, *found, visits[block]))
         if picks is None:
             choices.append(_decide(chooser, fallback, parts[-1], eligible[block]))
@@ -487,12 +510,12 @@ def _some_arms(posterior: Posterior, rows: IntArray | slice, columns: IntArray) 
     )
 
 
-def _errors_of_averages(model: Model) -> FloatArray:
+def _errors_of_averages(model: Model, rewards: FloatArray) -> FloatArray:
     """Return each reward minus the average of its arm's others, for every observation in order."""
-    errors, overall = np.empty(len(model.observed)), float(model.observed.rewards.mean())
-    for arm, rewards in enumerate(model.observed.by_arm()[1]):
-        if len(rewards):
-            errors[model.observed.places(arm)] = errors_of_averages(rewards, overall)
+    errors, overall = np.empty(len(model.observed)), float(rewards.mean())
+    for places in map(model.observed.places, range(model.n_arms)):
+        if len(places):
+            errors[places] = errors_of_averages(rewards[places], overall)
     return errors
 
 

@@ -29,10 +29,12 @@ class Trials:
     eligible: tuple[str, ...] = ()  # the arms that could have been chosen, such as a|b
     kinds: Mapping[str, Kind] = field(default_factory=dict)  # where they are not what they seem
     missing: tuple[str, ...] = ()  # which may lack values later, though the log has them all
+    censored: str | None = None  # whether the reward is at most, a cost at least, what is logged
 
     def columns(self, sheet: Sheet) -> list[str]:
         """Return the columns that are context; says nothing of a saved index that is left out."""
-        outcome = [name for name in (self.arm, self.reward, self.propensity) if name is not None]
+        named = self.arm, self.reward, self.propensity, self.censored
+        outcome = [name for name in named if name is not None]
         left_out = [*self.exclude, *self.eligible]
         for name in left_out:
             sheet.cells_of(name)  # a name that is mistyped excludes nothing

@@ -182,7 +182,15 @@ class Campaign(CampaignMethods):
         return _trials(found)
 
     def _tell(
-        self, trial: Any, reward: Any, contexts: Any, arms: Any, eligible: Any, key: str | None
+        self,
+        trial: Any,
+        reward: Any,
+        contexts: Any,
+        arms: Any,
+        eligible: Any,
+        key: str | None,
+        noise: Any = None,
+        censored: Any = None,
     ) -> Any:
         trials.check_told(trial, contexts, arms, eligible)
         body: dict[str, Any] = {"key": _key(key)}
@@ -195,6 +203,8 @@ class Campaign(CampaignMethods):
             body["contexts"] = request_contexts(record["contexts"])
             body["arms"] = record["arms"][0] if single else record["arms"]
             body["eligible"] = self._eligible(eligible)
+        for name, said in trials.read_about(noise, censored, len(rewards), single).items():
+            body[name] = said[0] if single else said
         return _trials(self._post("tell", reward=rewards[0] if single else rewards, **body))
 
     def _cancel(self, trial: Any, key: str | None) -> Trial:

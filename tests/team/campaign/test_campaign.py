@@ -354,3 +354,35 @@ def test_a_goal_is_a_share_of_contexts_and_about_all_arms(local):
     for kept, message in (({"average": True}, "share of contexts"), ({"arms": [0]}, "all arms")):
         with pytest.raises(ValueError, match=f"goal must be about .*{message}"):
             local.create(goal=cg.StoppingRule(0.1, reference=[[0.0]], **kept))
+
+
+def test_noise_and_censoring_are_those_of_a_learner(local, contexts):
+    campaign = local.create(kernel=None)
+    learner = cg.Learner(ARMS, seed=0)
+    for row, context in enumerate(contexts[:24]):
+        trial = campaign.ask(context)
+        assert trial.arm == learner.ask(context)
+        about = [{}, {"noise": 0.2}, {"censored": True}][row % 3]
+        campaign.tell(trial, reward(context, trial.arm), **about)
+        learner.tell(context, trial.arm, reward(context, trial.arm), **about)
+    outside = {"contexts": contexts[30:34], "arms": [ARMS[0]] * 4}
+    about = {"noise": [0.0, 0.3, 0.0, 0.0], "censored": [True, False, False, True]}
+    campaign.tell(reward=[0.1, 0.2, 0.3, 0.4], **outside, **about)
+    learner.tell(*outside.values(), [0.1, 0.2, 0.3, 0.4], **about)
+    assert to_bytes(campaign.learner()) == to_bytes(learner)
+    assert to_bytes(local.open().learner()) == to_bytes(learner)
+    with pytest.raises(TypeError, match="censored"):
+        campaign.tell(contexts=contexts[0], arms=ARMS[0], reward=0.5, censored="yes")
+
+
+def test_a_corrected_reward_is_known_and_not_censored(local, contexts):
+    campaign = local.create()
+    for row, context in enumerate(contexts[:6]):
+        campaign.tell(campaign.ask(context), 0.5, censored=row in (2, 4))
+    campaign.tell(contexts=contexts[6:8], arms=[ARMS[1]] * 2, reward=[0.1, 0.2], censored=True)
+    campaign.correct(3, 0.2, "the run was finished")
+    campaign.correct(7, 0.05, "the run was finished")
+    log = campaign.learner().state.model.observed
+    assert log.censored.tolist() == [4, 7]
+    assert log.rewards[[2, 6]].tolist() == [0.2, 0.05]
+    assert to_bytes(local.open().learner()) == to_bytes(campaign.learner())

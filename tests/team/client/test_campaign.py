@@ -212,3 +212,18 @@ def test_errors_of_names(service):
 def test_a_service_that_cannot_be_reached_is_said_so():
     with pytest.raises(ConnectionError, match=r"cannot reach http://127\.0\.0\.1:1"):
         client.Campaign.open("http://127.0.0.1:1", "mine", patience=0.2)
+
+
+def test_noise_and_censoring_go_over_the_wire(both):
+    rows = np.random.default_rng(0).uniform(size=(6, 2))
+    found = []
+    for campaign in both():
+        for row, context in enumerate(rows):
+            campaign.tell(campaign.ask(context), 0.1 * row, censored=row == 2)
+        told = {"contexts": rows, "arms": [ARMS[0]] * 6, "reward": np.arange(6.0)}
+        campaign.tell(**told, noise=[0.1] * 6)
+        campaign.tell(contexts=rows[0], arms=ARMS[1], reward=1.0, noise=0.5)
+        found.append(campaign.recommend(rows).tolist())
+        with pytest.raises(TypeError, match="censored"):
+            campaign.tell(contexts=rows[0], arms=ARMS[1], reward=1.0, censored="no")
+    assert found[0] == found[1]

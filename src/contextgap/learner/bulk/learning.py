@@ -61,6 +61,7 @@ def learn_from(
     exclude: Sequence[str] = (),
     columns: Mapping[str, Any] | None = None,
     propensity: str | None = None,
+    censored: str | None = None,
     eligible: str | Sequence[str] | None = None,
     separator: str | None = None,
     skip_missing: bool = False,
@@ -100,6 +101,9 @@ def learn_from(
         What columns of contexts hold that are not what they seem, as ``Columns`` takes it.
     propensity
         The column with the probability with which the logged arm was chosen.
+    censored
+        The column that says, by 0 or 1, or false or true, whether the reward is censored, as for
+        ``Learner.tell``; only for a log that is no longer than the sample.
     eligible
         The column with the arms that could have been chosen, such as ``a|b``; of several, all arms.
     separator
@@ -135,6 +139,7 @@ def learn_from(
         context=None if context is None else read_names("context", context),
         exclude=read_names("exclude", exclude) if len(exclude) else (),
         propensity=propensity,
+        censored=censored,
         eligible=(eligible,) if isinstance(eligible, str) else tuple(eligible or ()),
         kinds={name: read_kind(name, kind) for name, kind in (columns or {}).items()},
     )
@@ -212,7 +217,8 @@ def learn_trials(
             learner = _reading(learner, summary.codings(_kinds(log.table, trials)))
         learning = watch("learning hyperparameters")
         learning(0, len(log.sheet))
-        learner.fit(log.table, log.arms, log.rewards, eligible=log.eligible)
+        about = {"eligible": log.eligible, "censored": log.censored}
+        learner.fit(log.table, log.arms, log.rewards, **about)
         learning(len(log.sheet), len(log.sheet))
         if log.whole:
             enough = len(log.arms) > 1
@@ -244,9 +250,24 @@ class _Log:
         self.eligible = (
             None if not trials.eligible else eligible_arms(self.sheet, trials.eligible, self.labels)
         )
+        self.censored = None if trials.censored is None else self._truths(trials.censored)
         self.chances = (
             None if trials.propensity is None else self.sheet.numbers([trials.propensity])[:, 0]
         )
+
+    def _truths(self, column: str) -> list[bool]:
+        """Return a column of truth values."""
+        if not self.whole:
+            raise ValueError(
+                "censored rewards are for logs of which every row can be kept; this one has "
+                f"{self.summary.rows:,} rows, of which {len(self.sheet):,} are: learn from fewer"
+            )
+        values = self.sheet.rewards(column, self.sheet.are_truths(column))
+        for value, place in zip(values, self.sheet.places, strict=True):
+            if value not in (0.0, 1.0):
+                where = f"{self.sheet.path}, {place}, column {column!r}"
+                raise ValueError(f"{where}: 0 or 1, or false or true, is needed, got {value:g}")
+        return [bool(value) for value in values]
 
 
 def _features(features: Mapping[Any, Any] | None, log: _Log) -> dict[str, Any]:

@@ -238,7 +238,15 @@ class _Fit:
 
     def search(self, terms: Terms) -> Search:
         """Return the search for a kernel's hyperparameters."""
-        return Search(terms, *self.data[:2], self.criterion, None, self.limits, noise_of(self.data))
+        return Search(
+            terms,
+            self.data[0],
+            self.data[1],
+            self.criterion,
+            None,
+            self.limits,
+            noise_of(self.data),
+        )
 
     def best(self, name: str, terms: Terms) -> Steps[_Found]:
         """Return a candidate's best hyperparameters, searched for from several points or one."""
@@ -248,7 +256,9 @@ class _Fit:
             return (yield from self.followed(name, search, np.array(end)))
         if len(terms.bandwidths):
             part = self.rough
-            rough = Search(terms, *part[:2], self.criterion, None, self.limits, noise_of(part))
+            rough = Search(
+                terms, part[0], part[1], self.criterion, None, self.limits, noise_of(part)
+            )
             rough.shortest = search.shortest
             for start in rough.starts():
                 starts += [(yield from rough.descend(start, _ROUGH_STEPS))[1]]
@@ -316,7 +326,7 @@ def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
     # More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     # as much as before; at the end of the scan hardly anything but the levels is left.
     terms = Terms(Gaussian(fit.unit()), offset=1.0, tied=fit.spread.tied)
-    search = Search(terms, *fit.data[:2], fit.criterion, noise=noise_of(fit.data))
+    search = Search(terms, fit.data[0], fit.data[1], fit.criterion, noise=noise_of(fit.data))
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
     tried: list[Hyperparameters] = []
     for theta in thetas:

@@ -66,17 +66,22 @@ class Stack(NamedTuple):
     present: FloatArray  # 1 where there is a reward, else 0
 
 
-Criterion = Callable[[Sequence[FloatArray], Sequence[Stack], float, float], Score | None]
+Criterion = Callable[..., Score | None]
 
 
 def evidence(
-    covariances: Sequence[FloatArray], stacks: Sequence[Stack], guess: float, trust: float
+    covariances: Sequence[FloatArray],
+    stacks: Sequence[Stack],
+    guess: float,
+    trust: float,
+    given: float | None = None,
 ) -> Score | None:
     """Return the negative log likelihood of the rewards but for a constant.
 
     ``covariances`` has an array of C's for every stack, which is overwritten; where no reward is, C
     is as the identity. ``guess`` is the reward scale before anything was seen, and ``trust`` how
-    many observations that is worth. The result is None if a C is not positive definite.
+    many observations that is worth; a scale that is ``given`` is the one used. The result is None
+    if a C is not positive definite.
     """
     if not _factorised(covariances):
         return None
@@ -86,9 +91,9 @@ def evidence(
     solved = [plain - prior_mean * one for plain, one in both]
     total = sum(np.vdot(a, y - prior_mean) for a, (y, _) in zip(solved, stacks, strict=True))
     count = sum(present.sum() for _, present in stacks) + trust
-    scale = (max(total, 0.0) + trust * guess) / count  # rounding may leave less than nothing
+    scale, misfit = _scale(total, count, guess, trust, given)
     log_det = sum(2.0 * float(np.log(diagonals(each)).sum()) for each in covariances)
-    loss = 0.5 * log_det + 0.5 * count * math.log(scale / guess)
+    loss = 0.5 * log_det + 0.5 * count * math.log(scale / guess) + misfit
 
     def slopes() -> list[FloatArray]:
         for inverses, a, (_, present) in zip(_inverted(covariances), solved, stacks, strict=True):
@@ -104,8 +109,20 @@ def evidence(
     return Score(float(loss), float(prior_mean), float(scale), slopes, errors)
 
 
+def _scale(
+    total: float, count: float, guess: float, trust: float, given: float | None
+) -> tuple[float, float]:
+    """Return the best reward scale, or the one given, and what that adds to the loss."""
+    best = (max(total, 0.0) + trust * guess) / count  # rounding may leave less than nothing
+    return (best, 0.0) if given is None else (given, 0.5 * count * (best / given - 1.0))
+
+
 def leave_one_out(
-    covariances: Sequence[FloatArray], stacks: Sequence[Stack], guess: float, trust: float
+    covariances: Sequence[FloatArray],
+    stacks: Sequence[Stack],
+    guess: float,
+    trust: float,
+    given: float | None = None,
 ) -> Score | None:
     """Return how badly every reward is predicted by the arm's other rewards; see ``evidence``."""
     if not _factorised(covariances):
@@ -120,8 +137,9 @@ def leave_one_out(
     solved = [a - prior_mean * one for a, one, _ in arms]
     total = sum((a**2 / c).sum() for a, c in zip(solved, precisions, strict=True))
     count = sum(present.sum() for _, present in stacks) + trust
-    scale = (max(total, 0.0) + trust * guess) / count  # rounding may leave less than nothing
+    scale, misfit = _scale(total, count, guess, trust, given)
     loss = -0.5 * sum(np.log(c).sum() for c in precisions) + 0.5 * count * math.log(scale / guess)
+    loss += misfit
 
     def slopes() -> list[FloatArray]:
         found = []
@@ -196,7 +214,7 @@ def distinct(data: Data) -> Data:
     # If repeated observations agree to the last digit, their noise does not change between visits:
     # it would be mistaken for no noise, and the function for noise. If any two disagree, every
     # visit has noise of its own and counts.
-    firsts = [_first_visits(x, y) for x, y in zip(*data[:2], strict=True)]
+    firsts = [_first_visits(x, y) for x, y in zip(data[0], data[1], strict=True)]
     if any(first is None for first in firsts):
         return data
     return tuple([own[first] for own, first in zip(each, firsts, strict=True)] for each in data)

@@ -117,17 +117,23 @@ def _rows(data: Data, relation: Exclusive) -> tuple[FloatArray, list[_Arm]]:
         rows, at = np.unique(place[own | others], return_inverse=True)
         row = np.zeros(len(place), dtype=np.intp)
         row[own | others] = at.reshape(-1)
-        sums = [
-            np.bincount(row[which], values[which], minlength=len(rows))
-            for which, values in (
-                (own, np.ones(len(row))),
-                (others, np.ones(len(row))),
-                (own, rewards),
-                (others, implied),
+        every = np.ones(len(row))
+        arms.append(
+            _Arm(
+                rows,
+                visits=_summed(row[own], every[own], len(rows)),
+                implied=_summed(row[others], every[others], len(rows)),
+                total=_summed(row[own], rewards[own], len(rows)),
+                implied_total=_summed(row[others], implied[others], len(rows)),
+                own=row[own],
+                rewards=rewards[own],
             )
-        ]
-        arms.append(_Arm(rows, *sums, row[own], rewards[own]))
+        )
     return distinct, arms
+
+
+def _summed(row: IntArray, values: FloatArray, rows: int) -> FloatArray:
+    return np.bincount(row, values, minlength=rows).astype(np.float64)
 
 
 def two_values(rewards: Sequence[FloatArray]) -> Exclusive | None:

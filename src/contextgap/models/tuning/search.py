@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,8 +45,8 @@ _FIXED, _PER_ENTRY = 4e6, 300.0
 # Squared distances are differences of squares where contexts are near; below this share of the
 # largest square they are rounding errors.
 _FAR, _ROUNDING = 1e6, 1e-14
-# Reward scales that are assumed for noise of single rewards at most, and when one is near enough.
-_SCALINGS, _CLOSE = 3, 0.1
+# Logarithms of factors of the reward scale that are tried, and how often, where noise is known.
+_SCALINGS, _FACTORS = 5, (-1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0)
 _SETTLING = 20  # steps of the search for what is learnt from unclipped rewards
 LEVEL_SPREAD = 0.7  # of all bandwidths together, around 1
 WEIGHT, WEIGHT_SPREAD = -2.0, 2.0  # of a linear trend, and of the constant part
@@ -313,21 +313,34 @@ class Search:
         """Return the lowest loss found from a start, and where; ``keep`` entries are fixed.
 
         The reward scale that is best for a point follows from the covariances, but not where noise
-        of single rewards is known in units of its own. There the scale is assumed, the descent
-        says what it is, and goes on with that.
+        of single rewards is known in units of its own. There the scale is given; descents and
+        searches for a better scale take turns.
         """
         loss, theta = yield from self._descend(start, iterations, keep)
         for _ in range(_SCALINGS if self.noise is not None else 0):
-            scale = float((yield Evaluation(self.cost / 2, lambda: self._scale(theta)))[0])
-            if abs(math.log(scale / self.noise_unit)) < _CLOSE:
+            cost = self.cost / 2 * len(_FACTORS)
+            moved = float((yield Evaluation(cost, partial(self._best_factor, theta)))[0])
+            if not moved:
                 break
-            self.noise_unit = scale
+            self.noise_unit *= math.exp(moved)
+            theta = self._at_factor(theta, moved)
             loss, theta = yield from self._descend(theta, iterations, keep)
         return loss, theta
 
-    def _scale(self, theta: FloatArray) -> FloatArray:
-        score = self._score(theta)[0]
-        return np.array([self.noise_unit if score is None else score.reward_scale])
+    def _at_factor(self, theta: FloatArray, moved: float) -> FloatArray:
+        """Return the point with the same ridge, and the reward scale e^moved times as large."""
+        return np.append(theta[:-1], np.clip(theta[-1] - moved, *_RATIOS))
+
+    def _best_factor(self, theta: FloatArray) -> FloatArray:
+        """Return the logarithm of the factor by which the reward scale is better."""
+        losses = []
+        for moved in _FACTORS:
+            other = copy(self)
+            other.noise_unit *= math.exp(moved)
+            losses.append(other.loss(self._at_factor(theta, moved)))
+        best = int(np.argmin(losses))
+        better = losses[_FACTORS.index(0.0)] - losses[best] > _PRECISION
+        return np.array([_FACTORS[best] if better else 0.0])
 
     def _descend(
         self, start: FloatArray, iterations: int, keep: int
@@ -460,7 +473,8 @@ class Search:
             diagonal[present == 0] = 1.0
             covariances.append(covariance)
             parts.append(_Part(None if alike is None else values, steepness, alike))
-        return self.criterion(covariances, self.rewards, self.guess, TRUST), parts
+        given = None if self.noise is None else self.noise_unit
+        return self.criterion(covariances, self.rewards, self.guess, TRUST, given), parts
 
     def _bandwidth_slopes(
         self, x: FloatArray, weights: FloatArray, theta: FloatArray

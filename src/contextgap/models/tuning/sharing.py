@@ -127,8 +127,8 @@ def shared(
         part = part_of(data, most, power=1)
         sharing = Sharing(np.array([len(y) for y in part[1]]), features)
         noise = noise_of(part)
-        together = Search(terms, *part[:2], criterion, sharing, limits, noise)
-        single = Search(terms, *part[:2], criterion, None, limits, noise)
+        together = Search(terms, part[0], part[1], criterion, sharing, limits, noise)
+        single = Search(terms, part[0], part[1], criterion, None, limits, noise)
         alone, own = yield from single.descend(theta, _STEPS)
         if len(point) != len(own) + sharing.size:
             # Of arms alone, with how alike they are: the ratio stays last.

@@ -23,6 +23,7 @@ from contextgap.studies.experiments.selection import (
     Selector,
     learn_selector,
     select_algorithms,
+    summarise_cpu,
     summarise_selection,
 )
 from contextgap.studies.experiments.tune import (
@@ -71,6 +72,7 @@ __all__ = [
     "plan",
     "run",
     "select_algorithms",
+    "summarise_cpu",
     "summarise_selection",
     "tune",
     "tune_and_compare",

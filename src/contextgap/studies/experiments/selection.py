@@ -28,6 +28,13 @@ from contextgap.methods.explorers import Explorer
 from contextgap.methods.method import RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import read_methods
+from contextgap.studies.experiments.racing import (
+    CPU_METHODS,
+    FULL,
+    TREES,
+    Runs,
+    select_within,
+)
 from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
 from contextgap.studies.problems import Scenario
 from contextgap.studies.problems.algorithm_selection import (
@@ -55,10 +62,12 @@ CANDIDATES = 100
 def select_algorithms(
     scenario: Scenario,
     *,
-    methods: Iterable[str] | Mapping[str, Method] = SELECTION_METHODS,
+    methods: Iterable[str] | Mapping[str, Method] | None = None,
     budget: float | Sequence[float] = 1,
     seeds: Sequence[int] = (0, 1, 2),
     choose: bool = False,
+    cpu: float | Sequence[float] | None = None,
+    seconds: float | Sequence[float] | None = None,
     executor: Executor | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -73,7 +82,8 @@ def select_algorithms(
     scenario
         Instances, algorithms and all their runs.
     methods
-        Names from ``METHODS``, or methods by label.
+        Names from ``METHODS``, or methods by label; with ``cpu`` or ``seconds`` those of
+        ``racing.CPU_METHODS``.
     budget
         Visits per training instance, one run each; a fraction for a part of the instances.
         Instances are visited pass by pass, all of them once before any of them twice. What is
@@ -84,6 +94,13 @@ def select_algorithms(
     choose
         Whether the learner chooses which of the instances left in a pass comes next, among 100
         random ones; else they come in random order.
+    cpu
+        Budgets of CPU time in place of runs, as shares of what the full table of the training part
+        takes; computing features counts. Solvers then race each other on training instances, and
+        are compared with ExtraTrees that saw all solvers up to the longest limit that the budget
+        allows, with solvers at random, and with the full table.
+    seconds
+        The same in seconds, for each fold.
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     store
@@ -101,10 +118,20 @@ def select_algorithms(
         mean cost of the features, which none of these includes; the regret that the policy
         expected, and on which share of the instances its bound held; how many different runs were
         paid for, and how many the full table of the training part has; the seconds that the whole
-        exploration took.
+        exploration took. With ``cpu`` or ``seconds`` the columns are ``method``, ``fold``,
+        ``seed``, the budget ``cpu`` and the share ``spent``, ``regret`` and ``par10`` of what is
+        selected, ``closed_gap``, ``instances`` and the seconds that the exploration took.
     """
+    if cpu is not None or seconds is not None:
+        if choose or budget != 1 or (cpu is not None and seconds is not None):
+            raise TypeError(
+                "cpu and seconds take the place of budget and choose, and of each other"
+            )
+        given = _read_cpu(cpu) if seconds is None else _read_budgets(seconds, "seconds")
+        how = {"executor": executor, "store": store, "progress": progress}
+        return _select_within(scenario, methods, given, seeds, seconds is not None, how)
     budgets = _read_budgets(budget)
-    chosen = read_methods(methods)
+    chosen = read_methods(SELECTION_METHODS if methods is None else methods)
     parts = list(folds(scenario))
     common = {"budgets": budgets, "choose": choose}
     places = [
@@ -128,11 +155,90 @@ def select_algorithms(
     return study_import("pandas").DataFrame(rows)
 
 
-def _read_budgets(budget: Any) -> tuple[float, ...]:
+def _select_within(
+    scenario: Scenario,
+    methods: Any,
+    budgets: Sequence[float],
+    seeds: Sequence[int],
+    in_seconds: bool,
+    how: Mapping[str, Any],
+) -> DataFrame:
+    """Return the rows of ``select_algorithms`` within budgets of CPU time."""
+    Runs(scenario)  # raises if there are no times
+    names = list(CPU_METHODS if methods is None else methods)
+    if unknown := [name for name in names if name not in CPU_METHODS]:
+        raise ValueError(f"methods must be among {CPU_METHODS} with cpu, got {unknown[0]!r}")
+    places = []
+    for number, (train, test) in enumerate(folds(scenario), 1):
+        whole = Runs(train).whole if in_seconds else 1.0
+        shares = tuple(budget / whole for budget in budgets)
+        for name in names:
+            # Nothing is random about the full table but a learner's own ties.
+            for seed in list(seeds)[: 1 if name == FULL else None]:
+                given = {"train": train, "test": test, "budgets": shares, "seed": seed}
+                labels = {"method": name, "seed": seed, "fold": number}
+                places.append((labels, Task(select_within, {**given, "method": name})))
+    found = execute_labelled(places, **how)
+    rows = [
+        {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}
+        for labels, result in found
+        for reached in result["reached"]
+    ]
+    table = study_import("pandas").DataFrame(rows)
+    if in_seconds:
+        table["cpu"] = [budget for _ in found for budget in budgets]
+    return table
+
+
+def _read_cpu(cpu: Any) -> tuple[float, ...]:
+    shares = _read_budgets(cpu, "cpu", "0.05 for a twentieth of what the full table takes")
+    if shares[-1] > 1:
+        raise ValueError(f"cpu must be shares of the full table, at most 1, got {shares[-1]:g}")
+    return shares
+
+
+def summarise_cpu(table: DataFrame) -> DataFrame:
+    """Return a row per scenario, budget of CPU time and method: means over all tested instances.
+
+    ``ratio`` is the regret over that of ExtraTrees with the same budget, on the same folds with the
+    same seeds. Standard errors, ``..._error``, are over folds; they share training instances, so
+    these are too small rather than too large.
+
+    Parameters
+    ----------
+    table
+        What ``select_algorithms`` returned with ``cpu`` or ``seconds``, or several such tables
+        joined by ``pandas.concat``.
+    """
+    by, rows = ["scenario", "cpu", "method"], []
+    means = table.groupby([*by, "fold"], sort=False)[[*_MEANS, "instances"]].mean().reset_index()
+    for keys, part in means.groupby(by, sort=False):
+        weights, row = part["instances"].to_numpy(dtype=float), dict(zip(by, keys, strict=True))
+        for name in _MEANS:
+            values = part[name].to_numpy(dtype=float)
+            row[name], row[f"{name}_error"] = ratio(values, np.ones(len(part)), weights)
+        same = (means["scenario"] == keys[0]) & (means["cpu"] == keys[1])
+        trees = means[same & (means["method"] == TREES)].set_index("fold")["regret"]
+        if len(trees):
+            both = part["regret"].to_numpy(dtype=float), trees.reindex(part["fold"]).to_numpy()
+            row["ratio"], row["ratio_error"] = ratio(*both, weights)
+        seen = table[(table["scenario"] == keys[0]) & (table["method"] == keys[2])]
+        row["folds"], row["seeds"] = int(seen["fold"].nunique()), int(seen["seed"].nunique())
+        row["seconds"] = float(seen["seconds"].mean())
+        rows.append(row)
+    return study_import("pandas").DataFrame(rows)
+
+
+_MEANS = ("regret", "par10", "closed_gap", "spent")
+
+
+def _read_budgets(
+    budget: Any, called: str = "budget", hint: str = BUDGET_HINT
+) -> tuple[float, ...]:
     given = budget if isinstance(budget, Sequence | np.ndarray) else [budget]
-    read = sorted({checks.positive("budget", value, BUDGET_HINT) for value in given})
+    read = sorted({checks.positive(called, value, hint) for value in given})
     if not read:
-        raise ValueError(f"budget must be a number or several, got none; {BUDGET_HINT}")
+        raise ValueError(f"{called} must be a number or several, got none; {hint}")
     return tuple(read)
 
 

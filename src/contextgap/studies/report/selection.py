@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation, Transform
 
 from contextgap.studies.experiments.selection import YARDSTICK
@@ -91,6 +91,75 @@ def selection_report(summary: DataFrame, records: DataFrame) -> Report:
         },
         seeds=sorted(set(records["seed"])),
         timings=records.assign(method=_labels(records))[["method", "seconds"]],
+    )
+
+
+_CPU_READING = (
+    "Regret is log10 of how many times longer the selected solver takes than the best one, over "
+    "the tested instances; the closed gap is 0 for picks as good as the single best solver's "
+    "and 1 for perfect ones, in mean PAR10. CPU time is that of all runs made for training, as a "
+    "share of what all solvers take on all training instances, and of computing features. Bars are "
+    "two standard errors to each side, over folds."
+)
+_CPU_STATISTICS = (("regret", "regret"), ("closed_gap", "closed gap"))
+
+
+def cpu_figure(summary: DataFrame) -> Figure:
+    """Draw regret and closed gap by CPU time spent, a row per scenario."""
+    check_columns("summary", summary, ("scenario", "cpu", "method", "spent", "regret"))
+    labels = list(dict.fromkeys(summary["method"]))
+    scenarios = list(dict.fromkeys(summary["scenario"]))
+    figure = Figure(figsize=(style.WIDTH, 2.6 * len(scenarios) + 0.8))
+    figure.set_layout_engine("constrained", w_pad=0.08)
+    grid = figure.subplots(len(scenarios), 2, squeeze=False)
+    for panels, scenario in zip(grid, scenarios, strict=True):
+        rows = summary[summary["scenario"] == scenario]
+        for ax, (name, words) in zip(panels, _CPU_STATISTICS, strict=True):
+            for label, part in rows.groupby("method", sort=False):
+                _spent(ax, part, name, str(label), labels)
+            style.dress(ax)
+            ax.grid(axis="y", color=style.FAINT, lw=0.8)
+            ax.set_xscale("log")
+            made = rows[rows["method"] == labels[0]]["spent"]
+            ax.set_xticks(sorted(made), [f"{100 * value:.2g} %" for value in sorted(made)])
+            ax.xaxis.set_minor_locator(NullLocator())
+            ax.set_ylabel(words, size=style.SMALL)
+        title = style.short(str(scenario))
+        panels[0].set_title(title, loc="left", size=style.TEXT, color=style.INK, parse_math=False)
+    for ax in grid[-1]:
+        ax.set_xlabel("CPU time, share of the full table's", size=style.SMALL)
+    handles = [Line2D([], [], **_drawn(label, labels)) for label in labels]
+    style.legend_below(figure, handles, labels, 2)
+    return style.fix_layout(figure)
+
+
+def _spent(ax: Axes, part: DataFrame, name: str, label: str, labels: list[str]) -> None:
+    look = _drawn(label, labels)
+    if part["spent"].nunique() == 1 and len(part) > 1:  # the full table, whatever the budget
+        ax.axhline(part[name].iloc[0], color=look["color"], ls=look["ls"], lw=1.8)
+        return
+    ordered = part.sort_values("spent")
+    errors = (2 * ordered[f"{name}_error"]).fillna(0.0)
+    ax.errorbar(ordered["spent"], ordered[name], yerr=errors, elinewidth=1.4, lw=1.8, **look)
+
+
+def cpu_report(summary: DataFrame, records: DataFrame) -> Report:
+    """Return the report of what ``select_algorithms`` recorded within budgets of CPU time."""
+    tables = [
+        (f"{scenario}.", rows.drop(columns="scenario"))
+        for scenario, rows in summary.groupby("scenario", sort=False)
+    ]
+    figures = [("Regret and closed gap by CPU time.", cpu_figure(summary))]
+    return Report(
+        title="Selecting algorithms within a budget of CPU time",
+        summary=_CPU_READING,
+        sections=[Section("Selection", "What the selectors pick.", figures, tables)],
+        settings={
+            "methods": list(dict.fromkeys(summary["method"])),
+            "budgets": sorted(set(summary["cpu"])),
+        },
+        seeds=sorted(set(records["seed"])),
+        timings=records[["method", "seconds"]],
     )
 
 

@@ -200,20 +200,30 @@ class Campaign(CampaignMethods):
         return found if "table" in request.get("contexts", {}) else found[0]
 
     def _tell(
-        self, trial: Any, reward: Any, contexts: Any, arms: Any, eligible: Any, key: str | None
+        self,
+        trial: Any,
+        reward: Any,
+        contexts: Any,
+        arms: Any,
+        eligible: Any,
+        key: str | None,
+        noise: Any = None,
+        censored: Any = None,
     ) -> Any:
         trials.check_key(key)
         trials.check_told(trial, contexts, arms, eligible)
         if trial is None:
             request, single = trials.read_record(contexts, arms, reward)
+            request |= trials.read_about(noise, censored, len(request["rewards"]), single)
         else:
             numbers, rewards, single = trials.read_told(trial, reward)
+            about = trials.read_about(noise, censored, len(numbers), single)
 
         def work(draft: Draft) -> list[Trial]:
             with trials.noting_progress(draft, self._goal):
                 if trial is not None:
                     trials.check_own(draft, trial)
-                    return trials.tell(draft, numbers, rewards, key)
+                    return trials.tell(draft, numbers, rewards, about, key)
                 learner = draft.session.replay.learner
                 known = trials.encode_told_eligible(eligible, learner, request)
                 return trials.record(draft, {**request, "eligible": known}, key)

@@ -100,6 +100,8 @@ class CampaignMethods:
         arms: Any = None,
         eligible: Any = None,
         key: str | None = None,
+        noise: Any = None,
+        censored: Any = None,
     ) -> Any:
         """Take in the reward of a trial, or of something that was tried without being asked for.
 
@@ -122,6 +124,9 @@ class CampaignMethods:
         key
             Any text of yours that names this request. Told again with the same key, nothing
             happens.
+        noise, censored
+            The standard error of the reward, and whether it is censored, or one of each for each
+            trial or context, as for ``Learner.tell``. A reward that is corrected later has neither.
 
         Returns
         -------
@@ -136,6 +141,8 @@ class CampaignMethods:
             arms=arms,
             eligible=eligible,
             key=key,
+            noise=noise,
+            censored=censored,
         )
 
     def cancel(self, trial: Any, *, key: str | None = None) -> Trial:

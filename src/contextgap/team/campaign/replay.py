@@ -69,6 +69,11 @@ def _learnt_at(event: Event, edits: Sequence[Event]) -> Any:
     return event.result.get("learnt", _ANEW)
 
 
+def _about(request: _Said) -> dict[str, Any]:
+    """Return what was said of rewards; it does not hold for those that were corrected since."""
+    return {name: request[name] for name in ("noise", "censored") if name in request}
+
+
 class Replay:
     """The learner of a log up to an event."""
 
@@ -218,7 +223,8 @@ class Replay:
             return
         if result["late"]:  # so that it does not answer for another pick of the same kind
             self.learner.add_pending(context, pick.arm, eligible=pick.eligible)
-        self.learner.tell(context, pick.arm, reward, eligible=pick.eligible)
+        about = {} if trial in changes else _about(request)
+        self.learner.tell(context, pick.arm, reward, eligible=pick.eligible, **about)
 
     def _on_record(self, request: _Said, result: _Said, changes: Changes) -> None:
         contexts = request["contexts"]
@@ -232,15 +238,22 @@ class Replay:
         arms: Any = [decode_label(request["arms"][place]) for place in left]
         values: Any = [rewards[place] for place in left]
         eligible = decode_eligible(request["eligible"])
+        about = {name: [said[place] for place in left] for name, said in _about(request).items()}
+        for row, place in enumerate(left):
+            if result["trials"][place] in changes:
+                about |= {name: [*said[:row], 0, *said[row + 1 :]] for name, said in about.items()}
+        if "censored" in about:
+            about["censored"] = [bool(each) for each in about["censored"]]
         if is_table(contexts):
             contexts = some_rows(contexts, left)
             if eligible is not None and isinstance(request["eligible"][0], list):
                 eligible = [eligible[place] for place in left]
         else:
             arms, values = arms[0], values[0]
+            about = {name: said[0] for name, said in about.items()}
         rows = decode_contexts(contexts)
         self.learner.add_pending(rows, arms, eligible=eligible)
-        self.learner.tell(rows, arms, values, eligible=eligible)
+        self.learner.tell(rows, arms, values, eligible=eligible, **about)
 
     def _on_cancel(self, request: _Said, _: _Said, __: Changes) -> None:
         pick = self.pick(request["trial"])

@@ -20,6 +20,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.learner import StoppingRule
+from contextgap.learner.arguments import read_censored, read_noise
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.tables.eligible import read_eligible
 from contextgap.team.campaign import calls
@@ -170,6 +171,14 @@ def read_told(trial: Any, reward: Any) -> tuple[list[int], list[float], bool]:
     return numbers, rewards, False
 
 
+def read_about(noise: Any, censored: Any, count: int, single: bool) -> dict[str, list[Any]]:
+    """Return the standard errors of rewards, and which are censored, where that was said."""
+    cut = read_censored(censored, count, single=single)
+    errors = read_noise(noise, cut, count, single=single)
+    said = {"noise": errors, "censored": cut}
+    return {name: values.tolist() for name, values in said.items() if values.any()}
+
+
 def check_told(trial: Any, *outside: Any) -> None:
     """Raise if there is a trial and what is for outside data."""
     if trial is not None and any(each is not None for each in outside):
@@ -271,11 +280,16 @@ def check_own(draft: Draft, given: Any) -> None:
 
 
 def tell(
-    draft: Draft, numbers: Sequence[int], rewards: Sequence[float], key: str | None
+    draft: Draft,
+    numbers: Sequence[int],
+    rewards: Sequence[float],
+    about: Mapping[str, Sequence[Any]],
+    key: str | None,
 ) -> list[Trial]:
     """Tell the rewards of trials; return them as they are then."""
     told = [
-        {"trial": number, "reward": reward} for number, reward in zip(numbers, rewards, strict=True)
+        {"trial": number, "reward": reward, **{name: about[name][row] for name in about}}
+        for row, (number, reward) in enumerate(zip(numbers, rewards, strict=True))
     ]
     if not told:
         return []

@@ -129,6 +129,15 @@ class Tell(Keyed):
         None, description="For outside data: what was tried."
     )
     eligible: Eligible = Field(None, description="For outside data: what could have been tried.")
+    noise: Numbers = Field(None, description="The standard error of the reward, or one for each.")
+    censored: Annotated[
+        Any,
+        WithJsonSchema(
+            {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "boolean"}}]}
+        ),
+    ] = Field(
+        None, description="Whether the reward is at most, or the cost at least, what is told."
+    )
 
 
 class Retract(Keyed):

@@ -324,6 +324,8 @@ async def tell(request: StrictRequest, campaign: CampaignName, body: bodies.Tell
             "arms": bodies.read_tried(body.arms),
             "eligible": bodies.read_eligible_labels(body.eligible, "eligible"),
             "key": bodies.read_key(request, body),
+            "noise": body.noise,
+            "censored": body.censored,
         }
 
     rows, how = await request.read(read)

@@ -13,7 +13,8 @@ import numpy as np
 from contextgap.base.arrays import FloatArray
 from contextgap.studies.problems.algorithm_selection.files import INSTANCE, REPETITION, Relation
 from contextgap.studies.problems.problem import centre_and_unit
-from contextgap.tables.files import Sheet, read_sheet
+from contextgap.tables.cells import to_number
+from contextgap.tables.files import Sheet, read_path, read_sheet
 
 
 @dataclass(frozen=True)
@@ -245,6 +246,38 @@ def _relation(sheet: Sheet, preparation: Preparation) -> Relation:
     return Relation(sheet.path, tuple(names), values, tuple(cells), tuple(sheet.places))
 
 
+def table_relation(table: Any, name: str) -> Relation:
+    """Return a table with an instance in each row: a file, a frame, or columns by name."""
+    if isinstance(table, str | Path):
+        sheet = read_sheet(read_path(table))
+        path, names, cells = sheet.path, list(sheet.columns), [list(each) for each in sheet.cells]
+        places = list(sheet.places)
+    elif hasattr(table, "columns") or isinstance(table, Mapping):
+        path, names = Path(name), list(table.columns if hasattr(table, "columns") else table)
+        cells = [list(table[each]) for each in names]
+        places = [f"row {row}" for row in range(len(cells[0]) if cells else 0)]
+    else:
+        raise TypeError(f"frame must be a DataFrame, columns by name or a file, got {table!r}")
+    cells = [[_cell(cell) for cell in column] for column in cells]
+    if INSTANCE not in names:
+        names, cells = [*names, INSTANCE], [*cells, [str(row + 1) for row in range(len(places))]]
+    texts = [{str(cell) for cell in column if to_number(cell) is None} for column in cells]
+    values = [
+        tuple(sorted({str(cell) for cell in column if cell is not None}))
+        if text - {"None"}
+        else None
+        for text, column in zip(texts, cells, strict=True)
+    ]
+    read = [
+        [None if cell is None else str(cell) for cell in column] if own else column
+        for own, column in zip(values, cells, strict=True)
+    ]
+    return Relation(
+        path, tuple(map(str, names)), tuple(values), tuple(map(tuple, read)), tuple(places)
+    )
+
+
 def _cell(cell: Any) -> Any:
     text = cell.strip() if isinstance(cell, str) else cell
-    return None if text in ("", "?") else text
+    missing = isinstance(text, float) and math.isnan(text)
+    return None if missing or text in ("", "?") else text

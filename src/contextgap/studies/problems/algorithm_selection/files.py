@@ -79,6 +79,13 @@ class Relation:
         left_out = set(names)
         return tuple(name for name in self.names if name not in left_out)
 
+    def without(self, names: Iterable[str]) -> Relation:
+        """Return the table without some attributes."""
+        rest = self.others(names)
+        kept = [self.names.index(name) for name in rest]
+        values, cells = [self.values[i] for i in kept], [self.cells[i] for i in kept]
+        return Relation(self.path, rest, tuple(values), tuple(cells), self.places)
+
     def place(self, row: int, name: str) -> str:
         """Return what to call a cell in an error."""
         return f"{self.path}, {self.places[row]}, attribute {name!r}"

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.studies.problems.algorithm_selection.features import (
     Preparation,
     mean_per_instance,
     read_features,
+    table_relation,
 )
 from contextgap.studies.problems.algorithm_selection.files import (
     INSTANCE,
@@ -26,7 +28,8 @@ from contextgap.studies.problems.algorithm_selection.files import (
     read_runs,
 )
 from contextgap.studies.problems.problem import FixedData, Problem
-from contextgap.tables.files import read_path
+from contextgap.tables.cells import to_number
+from contextgap.tables.files import read_names, read_path
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -85,6 +88,73 @@ class Scenario(Problem):
         object.__setattr__(self, "folds", frozen(numbers))
         object.__setattr__(self, "instances", instances)
         object.__setattr__(self, "feature_cost", frozen(costs))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        solvers: Sequence[str],
+        *,
+        cutoff: float | None = None,
+        name: str = "table",
+        folds: Any = None,
+    ) -> Scenario:
+        """Return the scenario of a table: a row per instance, its features and solvers' results.
+
+        Parameters
+        ----------
+        frame
+            A DataFrame, columns by name, or a .csv or .parquet file. All columns but those of
+            solvers are features, text being categories; ``instance_id``, if it is there, has names.
+        solvers
+            The columns with what each solver reached. A cell that is missing was not run, and
+            counts as a run that failed.
+        cutoff
+            Seconds after which runs were stopped: results are times then, lower is better, and one
+            above the cutoff is a run that failed. None for scores, of which higher is better.
+        name
+            What to call it.
+        folds
+            The number of each row's cross-validation fold, from 1; dealt at random by default.
+        """
+        relation = table_relation(frame, name)
+        arms = tuple(read_names("solvers", solvers))
+        if len(arms) < 2:
+            raise ValueError(f"solvers must be at least two columns, got {list(arms)}")
+        instances = relation.instances
+        if len(set(instances)) < len(instances):
+            raise ValueError(f"{relation.path}: {INSTANCE} must name every row differently")
+        for arm in arms:
+            for row, cell in enumerate(relation.column(arm)):
+                if cell is not None and to_number(cell) is None:
+                    place = relation.place(row, arm)
+                    raise ValueError(f"{place}: a number is needed, got {cell!r}")
+        results = np.column_stack([relation.numbers(arm) for arm in arms])
+        if cutoff is None:
+            performance = 0.0 - results  # subtracted, not negated, to avoid -0
+            worst = float(np.nanmax(performance)) if not np.isnan(results).all() else 0.0
+            performance = np.where(np.isnan(results), worst, performance)
+        else:
+            limit = checks.positive("cutoff", cutoff, "seconds after which runs were stopped")
+            if (results < 0).any():
+                row, column = np.argwhere(results < 0)[0].tolist()
+                raise ValueError(f"{relation.place(row, arms[column])}: the time is negative")
+            performance = np.where(results <= limit, results, PENALTY * limit)
+        left = relation.without(arms)
+        contexts, preparation = read_features(instances, left, None, {}, True)
+        return cls(
+            name=name,
+            contexts=contexts,
+            rewards=_rewards(performance, cutoff is not None),
+            arms=arms,
+            columns=preparation.columns,
+            performance=performance,
+            cutoff=math.inf if cutoff is None else float(cutoff),
+            folds=np.zeros(len(instances), dtype=np.intp) if folds is None else folds,
+            instances=instances,
+            runtime=cutoff is not None,
+            preparation=preparation,
+        )
 
     def __repr__(self) -> str:
         return f"Scenario{super().__repr__().removeprefix('Problem')}"
