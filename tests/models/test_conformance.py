@@ -446,6 +446,7 @@ def use(monkeypatch, kind):
 
     monkeypatch.setattr(learner_state, "new_model", lambda *settings: kind(*settings[:4]))
     monkeypatch.setattr(learner_state, "refitted_model", refitted)
+    monkeypatch.setattr(learner_state, "settled_model", refitted)
 
 
 def explored(method="contextual-gap", steps=25, **settings):
