@@ -160,9 +160,11 @@ def search(
             reason += _why_not_shared(candidates, chosen, margin)
     if kernel is None and features is None and not alone and len(tried) == len(rewards):
         base = _smooth_one(candidates).name
-        starts = [(found[name].search, found[name].theta) for name in (base, "linear")]
-        together = yield from implied(starts, everything, len(rewards))
+        starts = {name: (found[name].search, found[name].theta) for name in (base, "linear")}
+        together = yield from implied(starts, everything, len(rewards), known)
         if together is not None:
+            name, point = together.end
+            ends[f"exclusive {name}"] = tuple(map(float, point))
             share = explained(together.found.errors, together.rewards)
             ahead = candidates[base].advantage + together.gain
             candidates["exclusive"] = Candidate("exclusive", ahead, share)

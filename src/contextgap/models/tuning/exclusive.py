@@ -15,7 +15,7 @@ and the relative bandwidths are the evidence's.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from contextgap.models.tuning.search import Hyperparameters, Search
 # Implied rewards of all arms make factors of as many rows as there are rewards; the model keeps at
 # most so many numbers.
 MOST_NUMBERS = 4e7
-_OPERATIONS = 2 * 500**3  # of one evaluation, which says how many rewards are used
+_OPERATIONS = 2 * 500**3  # of one evaluation at most, which says how many rewards are used
 _LEAST = 20  # rewards
 # Steps of the search: of the level of the bandwidths, of the log ratio, and the doubts to try.
 _LEVEL, _RATIO, _DOUBTS = 0.5, 1.5, (1.0, 4.0, 16.0, math.inf)
@@ -55,6 +55,7 @@ class Implied(NamedTuple):
     found: Hyperparameters
     gain: float  # in nats, over the best without
     rewards: list[FloatArray]  # those used, by arm
+    end: tuple[str, Point]  # the name of the kernel, and where the search ended
 
 
 class _Arm(NamedTuple):
@@ -145,33 +146,41 @@ def two_values(rewards: Sequence[FloatArray]) -> Exclusive | None:
 
 
 def implied(
-    starts: Sequence[tuple[Search, FloatArray]], data: Data, n_arms: int
+    starts: Mapping[str, tuple[Search, FloatArray]],
+    data: Data,
+    n_arms: int,
+    known: Mapping[str, Sequence[float]],
 ) -> Steps[Implied | None]:
     """Return the best fit with implied rewards, or None where one without predicts as well.
 
-    ``starts`` are searches of kernels and the points that they found.
+    ``starts`` are searches of kernels and the points that they found, by name; ``known`` is where
+    the last search ended for some of them.
     """
     relation, count = two_values(data[1]), sum(map(len, data[1]))
     if relation is None or noise_of(data) or count < _LEAST or n_arms * count**2 > MOST_NUMBERS:
         return None
-    part = part_of(data, (_OPERATIONS / len(data[1])) ** (1 / 3), power=1)
-    relation = two_values(part[1])
-    if relation is None:
-        return None
-    judge = LeaveOneOut(part, relation)
-    best: tuple[float, Search, FloatArray, Point, FloatArray] | None = None
+    part, judge = data, LeaveOneOut(data, relation)
+    if judge.cost > _OPERATIONS:
+        part = part_of(data, count * (_OPERATIONS / judge.cost) ** (1 / 3), power=1)
+        if two_values(part[1]) is None:
+            return None
+        judge = LeaveOneOut(part, relation)
+    best: tuple[float, str, Point, FloatArray] | None = None
     alone = math.inf
-    for search, theta in starts:
-        loss, point, answer, without = yield from _lowest(judge, search, theta)
+    for name, (search, theta) in starts.items():
+        end = known.get(f"exclusive {name}")
+        first = None if end is None else Point(end[0], end[1], int(end[2]))
+        loss, point, answer, without = yield from _lowest(judge, search, theta, first)
         alone = min(alone, without)
         if best is None or loss < best[0]:
-            best = loss, search, theta, point, answer
+            best = loss, name, point, answer
     assert best is not None
-    loss, search, theta, point, answer = best
+    loss, name, point, answer = best
     if _DOUBTS[point.doubt] == math.inf:
         return None
-    scale = max(float(answer[0]), 1e-12)
+    scale = max(float(answer[0]), _LEAST_ERROR * starts[name][0].guess)
     counts = np.cumsum([len(y) for y in part[1]])[:-1]
+    search, theta = starts[name]
     found = Hyperparameters(
         kernel=search.kernel(_moved(search, theta, point), scale),
         ridge=math.exp(point.ratio) * scale,
@@ -180,7 +189,7 @@ def implied(
         errors=tuple(np.split(answer[1:], counts)),
         alike=Exclusive(relation.low, relation.high, _DOUBTS[point.doubt]),
     )
-    return Implied(found, alone - loss, list(part[1]))
+    return Implied(found, alone - loss, list(part[1]), (name, point))
 
 
 def _moved(search: Search, theta: FloatArray, point: Point) -> FloatArray:
@@ -192,16 +201,16 @@ def _moved(search: Search, theta: FloatArray, point: Point) -> FloatArray:
 
 
 def _lowest(
-    judge: LeaveOneOut, search: Search, theta: FloatArray
+    judge: LeaveOneOut, search: Search, theta: FloatArray, start: Point | None
 ) -> Steps[tuple[float, Point, FloatArray, float]]:
-    """Return the lowest squared error, where, its errors, and the lowest without implied rewards.
+    """Return the lowest loss, where, its errors, and the lowest loss without implied rewards.
 
     Neighbours of the best point are tried until none is better.
     """
     tried: dict[Point, float] = {}
     best: tuple[float, Point, FloatArray] | None = None
-    first = float(np.clip(theta[-1], *_RATIOS))
-    waiting = [Point(0.0, first, doubt) for doubt in range(len(_DOUBTS))]
+    first = Point(0.0, float(np.clip(theta[-1], *_RATIOS)), 0) if start is None else start
+    waiting = [first._replace(doubt=doubt) for doubt in range(len(_DOUBTS))]
     while waiting and len(tried) < _MOST:
         point = waiting.pop(0)
         if point in tried:
