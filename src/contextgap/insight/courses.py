@@ -83,11 +83,11 @@ def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
     name, context = read_column(policy, column), read_context(policy, at)
     values = values_of(policy, name, checks.whole("points", points, least=2))
     contexts = varied(policy, context, {name: values}, len(values))
-    sign, shape = policy.state.rules.sign, (len(values), len(policy.arms))
+    shape = len(values), len(policy.arms)
     mean, std, lower, upper = (np.empty(shape) for _ in range(4))
     best, gap = np.empty(len(values), dtype=np.intp), np.empty(len(values))
     for rows, found, evidence in policy.answers(contexts.rows):
-        mean[rows], std[rows], lower[rows], upper[rows] = evidence.belief.told(sign)
+        mean[rows], std[rows], lower[rows], upper[rows] = policy.state.told(evidence.belief)
         best[rows], gap[rows] = found.arm, found.gap
     return Course(
         column=name,
@@ -99,7 +99,7 @@ def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
         lower=lower,
         upper=upper,
         best=tuple(policy.arms[arm] for arm in best),
-        bound=regret_bounds(gap),
+        bound=regret_bounds(gap, policy.state.largest_regret),
     )
 
 
@@ -171,7 +171,7 @@ def area(source: Any, x: Any, y: Any, at: Any = None, points: int = 61) -> Area:
         context=policy.state.schema.decode(context[None])[0],
         arms=policy.arms,
         best=best.reshape(shape),
-        bound=regret_bounds(gap).reshape(shape),
+        bound=regret_bounds(gap, policy.state.largest_regret).reshape(shape),
     )
 
 

@@ -39,6 +39,7 @@ from contextgap.policy.state import (
     read_prior_mean,
     read_seed,
     read_truth,
+    two_values,
 )
 from contextgap.tables.contexts import ContextSchema, read_columns
 
@@ -100,6 +101,7 @@ class LearnerState(State):
             rules=self.rules,
             schema=self.schema.told_only(),
             seed=seed_after(self.policy_seed, len(self.model)),
+            reward_range=two_values(self.model.observed, self.rules.sign),
         )
 
     def adopting(self, schema: ContextSchema) -> Self:

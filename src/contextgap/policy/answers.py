@@ -24,7 +24,7 @@ class Certificate:
     Parameters
     ----------
     bound
-        One per context, never negative.
+        One per context, never negative; where rewards have two values, at most their difference.
     probability
         The probability with which all bounds hold at once; None where the width guarantees nothing
         and the bounds are heuristic.
@@ -62,7 +62,8 @@ class Ranked:
     mean, std, lower, upper
         What is believed about its reward, or its cost where costs are told.
     bound
-        A bound on the simple regret of deploying it: max(0, its gap among the eligible arms).
+        A bound on the simple regret of deploying it: max(0, its gap among the eligible arms), and
+        at most the difference of rewards that have two values.
     """
 
     arm: Label
@@ -111,11 +112,11 @@ class Beliefs:
         return pandas.concat(parts, axis=1)
 
 
-def regret_bounds(gap: FloatArray) -> FloatArray:
-    """Return bounds on the simple regret of arms, given their gaps."""
+def regret_bounds(gap: FloatArray, most: float) -> FloatArray:
+    """Return bounds on the simple regret of arms, given their gaps and the largest regret."""
     bound = np.maximum(gap, 0.0)
     bound[np.isnan(bound)] = np.inf  # what cannot be computed is not certified
-    return bound
+    return np.minimum(bound, most)
 
 
 def expected_regret(mean: FloatArray, std: FloatArray, picks: IntArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -10,6 +11,8 @@ from contextgap.base import checks, html
 from contextgap.base.labels import Label, decode_label, encode_label
 
 _VALUES = ("value", "best_single", "logged", "direct", "weighted")  # rewards, or costs
+
+Range = tuple[float, float]  # the lower value first
 
 
 @dataclass(frozen=True)
@@ -22,15 +25,20 @@ class Estimate:
         The estimate.
     error
         Its standard error.
+    limits
+        The lowest and the highest value that there can be; None if they are unknown.
     """
 
     value: float
     error: float
+    limits: Range | None = None
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval, 1.96 standard errors to either side."""
-        return self.value - 1.96 * self.error, self.value + 1.96 * self.error
+    def interval(self) -> Range:
+        """The 95 % interval: 1.96 standard errors to either side, within the limits."""
+        low, high = (-math.inf, math.inf) if self.limits is None else self.limits
+        ends = self.value - 1.96 * self.error, self.value + 1.96 * self.error
+        return min(max(ends[0], low), high), min(max(ends[1], low), high)
 
     @property
     def in_words(self) -> str:
@@ -89,6 +97,8 @@ class Card:
         The self-normalised importance-weighted estimate (SNIPS) of the policy's value: the average
         of the rewards logged where the logged arm is the policy's, weighted by 1/propensity. It
         needs no model of rewards. None where propensities are unknown, or no such row was logged.
+    reward_range
+        Both rewards, or costs, where there are only two; intervals lie within what they allow.
     """
 
     rewards: int
@@ -107,6 +117,15 @@ class Card:
     log: str | None = None
     direct: Estimate | None = None
     weighted: Estimate | None = None
+    reward_range: Range | None = None
+
+    def __post_init__(self) -> None:
+        limits = self.reward_range
+        difference = None if limits is None else (limits[0] - limits[1], limits[1] - limits[0])
+        for name in ("gain", *_VALUES):
+            if (each := vars(self)[name]) is not None:
+                own = difference if name == "gain" else limits
+                vars(self)[name] = replace(each, limits=own)
 
     @property
     def explained(self) -> float:
@@ -166,7 +185,7 @@ class Card:
             if isinstance(value, Estimate):
                 value = [value.value, value.error]
             plain[field.name] = list(value) if isinstance(value, tuple) else value
-        for name in ("log", "direct", "weighted"):
+        for name in ("log", "direct", "weighted", "reward_range"):
             if plain[name] is None:
                 del plain[name]
         return {**plain, "best_single_arm": encode_label(self.best_single_arm)}
@@ -189,4 +208,15 @@ class Card:
         if values.get("log") is not None:
             plain["log"] = str(values["log"])
         plain["warnings"] = tuple(str(warning) for warning in values["warnings"])
+        plain["reward_range"] = read_range(values.get("reward_range"))
         return cls(**plain)
+
+
+def read_range(values: Any) -> Range | None:
+    """Return two rewards that a file holds, the lower one first; None if it holds none."""
+    if values is None:
+        return None
+    low, high = (checks.real("reward_range", number) for number in values)
+    if low >= high:
+        raise ValueError(f"reward_range must be a lower and a higher number, got {values!r}")
+    return low, high

@@ -25,7 +25,7 @@ from contextgap.policy.answers import (
     own_std,
     regret_bounds,
 )
-from contextgap.policy.card import Card
+from contextgap.policy.card import Card, read_range
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
@@ -180,6 +180,9 @@ class Policy(Stateful):
     def decide(self, context: Any, *, arms: Any = None) -> Decision:
         """Return the arm to deploy at one context and everything believed there.
 
+        Intervals and gaps are those that the rule compares, and may exceed what rewards of two
+        values allow; ``rank`` and ``beliefs`` clip them.
+
         Parameters
         ----------
         context
@@ -224,10 +227,11 @@ class Policy(Stateful):
             left[0, evidence.columns[int(found.arm[0])]] = False
         best, among_all = answers[0]
         belief, columns = among_all.belief.row(0), list(among_all.columns)
-        bounds = regret_bounds(belief.gap)
-        bounds[best.arm[0]] = regret_bounds(best.gap)[0]  # a look-back's is that of an earlier step
+        gap = belief.gap.copy()
+        gap[best.arm[0]] = best.gap[0]  # a look-back's is that of an earlier step
+        bounds = regret_bounds(gap, self.state.largest_regret)
         order = [evidence.columns[int(found.arm[0])] for found, evidence in answers]
-        told = (*belief.told(self.state.rules.sign), bounds)
+        told = (*self.state.told(belief), bounds)
         return tuple(
             Ranked(self.arms[column], *(float(each[columns.index(column)]) for each in told))
             for column in order
@@ -235,6 +239,8 @@ class Policy(Stateful):
 
     def beliefs(self, contexts: Any) -> Beliefs:
         """Return what is believed about every arm at every context.
+
+        Where rewards have two values, means and bounds are clipped to the range between them.
 
         Parameters
         ----------
@@ -245,7 +251,7 @@ class Policy(Stateful):
         found = np.empty((4, len(rows), len(self.arms)))
         for block in self.chooser.blocks(len(rows)):
             belief = self.chooser.evidence(rows[block], among=len(rows)).belief
-            found[:, block] = belief.told(self.state.rules.sign)
+            found[:, block] = self.state.told(belief)
         mean, std, lower, upper = frozen(found[:, 0] if single else found)
         index = None if single else getattr(contexts, "index", None)
         index = index if hasattr(index, "tolist") else None  # a list has a method of that name
@@ -260,12 +266,17 @@ class Policy(Stateful):
             One context or many, as for ``beliefs``.
         """
         rows, single = self.state.read(contexts)
+        found = self.state.within(self.raw_means(rows))
+        return frozen(found[0] if single else found)
+
+    def raw_means(self, rows: FloatArray) -> FloatArray:
+        """Return means by which arms are compared, of encoded contexts: not clipped."""
         found = np.empty((len(rows), len(self.arms)))
         for block in self.chooser.blocks(len(rows)):
             cheap = self.chooser.predictor.means(rows[block])
             mean = self.chooser.evidence(rows[block]).belief.mean if cheap is None else cheap[0]
             found[block] = self.state.rules.sign * mean
-        return frozen(found[0] if single else found)
+        return found
 
     def explain(
         self, context: Any, against: Label | None = None, *, arm: Label | None = None, most: int = 5
@@ -320,7 +331,8 @@ class Policy(Stateful):
 
         The bound is max(0, gap of the arm answered); where intervals hold, so does the bound. Where
         the fallback is answered, it is the gap of the fallback, usually large: it says what playing
-        safe may cost. Regret is against the best of the eligible arms.
+        safe may cost. Regret is against the best of the eligible arms. Where rewards have two
+        values, no bound exceeds their difference.
 
         Parameters
         ----------
@@ -415,7 +427,7 @@ class Policy(Stateful):
         for where, found, evidence in self.answers(rows, eligible):
             belief = evidence.belief
             regret[where] = expected_regret(belief.mean, own_std(belief), found.arm)
-        return frozen(regret)
+        return frozen(np.minimum(regret, self.state.largest_regret))
 
     def compress(
         self,
@@ -540,9 +552,12 @@ class Policy(Stateful):
         header = {
             **state.describe(),
             "seed": state.seed,
-            "card": None if state.card is None else state.card.describe(),
+            # Earlier releases refuse cards with fields that they do not know.
+            "card": state.card and replace(state.card, reward_range=None).describe(),
             "provenance": provenance.describe(),
         }
+        if state.reward_range is not None:
+            header["reward_range"] = list(state.reward_range)
         if state.fallback is not None:
             header["fallback"] = state.fallback.describe()
         version = state.file_version(newer=state.fallback is not None)
@@ -561,7 +576,7 @@ class Policy(Stateful):
         with files.making_sense_of(path):
             known = State.restored(header, arrays)
             card = header.get("card")  # files of release 0.1 have none
-            fallback = None
+            limits, fallback = read_range(header.get("reward_range")), None
             if "fallback" in header:
                 dimension = known.schema.dimension
                 fallback = Fallback.restored(header["fallback"], known.arms, dimension)
@@ -569,8 +584,9 @@ class Policy(Stateful):
                 **vars(known),
                 seed=read_seed(header["seed"]),
                 fallback=fallback,
-                card=None if card is None else Card.restored(card),
+                card=None if card is None else replace(Card.restored(card), reward_range=limits),
                 provenance=Provenance.restored(header.get("provenance")),
+                reward_range=limits,
             )
             return cls(state)
 
@@ -595,7 +611,8 @@ class Policy(Stateful):
 
     def _certificate(self, gap: FloatArray) -> Certificate:
         covered = self.width.covers(len(gap))
-        return Certificate(frozen(regret_bounds(gap)), self.probability if covered else None)
+        bound = frozen(regret_bounds(gap, self.state.largest_regret))
+        return Certificate(bound, self.probability if covered else None)
 
     def _read(self, contexts: Any, arms: Any) -> tuple[FloatArray, Mask | None, bool]:
         rows, single = self.state.read(contexts)
@@ -621,7 +638,9 @@ class Policy(Stateful):
         """
         about = self.state.fallback, self.probability, propensities, rows, known, picks
         card = score(self.chooser, self.arms, *about)
-        return card.of_costs() if self.state.rules.costs else card
+        card = card.of_costs() if self.state.rules.costs else card
+        certificate = min(card.certificate, self.state.largest_regret)
+        return replace(card, certificate=certificate, reward_range=self.state.reward_range)
 
     def answers(
         self, rows: FloatArray, eligible: Mask | None = None

@@ -309,7 +309,7 @@ def grow_rules(policy: Policy, depth: int, contexts: Any) -> Rules:
     names = policy.columns or tuple(f"x{place}" for place in range(rows.shape[1]))
     columns = dict(zip(names, Table.of(given).cells, strict=True))
     encoded = rows if schema.table is None else given
-    means = sign * policy.means(encoded)
+    means = sign * policy.raw_means(policy.state.read(encoded)[0])
     arms = policy.arms
     answered = policy.recommend(encoded)
     places = {arm: place for place, arm in enumerate(arms)}

@@ -16,17 +16,22 @@ from contextgap.base import checks, components
 from contextgap.base.arrays import FloatArray
 from contextgap.base.descriptors import completed
 from contextgap.base.labels import Label, Restored, decode_label, encode_label, read_labels
+from contextgap.beliefs.belief import Belief
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method
 from contextgap.models import Model, describe_model, restored_model
-from contextgap.policy.card import Card
+from contextgap.policy.card import Card, Range
 from contextgap.policy.fallback import Fallback
 from contextgap.tables.contexts import ContextSchema
 from contextgap.tables.schema import TableSchema
 
 if TYPE_CHECKING:
     from contextgap.export.compression import CompressionReport
+    from contextgap.models.observations import Observations
+
+# Of fewer rewards, or of one that came once, it is too early to say that there are two values.
+_FEWEST, _FEWEST_OF_A_VALUE = 20, 2
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,21 @@ class PolicyState(State):
     card: Card | None = None  # once it was computed
     compression: CompressionReport | None = None
     provenance: Provenance = Provenance()
+    reward_range: Range | None = None  # as users tell them, where there are only two rewards
+
+    @property
+    def largest_regret(self) -> float:
+        """What no simple regret exceeds."""
+        return np.inf if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
+
+    def within(self, expected: FloatArray) -> FloatArray:
+        """Return expected rewards, or their bounds, clipped to what rewards can be."""
+        return expected if self.reward_range is None else np.clip(expected, *self.reward_range)
+
+    def told(self, belief: Belief) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return mean, std, lower and upper as users tell rewards, within what these can be."""
+        mean, std, lower, upper = belief.told(self.rules.sign)
+        return self.within(mean), std, self.within(lower), self.within(upper)
 
     def made_now(self, at: datetime | None = None) -> Self:
         """Return the same, made by this release, now or at another time."""
@@ -233,6 +253,18 @@ class Stateful:
         """How many rewards of each arm were told."""
         log = self.state.model.observed
         return {self.state.labels[i]: log.count(i) for i in self.state.active}
+
+
+def two_values(log: Observations, sign: float) -> Range | None:
+    """Return both rewards, as users tell them, of a log that has only two; None of others."""
+    rewards = log.rewards
+    if len(rewards) < _FEWEST or log.has_noise:  # a censored reward is none of the values
+        return None
+    low, high = float(rewards.min()), float(rewards.max())
+    counts = np.count_nonzero(rewards == low), np.count_nonzero(rewards == high)
+    if low == high or sum(counts) < len(rewards) or min(counts) < _FEWEST_OF_A_VALUE:
+        return None
+    return (low, high) if sign > 0 else (-high, -low)
 
 
 def read_costs(reward: Any) -> bool:

@@ -101,3 +101,16 @@ def test_a_recall_counts_all_that_was_changed_since(local, reward):
         changed += [policy.changed for policy in recall.policies]
     assert campaign.recommend(reference).tolist() == ["hull", "hull"]
     assert changed[-1] == 2
+
+
+def test_a_policy_of_clicks_is_rebuilt_with_their_range(place, contexts):
+    campaign = place.create()
+    for row, context in enumerate(contexts[:24]):
+        campaign.tell(contexts=context, arms=ARMS[row % 3], reward=float(row % 2))
+    policy = campaign.freeze("clicks")
+    assert policy.state.reward_range == policy.card.reward_range == (0, 1)
+    again = place.open()
+    for each in (again.policy("clicks"), again.rebuild("clicks")):
+        assert to_bytes(each) == to_bytes(policy)
+        assert each.card == policy.card
+        assert each.certificate(contexts).bound.max() <= 1

@@ -384,7 +384,8 @@ def _freeze(
         card = replace(learner.score(fallback=fallback, tolerance=tolerance), log=replay.hash)
     policy = learner.freeze(card, fallback=fallback, tolerance=tolerance)
     # The time of the last event, which is the same whenever the policy is made again.
-    return Policy(policy.state.made_now(read_time(replay.at)))
+    state = policy.state.made_now(read_time(replay.at))
+    return Policy(replace(state, reward_range=card.reward_range))  # earlier releases logged none
 
 
 def _keep(
