@@ -38,6 +38,7 @@ _LEAST = 20  # rewards
 _LEVEL, _RATIO, _DOUBTS = 0.5, 1.5, (1.0, 4.0, 16.0, math.inf)
 _LEVELS, _RATIOS = (-2.0, 2.0), (math.log(1e-3), math.log(30.0))
 _MOST = 40  # evaluations
+_FEW_VALUES = 10  # of every column, where contexts come again by themselves
 _LEAST_ERROR = 1e-4  # squared errors are no smaller than this share of the rewards' variance
 
 
@@ -71,7 +72,11 @@ class _Arm(NamedTuple):
 
 
 class LeaveOneOut:
-    """Squared leave-one-out errors of real rewards, all visits of a context left out at once."""
+    """Leave-one-out errors of real rewards.
+
+    All visits of a context are left out at once, unless contexts are of so few values that they
+    come again by themselves: the same row that is visited again would give its reward away.
+    """
 
     def __init__(self, data: Data, relation: Exclusive) -> None:
         self.contexts, self.arms = _rows(data, relation)
@@ -107,8 +112,11 @@ class LeaveOneOut:
 def _rows(data: Data, relation: Exclusive) -> tuple[FloatArray, list[_Arm]]:
     """Return the distinct contexts, and every arm's rows."""
     counts = [len(y) for y in data[1]]
-    distinct, place = np.unique(np.vstack(data[0]), axis=0, return_inverse=True)
-    place, rewards = place.reshape(-1), np.concatenate(data[1])
+    everything, rewards = np.vstack(data[0]), np.concatenate(data[1])
+    distinct, place = everything, np.arange(len(everything))
+    if not _comes_again(everything):
+        distinct, place = np.unique(everything, axis=0, return_inverse=True)
+        place = place.reshape(-1)
     whose = np.repeat(np.arange(len(counts)), counts)
     implying = relation.implying(rewards, len(counts))
     implied = np.where(rewards == relation.high, relation.low, relation.high)
@@ -131,6 +139,11 @@ def _rows(data: Data, relation: Exclusive) -> tuple[FloatArray, list[_Arm]]:
             )
         )
     return distinct, arms
+
+
+def _comes_again(contexts: FloatArray) -> bool:
+    """Whether contexts are of few values, so that those deployed on are the same ones."""
+    return all(len(np.unique(column)) <= _FEW_VALUES for column in contexts.T)
 
 
 def _summed(row: IntArray, values: FloatArray, rows: int) -> FloatArray:
