@@ -14,7 +14,6 @@ The variance is never below the noise: being at most a limit says less than bein
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from contextgap.base.arrays import FloatArray
 from contextgap.kernels import Kernel
@@ -56,6 +55,8 @@ def _standardised(
     limits: FloatArray, mean: FloatArray, variance: FloatArray, ridge: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return v, z and φ(z)/Φ(z)."""
+    from scipy.special import log_ndtr  # slow to load, and few rewards are censored
+
     v = np.asarray(np.maximum(variance, 0.0) + ridge)
     z = np.asarray((limits - mean) / np.sqrt(v))
     return v, z, np.exp(-0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
