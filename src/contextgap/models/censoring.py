@@ -71,7 +71,8 @@ def first_guess(log: Observations) -> Observations:
     """
     places, limits = log.censored, log.limits[log.censored]
     known = np.delete(log.rewards, places)
-    rewards, spread = log.rewards, np.zeros(len(places))
+    # What stands in for them now depends on how it came about; this does not.
+    rewards, spread = np.concatenate([known, limits]), np.zeros(len(places))
     mean, variance = float(rewards.mean()), float(rewards.var()) or 1.0
     for _ in range(_GUESSES):
         whole = np.full(len(places), mean), np.full(len(places), variance)
@@ -91,9 +92,13 @@ def settled_model(
     alike: Relation | None = None,
     points: int | None = None,
 ) -> Model:
-    """Return a model of logged observations, with stand-ins for censored rewards that suit it."""
-    model = refitted_model(log, kernel, ridge, prior_mean, alike, points)
+    """Return a model of logged observations, with stand-ins for censored rewards that suit it.
+
+    They depend on what was told alone, so that a log that is replayed has the same.
+    """
     places = log.censored
+    log = first_guess(log) if len(places) else log
+    model = refitted_model(log, kernel, ridge, prior_mean, alike, points)
     for _ in range(_SWEEPS if len(places) else 0):
         log = model.observed
         mean, variance = model.cavities(places)

@@ -11,7 +11,7 @@ from contextgap.team.campaign import ConflictError, NotFoundError, calls
 from contextgap.team.campaign.codec import Event
 
 from .conftest import ARMS, Place, reward, set_clock, tell_some
-from .oracle import check, to_bytes
+from .oracle import check, check_replay, to_bytes
 
 
 def test_picks_are_those_of_a_learner(local, contexts):
@@ -371,6 +371,7 @@ def test_noise_and_censoring_are_those_of_a_learner(local, contexts):
     learner.tell(*outside.values(), [0.1, 0.2, 0.3, 0.4], **about)
     assert to_bytes(campaign.learner()) == to_bytes(learner)
     assert to_bytes(local.open().learner()) == to_bytes(learner)
+    check_replay(campaign)
     with pytest.raises(TypeError, match="censored"):
         campaign.tell(contexts=contexts[0], arms=ARMS[0], reward=0.5, censored="yes")
 
