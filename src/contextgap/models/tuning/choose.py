@@ -38,7 +38,7 @@ _MOSTLY = 0.9
 _CLEAR = 0.3  # the share explained from which that is done
 # Starting points are tried on so many; the best continues.
 _ROUGH = 3 * 60**3
-_ROUGH_STEPS, _STEPS = 6, 40
+_FIRST_STEPS, _ROUGH_STEPS, _STEPS = 2, 6, 40
 _AGAIN = 6  # steps from where another search ended
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
@@ -114,8 +114,10 @@ def search(
     fit = _Fit(everything, criterion, spread, limits)
     given = None if kernel is None else Terms.of(spread.of_columns(kernel), spread.tied)
     searched = count
+    if last is not None and last.criterion != criterion:
+        last = None
     known: Mapping[str, tuple[float, ...]] = {}
-    if last is not None and last.criterion == criterion and count < 2 * last.searched:
+    if last is not None and (count < 2 * last.searched or _far_ahead(last)):
         searched, known = last.searched, last.ends
         found, fitted = yield from _fitted(fit.after(last.ends, last.candidates), given)
         if _worse(_compared(fitted, fit.data[1]), last):
@@ -141,7 +143,7 @@ def search(
         own = None if features is None else features.of(tried)
         margin = _SHARED_MARGIN if features is None else 0.0
         for base in _bases(candidates):
-            start = known.get(f"shared {base}")
+            start = None if last is None else last.ends.get(f"shared {base}")
             if known and start is None:
                 continue  # it was no better when that was last looked into
             each = found[base]
@@ -262,8 +264,12 @@ class _Fit:
                 terms, part[0], part[1], self.criterion, None, self.limits, noise_of(part)
             )
             rough.shortest = search.shortest
+            ends = []
             for start in rough.starts():
-                starts += [(yield from rough.descend(start, _ROUGH_STEPS))[1]]
+                ends += [(yield from rough.descend(start, _FIRST_STEPS))]
+            ends.sort(key=lambda end: end[0])
+            for _, end in ends[: (len(ends) + 1) // 2]:  # the better half goes on
+                starts += [(yield from rough.descend(end, _ROUGH_STEPS - _FIRST_STEPS))[1]]
         return (yield from self.followed(name, search, (yield from search.lowest(starts))))
 
     def followed(self, name: str, search: Search, start: FloatArray) -> Steps[_Found]:
@@ -338,6 +344,13 @@ def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
     # Its loss is compared with those of models that were searched for within the limits.
     loss = yield from fit.search(terms).loss_at(thetas[best])
     return replace(tried[best], loss=loss)
+
+
+def _far_ahead(last: Tuning) -> bool:
+    """Whether arms that share were so far ahead that all others would stay where they were."""
+    rivals = [each.advantage for each in last.candidates if each.name != "shared"]
+    mine = next((each.advantage for each in last.candidates if each.name == last.chosen), 0.0)
+    return last.chosen == "shared" and mine > max(rivals) + _BEHIND
 
 
 def _worse(candidates: dict[str, Candidate], last: Tuning) -> bool:

@@ -94,7 +94,7 @@ MOST_SHARED = 3000
 # One factor over all observations takes time in the cube of their number: of the first search,
 # and of the last.
 _FEW, _MOST = 200, 400
-_STEPS = 25
+_STEPS, _AGAIN = 25, 6  # from a new start, and from where another search ended
 _PROMISING = 1.0  # nats by which arms that share must be better for the last search to be made
 
 
@@ -123,17 +123,18 @@ def shared(
     each arm; ``limits`` are those of ``Search``.
     """
     point = np.empty(0) if start is None else np.array(start)
+    steps = _STEPS if start is None else _AGAIN
     for most in (_FEW, _MOST) if start is None else (_MOST,):
         part = part_of(data, most, power=1)
         sharing = Sharing(np.array([len(y) for y in part[1]]), features)
         noise = noise_of(part)
         together = Search(terms, part[0], part[1], criterion, sharing, limits, noise)
         single = Search(terms, part[0], part[1], criterion, None, limits, noise)
-        alone, own = yield from single.descend(theta, _STEPS)
+        alone, own = yield from single.descend(theta, steps)
         if len(point) != len(own) + sharing.size:
             # Of arms alone, with how alike they are: the ratio stays last.
             point = np.concatenate([own[:-1], sharing.start(), own[-1:]])
-        loss, point = yield from together.descend(point, _STEPS)
+        loss, point = yield from together.descend(point, steps)
         if loss > alone - (_PROMISING if most == _FEW else 0.0):
             return None
         if sum(map(len, part[1])) == sum(map(len, data[1])):
