@@ -144,7 +144,7 @@ def search(
         margin = _SHARED_MARGIN if features is None else 0.0
         for base in _bases(candidates):
             start = None if last is None else last.ends.get(f"shared {base}")
-            if known and start is None:
+            if last is not None and known and start is None and last.chosen != "shared":
                 continue  # it was no better when that was last looked into
             each = found[base]
             joint = yield from shared(
