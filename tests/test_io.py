@@ -95,6 +95,109 @@ def test_dsjson_is_what_vowpal_wabbit_takes():
     assert total == pytest.approx(-log.rewards.sum())
 
 
+def decision_service_log(path, rounds=20):
+    """Write events with the fields that the Decision Service logs."""
+    rng, routes = np.random.default_rng(0), ["road", "rail", "sea", "air"]
+    with open(path, "w") as file:
+        for number in range(rounds):
+            taken, paid = int(rng.integers(4)), float(rng.integers(2))
+            order = [taken + 1, *(place + 1 for place in range(4) if place != taken)]
+            goods = {"weight": str(rng.choice(["light", "heavy"])), "urgent": "no"}
+            line = {
+                "_label_cost": -paid,
+                "_label_probability": 0.8500000238418579,
+                "_label_Action": taken + 1,
+                "_labelIndex": taken,
+                "o": [{"v": paid, "EventId": str(number), "ActionTaken": False}],
+                "Timestamp": "2021-02-04T16:31:29.2460000Z",
+                "Version": "1",
+                "EventId": str(number),
+                "a": order,
+                "c": {
+                    "FromUrl": [goods],
+                    "_multi": [
+                        {"_tag": each, "i": {"constant": 1, "id": each}, "j": [{"fuel": "oil"}]}
+                        for each in routes
+                    ],
+                },
+                "p": [0.85, 0.05, 0.05, 0.05],
+                "VWState": {"m": "0/1"},
+                "_original_label_cost": -paid,
+            }
+            file.write(json.dumps(line) + "\n")
+    return path
+
+
+def test_a_log_of_the_decision_service_is_read_as_vowpal_wabbit_reads_it(tmp_path):
+    pyvw, learner = vowpal("--cb_adf --dsjson")
+    path = decision_service_log(tmp_path / "log.dsjson")
+    log, lines = cg.io.read_vw(path), path.read_text().splitlines()
+    assert len(log) == len(lines) == 20
+    for place, line in enumerate(lines):
+        shared, *actions = learner.parse(line)
+        assert [each.get_tag() for each in actions] == list(log.eligible[place])
+        labelled = {
+            each.get_tag(): label for each in actions for label in labels_by_vowpal(pyvw, each)
+        }
+        ((arm, (_, _, cost, chance)),) = labelled.items()
+        assert (arm, -cost) == (log.arms[place], log.rewards[place])
+        assert log.propensities[place] == pytest.approx(chance, rel=1e-6)
+        features = len(list(shared.iter_features())) - 1  # without the constant
+        assert features == len(log.contexts[place])
+        learner.finish_example([shared, *actions])
+    learner.finish()
+
+
+def test_names_in_a_log_of_the_decision_service(tmp_path):
+    log = cg.io.read_vw(decision_service_log(tmp_path / "log.dsjson"))
+    assert set(log.labels) == {"road", "rail", "sea", "air"}
+    assert log.contexts.names == ["FromUrl.weight", "FromUrl.urgent"]
+    assert log.fit(seed=0).score().rewards == 20
+
+
+def event(**changes):
+    """A line of dsjson; a change to None leaves a name out."""
+    whole = {
+        "_label_cost": -1.0,
+        "_label_probability": 0.5,
+        "_label_Action": 2,
+        "_labelIndex": 1,
+        "c": {
+            "Geo": {"city": "Oslo", "_cf": 8},
+            "j": [{"x": 1.5}, {"_expires": "now"}],
+            "_multi": [{"a": {"id": "p", "_title": "P"}}, {"a": {"id": "q", "_title": "Q"}}],
+        },
+        **changes,
+    }
+    return json.dumps({name: value for name, value in whole.items() if value is not None}) + "\n"
+
+
+def test_names_with_an_underscore_are_no_features(tmp_path):
+    path = tmp_path / "log.dsjson"
+    path.write_text(event() + event(_skipLearn=True) + event(_label_cost=None))
+    log = cg.io.read_vw(path)
+    assert list(log.contexts) == [{"Geo.city": "Oslo", "j.0.x": 1.5}]
+    assert (log.arms, log.labels) == (["q"], ("p", "q"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (event() + event(_outcomes=[], _label_cost=None), "line 2 has slots"),
+        (event(c={"_multi": [], "_slots": []}), "line 1 has slots"),
+        (event(_label_ca={"action": 1.0}), "continuous action"),
+        (event(_labelIndex=0), "line 1 has _labelIndex 0 for action 2"),
+        (event(pdrop=0.5) * 2 + event(), "line 3 has pdrop 0.0 after 0.5"),
+        (event(_label_Action=3), "line 1 takes action 3 of 2"),
+    ],
+)
+def test_events_that_are_no_single_choice_are_refused(tmp_path, lines, message):
+    path = tmp_path / "log.dsjson"
+    path.write_text(lines)
+    with pytest.raises(ValueError, match=message):
+        cg.io.read_vw(path)
+
+
 def test_learners_take_everything_along():
     log = cg.io.read_vw(LOGS / "adf.vw")
     learner = log.fit(seed=0)

@@ -1,6 +1,9 @@
 """contextgap serve, and its tokens."""
 
 import json
+import subprocess
+import sys
+from itertools import takewhile
 
 import pytest
 
@@ -77,3 +80,17 @@ def test_tokens_may_be_good_for_longer_than_dates_can_say(database):
     how = ["--name", "old", "--scopes", "read", "--days", "1e12"]
     call("serve", "token", "create", *how, "--database", database)
     assert read_tokens(Database(database))
+
+
+@pytest.mark.parametrize("open_to_all", [True, False])
+def test_the_address_is_json_if_asked(database, open_to_all):
+    how = ["--port", "0", "--json", *["--no-tokens"] * open_to_all, "--database", str(database)]
+    command = [sys.executable, "-m", "contextgap", "serve", *how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        try:
+            said = json.loads(b"".join(takewhile(lambda line: line != b"}\n", child.stdout)) + b"}")
+        finally:
+            child.terminate()
+    assert said["address"].startswith("http://127.0.0.1:")
+    assert said["database"] == str(database)
+    assert (said["token"] is None) == open_to_all

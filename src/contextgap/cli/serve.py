@@ -72,6 +72,7 @@ def serve_command(
         int, typer.Option(help="Requests that may wait for one campaign.", min=1)
     ] = 100,
     log: Annotated[str, typer.Option(help="A line per request as json or text.")] = "json",
+    json: Json = False,
 ) -> None:
     """Serve campaigns over HTTP until stopped (Ctrl-C, SIGTERM)."""
     if context.invoked_subcommand is not None:
@@ -102,10 +103,14 @@ def serve_command(
         )
 
         def announce(address: str) -> None:
+            secret = create_first_token(database) if settings.needs_tokens else None
+            if json:
+                print_json({"address": address, "database": str(database), "token": secret})
+                return
             lines = [f"contextgap serves {database} at {address}", f"{address}/docs lists it all."]
             if not settings.needs_tokens:
                 lines.append("No tokens: EVERYBODY who reaches this address may do EVERYTHING.")
-            elif (secret := create_first_token(database)) is not None:
+            elif secret is not None:
                 lines += [
                     "Open this address in a browser, or give it to contextgap.client; its token "
                     "may do everything, and is shown this once:",

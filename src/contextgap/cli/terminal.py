@@ -69,6 +69,7 @@ def command_line() -> str:
 def print_json(value: Any) -> None:
     """Print a value for machines."""
     sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
+    sys.stdout.flush()  # a service goes on, and a program waits for its address
 
 
 def plain(value: Any) -> Any:

@@ -315,7 +315,8 @@ class Policy(Stateful):
 
         It counts what a wrong arm would cost, by the expected rewards that the policy knows. The
         result says how many decisions it keeps and what it loses, and whether so short a rule will
-        do; it is text, SQL, C, and a policy of its own.
+        do; it is text, SQL, C, and a policy of its own. Dates are not split on: add a column such
+        as the month, if that matters.
 
         Parameters
         ----------

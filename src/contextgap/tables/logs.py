@@ -116,17 +116,30 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _dsjson(lines: Iterable[str]) -> Iterator[Line]:
+    kept = None
     for number, text in enumerate(lines, start=1):
         if not text.strip():
             continue
         event = _loads(text, number)
+        if "_outcomes" in event or "_label_ca" in event or "_slots" in event.get("c", ()):
+            raise ValueError(f"line {number} has slots or a continuous action, not one choice")
         if "_label_cost" not in event or event.get("_skipLearn"):
             continue  # an observation that came late, or an event that was not to be learnt from
+        kept = event.get("pdrop", 0.0) if kept is None else kept
+        if event.get("pdrop", 0.0) != kept:
+            raise ValueError(
+                f"line {number} has pdrop {event.get('pdrop', 0.0)} after {kept}: events that were "
+                "dropped at different rates would need weights"
+            )
         context = event["c"]
-        actions = [_named(dict(_flat(_public(each)))) for each in context["_multi"]]
+        actions = [_tagged(each) for each in context["_multi"]]
         taken = int(event["_label_Action"]) - 1
         if not 0 <= taken < len(actions):
             raise ValueError(f"line {number} takes action {taken + 1} of {len(actions)}")
+        if event.get("_labelIndex", taken) != taken:
+            raise ValueError(
+                f"line {number} has _labelIndex {event['_labelIndex']} for action {taken + 1}"
+            )
         shown = dict(_flat(_public(context)))
         outcome = _outcome(
             actions[taken], event["_label_cost"], event["_label_probability"], actions
@@ -134,8 +147,19 @@ def _dsjson(lines: Iterable[str]) -> Iterator[Line]:
         yield Line(number, {**_renamed(shown), **outcome})
 
 
-def _public(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: value for name, value in values.items() if not name.startswith("_")}
+def _tagged(action: Mapping[str, Any]) -> str:
+    """Return the tag of an action, which is its name, or what its features say."""
+    return str(action["_tag"]) if "_tag" in action else _named(dict(_flat(_public(action))))
+
+
+def _public(values: Any) -> Any:
+    """Return what are features: names with an underscore are none; one object in a list is bare."""
+    if isinstance(values, list):
+        found = [_public(each) for each in values]
+        return found[0] if len(found) == 1 and isinstance(found[0], dict) else found
+    if isinstance(values, dict):
+        return {name: _public(each) for name, each in values.items() if name[:1] != "_"}
+    return values
 
 
 def _vw(lines: Iterable[str]) -> Iterator[Line]:
