@@ -141,7 +141,8 @@ def test_predictors_know_the_mean_and_bound_the_deviation():
     bounds = predictor.bounds(NEW)
     np.testing.assert_allclose(predictor.means(NEW)[0], posterior.mean, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(bounds.mean, posterior.mean, rtol=1e-8, atol=1e-9)
-    assert (bounds.least <= posterior.std).all() and (posterior.std <= bounds.most).all()
+    assert (bounds.least <= posterior.std).all()
+    assert (posterior.std <= bounds.most).all()
 
 
 def test_sums_have_the_variance_of_the_dense_covariance():
@@ -214,7 +215,12 @@ def test_half_lives_are_positive_numbers(wrong):
 @pytest.mark.parametrize("method", ["contextual-gap", "contextual-gap-history"])
 def test_c_decides_as_the_policy(method, tmp_path):
     learner = cg.Learner(
-        ARMS, kernel=KERNEL, ridge=RIDGE, method=method, half_life=HALF_LIFE, width=cg.PosteriorWidth(1)
+        ARMS,
+        kernel=KERNEL,
+        ridge=RIDGE,
+        method=method,
+        half_life=HALF_LIFE,
+        width=cg.PosteriorWidth(1),
     )
     learner.fit(*data())
     policy = learner.freeze()

@@ -258,10 +258,10 @@ class Learner(Stateful):
     ) -> Self:
         """Return a learner that explores on with what a policy knows.
 
-        Arms, columns, method, hyperparameters and every reward that the policy holds are those of
-        the learner that froze it; pending picks, features' names and a fallback are not. The file of
-        a policy from a very long log holds a sample of it, 8192 rewards, and then the learner knows
-        these.
+        Arms, columns, method, hyperparameters and every reward are those of the learner that froze
+        it. Pending picks and a fallback are not kept, nor can arms be added that have features. The
+        file of a policy with inducing points holds at most 8192 rewards, chosen at random, and then
+        the learner knows these.
 
         Parameters
         ----------

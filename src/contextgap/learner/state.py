@@ -340,12 +340,14 @@ def new_state(
 
 def resumed_state(known: PolicyState, *, seed: Any, retune: Any, points: Any) -> LearnerState:
     """Return the state of a learner that knows what a policy knows."""
-    if known.compression is not None:
+    model, rules, data = known.model, known.rules, known.provenance.data
+    # Files do not say that a policy is compressed, but what it was learnt from.
+    whole = data is None or model.observed.forgotten or data == known.data_hash()
+    if known.compression is not None or not whole:
         raise ValueError(
             "policy must be one as it was frozen, got a compressed one, which does not hold what "
             "was observed; resume the policy that was compressed"
         )
-    model, rules = known.model, known.rules
     alike, learnt = getattr(model, "alike", None), rules.tuned_on_rewards
     described = isinstance(alike, Alike) and alike.features is not None
     # A policy knows the features of arms as numbers, which new hyperparameters would need by name.

@@ -61,7 +61,7 @@ _WORSE = 0.05
 
 # Half lives that are tried, in octaves of the number of rewards; the steps that the best one is
 # followed for; and by how many nats it must be better than no ageing.
-_HALF_LIVES, _AGEING_STEPS, _AGEING_MARGIN = (-5.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0), 15, 4.0
+_HALF_LIVES, _AGEING_STEPS, _AGEING_MARGIN = (-5, -4, -3, -2, -1, 0, 1, 3), 15, 4.0
 
 _SMOOTH = ("gaussian", "matern")
 _EXCLUSIVE = (
@@ -111,8 +111,8 @@ def search(
     ``layout`` says which numbers of a context share a bandwidth or are codes of categories. The
     search starts where the ``last`` one ended, or from many points: without a last one, with twice
     as many rewards as when that was last done, and where predictions got worse. ``noise`` has the
-    variances of noise that rewards have besides the ridge, by arm. Rewards may age if ``times`` says
-    when each was observed; the half life is a number, or learnt.
+    variances of noise that rewards have besides the ridge, by arm. Rewards may age if ``times``
+    says when each was observed; the half life is a number, or learnt.
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
@@ -123,8 +123,8 @@ def search(
     told = [rewards, *([] if noise is None else [noise])]
     data: Data = (columns, *([each[arm] for arm in tried] for each in told))
     if times is not None:
-        none: list[FloatArray] = []
-        data = (*data, *([] if len(data) == 3 else [none]), [times[arm] for arm in tried])
+        when = [times[arm].astype(np.float64) for arm in tried]
+        data = (*data, when) if len(data) == 3 else (*data, [], when)
     everything = distinct(data)
     ageing = None if times is None or isinstance(half_life, str) else Ageing(half_life)
     count = sum(map(len, rewards))
@@ -190,15 +190,14 @@ def search(
                 chosen, reason = "exclusive", _EXCLUSIVE.format(together.gain)
     if times is not None and ageing is None:
         base = "given" if kernel is not None else _contextual_one(candidates).name
-        aged, gain = yield from _aged(fit, found[base], count)
-        share = explained(aged.errors, used)
+        aged, half_life, gain = yield from _aged(fit, found[base], count)
         ahead = candidates[base].advantage + gain
         rivals = [each.advantage for name, each in candidates.items() if name != "cautious"]
-        candidates["ageing"] = Candidate("ageing", ahead, share)
+        candidates["ageing"] = Candidate("ageing", ahead, explained(aged.errors, used))
         clear = ahead >= max(rivals) + _AGEING_MARGIN
         if clear and _predicts(candidates, candidates["ageing"]):
             fitted["ageing"] = aged
-            chosen, reason = "ageing", _AGEING.format(base, aged.alike.half_life, gain)
+            chosen, reason = "ageing", _AGEING.format(base, half_life, gain)
     if limits is not None:
         reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
     best = replace(fitted[chosen], kernel=spread.of_codes(fitted[chosen].kernel))
@@ -373,8 +372,8 @@ def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
     return replace(tried[best], loss=loss)
 
 
-def _aged(fit: _Fit, base: _Found, count: int) -> Steps[tuple[Hyperparameters, float]]:
-    """Return a candidate with the best half life, and by how many nats that is better than none."""
+def _aged(fit: _Fit, base: _Found, count: int) -> Steps[tuple[Hyperparameters, float, float]]:
+    """Return a candidate with the best half life, this, and how many nats it is better by."""
     # Half lives are compared on the middle part; the best of them is then followed on all.
     middle, losses = fit.on_middle(), []
     for octaves in _HALF_LIVES:
@@ -387,7 +386,7 @@ def _aged(fit: _Fit, base: _Found, count: int) -> Steps[tuple[Hyperparameters, f
     if not math.isfinite(plain):  # it had been far behind another, and was not followed
         plain = yield from base.search.loss_at(base.theta)
     aged = yield from search.hyperparameters(theta)
-    return replace(aged, alike=Ageing(half_life)), plain - loss
+    return replace(aged, alike=Ageing(half_life)), half_life, plain - loss
 
 
 def _worse(candidates: dict[str, Candidate], last: Tuning) -> bool:
