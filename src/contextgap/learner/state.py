@@ -210,12 +210,13 @@ class LearnerState(State):
             header["running"] = self.running
         if self.half_life is not None:
             header["half_life"] = self.half_life
+        version = self.file_version(newer=said or drawn or self.half_life is not None)
         rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
         arrays = {**self.model.arrays(), "pending": rows}
         if self.searching is not None:
             search, operations = self.searching
             header["searching"] = {"rewards": search.rewards, "operations": operations}
-        files.write(path, "learner", header, arrays, self.file_version(newer=said or drawn))
+        files.write(path, "learner", header, arrays, version)
 
     @classmethod
     def read(cls, path: files.File) -> Self:

@@ -53,6 +53,7 @@ class AgeingModel(ExactModel):
 
     kind = "ageing"
     file_version = 2
+    approximate = True  # widths guarantee nothing about rewards that drift
 
     def __init__(
         self,
