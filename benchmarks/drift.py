@@ -8,7 +8,7 @@ one number. Rewards of both are in units of their standard deviation.
 
 What is printed is the simple regret at the end of exploring, at new contexts, and its difference
 from that of a learner with default settings, with standard errors over seeds. Constants were chosen
-on logs of seeds 0 to 3; seeds from 100 on are reported.
+on random logs of other seeds; seeds 100 to 119 are reported.
 
     python benchmarks/drift.py [--seeds 20]
 """

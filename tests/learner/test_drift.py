@@ -78,6 +78,29 @@ def test_a_policy_answers_as_of_when_it_was_frozen():
     assert (later.std[:, 1] > before.std[:, 1]).all()  # of an arm that was not tried since
 
 
+@pytest.mark.parametrize("method", ["contextual-gap", "contextual-gap-history"])
+def test_stopping_rules_see_the_certificates_of_the_policy(method):
+    learner = cg.Learner(3, kernel=KERNEL, half_life=30, method=method, seed=0)
+    rule = cg.StoppingRule(0.4, reference=GRID)
+    for context, arm, reward in zip(*log(60), strict=True):
+        learner.tell(context, int(arm), float(reward))
+        settled = learner.settled(rule)  # after every reward, so that much could be kept of it
+    bounds = learner.freeze().certificate(GRID).bound
+    assert 0 < settled < 1
+    assert settled == np.mean(bounds <= 0.4)
+
+
+def test_nothing_is_guaranteed_about_rewards_that_drift():
+    width = cg.TheoremWidth(norm=1.0, noise=0.1, failure_probability=0.1)
+    settings = {"kernel": KERNEL, "width": width, "method": "uniform"}
+    probabilities = [
+        cg.Learner(3, half_life=h, **settings).fit(*log()).freeze().certificate(GRID).probability
+        for h in (None, 40.0)
+    ]
+    assert probabilities[0] is not None
+    assert probabilities[1] is None
+
+
 def test_the_half_life_is_learnt_where_rewards_jump_and_only_there():
     found = [cg.Learner(3, half_life="auto", seed=0).fit(*log(seed=seed)) for seed in range(6)]
     assert all(each.tuning.chosen != "ageing" for each in found)

@@ -305,7 +305,7 @@ class TestModel:
         assert (means is None) == (kind not in (ExactModel, GivenPointsModel, SteadyModel))
         if means is not None:
             assert (np.abs(means[0] - posterior.mean).max(axis=1) <= means[1]).all()
-        assert (bounds is None) == (kind is not ExactModel)
+        assert (bounds is None) == (kind not in (ExactModel, SteadyModel))
         if bounds is not None:
             assert (bounds.least <= posterior.std).all()
             assert (posterior.std <= bounds.most).all()

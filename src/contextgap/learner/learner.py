@@ -59,6 +59,7 @@ from contextgap.models import (
     MANY_PENDING,
     MOST_REPLAYED,
     POINTS,
+    AgeingModel,
     Batch,
     Eligible,
     Follower,
@@ -1030,6 +1031,8 @@ class Learner(Stateful):
         reference, eligible = rule.contexts_for(state.schema), rule.eligible(self.arms)
         # Levels of categories that were unknown when the rule was first asked for may be known now.
         same = watch is not None and np.array_equal(watch.contexts, reference)
+        # What earlier rewards said about now changes as they age.
+        same = same and not isinstance(state.model, AgeingModel)
         if watch is None or watch.model is not state.model or not same:
             watch = ReferenceWatch(state.model, reference, self.method.recommender, self.width)
             self._watches[rule] = watch

@@ -61,7 +61,7 @@ _WORSE = 0.05
 
 # Half lives that are tried, in octaves of the number of rewards; the steps that the best one is
 # followed for; and by how many nats it must be better than no ageing.
-_HALF_LIVES, _AGEING_STEPS, _AGEING_MARGIN = (-5, -4, -3, -2, -1, 0, 1, 3), 15, 4.0
+_HALF_LIVES, _AGEING_STEPS, _AGEING_MARGIN = (-5, -4, -3, -2, -1, 0, 1, 3), 15, 6.0
 
 _SMOOTH = ("gaussian", "matern")
 _EXCLUSIVE = (
