@@ -8,6 +8,8 @@ import pytest
 import contextgap as cg
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.models import Ageing, AgeingModel, ExactModel, describe_model, restored_model
+from contextgap.models.tuning.descent import finished
+from contextgap.models.tuning.search import Search, Terms
 
 KERNEL, RIDGE, ARMS, HALF_LIFE = 0.8 * cg.Gaussian((0.7, 1.1)) + 0.1 * cg.Linear(), 0.05, 3, 12.0
 NEW = np.random.default_rng(9).uniform(-1.2, 1.2, (15, 2))
@@ -228,3 +230,48 @@ def test_c_decides_as_the_policy(method, tmp_path):
     policy.to_c(tmp_path)
     found = CompiledPolicy(tmp_path).recommend(points)
     np.testing.assert_array_equal(np.asarray(found), policy.recommend(points))
+
+
+@pytest.mark.parametrize("criterion", ["evidence", "loo"])
+def test_hyperparameters_are_judged_by_the_process_over_contexts_and_time(criterion):
+    contexts, arms, rewards = data(50)
+    by_arm = [np.flatnonzero(arms == arm) for arm in EVERY]
+    ageing, terms = Ageing(HALF_LIFE), Terms(cg.Gaussian((1.0, 1.0)), cg.Linear(), offset=1.0)
+    search = Search(
+        terms,
+        [contexts[own] for own in by_arm],
+        [rewards[own] for own in by_arm],
+        criterion,
+        aged=[ageing.correlations(own, own) for own in by_arm],
+    )
+    theta = np.array([-0.3, 0.2, -1.0, -0.5, -2.0])
+    loss, slope = search.loss_and_slope(theta)
+    assert loss == pytest.approx(search.loss(theta))
+    for place, step in enumerate(1e-5 * np.eye(len(theta))):
+        change = (search.loss(theta + step) - search.loss(theta - step)) / 2e-5
+        assert slope[place] == pytest.approx(change, rel=1e-5, abs=1e-5)
+
+
+def test_the_evidence_of_a_half_life_is_the_likelihood_of_the_rewards():
+    contexts, arms, rewards = data(50)
+    by_arm = [np.flatnonzero(arms == arm) for arm in EVERY]
+
+    def likelihood(half_life):
+        ageing = Ageing(half_life)
+        correlations = [ageing.correlations(own, own) for own in by_arm]
+        split = [[each[own] for own in by_arm] for each in (contexts, rewards)]
+        search = Search(Terms(cg.Gaussian((1.0, 1.0))), *split, "evidence", aged=correlations)
+        theta = search.start(0.0, 0.1)
+        found = finished(search.hyperparameters(theta))
+        total = 0.0
+        for own, t in zip(by_arm, correlations, strict=True):
+            x, y = contexts[own], rewards[own] - found.prior_mean
+            gram = found.kernel(x, x) * t + found.ridge * np.eye(len(own))
+            total -= 0.5 * (np.linalg.slogdet(gram)[1] + y @ np.linalg.solve(gram, y))
+        # One more observation, worth the first guess of the reward scale, belongs to the loss.
+        scale = float(found.kernel.diagonal(contexts[:1])[0])
+        total -= 0.5 * (np.log(scale / search.guess) + search.guess / scale)
+        return total, search.loss(theta)
+
+    (one, one_loss), (two, two_loss) = likelihood(5.0), likelihood(500.0)
+    assert one - two == pytest.approx(two_loss - one_loss, rel=1e-6)
