@@ -17,6 +17,7 @@ from contextgap.export.c.build import CompiledPolicy
 from contextgap.learner import state as learner_state
 from contextgap.models import (
     MANY_PENDING,
+    AgeingModel,
     Alike,
     BoundedModel,
     ExactModel,
@@ -66,7 +67,17 @@ class GivenPointsModel(BoundedModel):
             self._next_choice = 10**9
 
 
+class SteadyModel(AgeingModel):
+    """Rewards that hardly age: what was said before the next reward still holds after it."""
+
+    kind = "test: ageing"
+
+    def __init__(self, kernel, ridge, n_arms, prior_mean=0.0, half_life=1e12):
+        super().__init__(kernel, ridge, n_arms, prior_mean, half_life)
+
+
 MODELS = [ExactModel, DenseModel, DenseHistoryModel, SharingModel, JointModel, GivenPointsModel]
+MODELS += [SteadyModel]
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.kind)
 
 
@@ -291,10 +302,10 @@ class TestModel:
         predictor, posterior = model.predictor(range(ARMS)), model.posterior(NEW, range(ARMS))
         same(predictor.posterior(NEW), posterior)
         means, bounds = predictor.means(NEW), predictor.bounds(NEW)
-        assert (means is None) == (kind not in (ExactModel, GivenPointsModel))
+        assert (means is None) == (kind not in (ExactModel, GivenPointsModel, SteadyModel))
         if means is not None:
             assert (np.abs(means[0] - posterior.mean).max(axis=1) <= means[1]).all()
-        assert (bounds is None) == (kind is not ExactModel)
+        assert (bounds is None) == (kind not in (ExactModel, SteadyModel))
         if bounds is not None:
             assert (bounds.least <= posterior.std).all()
             assert (posterior.std <= bounds.most).all()

@@ -35,7 +35,13 @@ from contextgap.learner.arguments import (
     read_outcomes,
     read_told_eligible,
 )
-from contextgap.learner.state import LearnerState, Searching, new_state, random_source
+from contextgap.learner.state import (
+    LearnerState,
+    Searching,
+    new_state,
+    random_source,
+    resumed_state,
+)
 from contextgap.learner.stopping import ReferenceWatch, StoppingRule
 from contextgap.learner.trials import Plan, Trial, explore_on
 from contextgap.learner.view import Asked, Pending, View
@@ -53,6 +59,7 @@ from contextgap.models import (
     MANY_PENDING,
     MOST_REPLAYED,
     POINTS,
+    AgeingModel,
     Batch,
     Eligible,
     Follower,
@@ -156,7 +163,14 @@ class Learner(Stateful):
         beliefs are close approximations, without a guarantee. It happens when an arm has twice as
         many observations as this, or earlier where few points explain all contexts. None keeps
         exact beliefs for ever, at the price of memory and time in the square of the number of
-        observations. Arms that share, and rules that look back over all steps, stay exact.
+        observations. Arms that share, rewards that age, and rules that look back over all steps,
+        stay exact.
+    half_life
+        For rewards that drift: after how many rewards, of all arms together, the expected reward at
+        a context has a correlation of a half with what it was. What was observed says less and less
+        about now, and intervals widen again. ``"auto"`` learns it, and uses it where the evidence
+        for drift is clear. None, the default, for rewards that do not drift. Arms do not share
+        where a number is given.
 
     Examples
     --------
@@ -189,6 +203,7 @@ class Learner(Stateful):
         columns: Columns | Mapping[str, Any] | Sequence[str] | None = None,
         reward: str = "maximize",
         points: int | None = POINTS,
+        half_life: float | str | None = None,
     ) -> None:
         state = new_state(
             read_labels(arms),
@@ -205,6 +220,7 @@ class Learner(Stateful):
             columns=columns,
             reward=reward,
             points=points,
+            half_life=half_life,
         )
         self._begin(state)
         scipy_cdist()  # now, and not in the middle of a loop
@@ -231,6 +247,88 @@ class Learner(Stateful):
         learner = cls.__new__(cls)
         learner._begin(state)
         return learner
+
+    @classmethod
+    def resume(
+        cls,
+        policy: Policy,
+        *,
+        seed: int | None = None,
+        retune: str | None = None,
+        points: int | None = POINTS,
+    ) -> Self:
+        """Return a learner that explores on with what a policy knows.
+
+        Arms, columns, method, hyperparameters and every reward are those of the learner that froze
+        it. Pending picks and a fallback are not kept, nor can arms be added that have features. The
+        file of a policy with inducing points holds at most 8192 rewards, chosen at random, and then
+        the learner knows these.
+
+        Parameters
+        ----------
+        policy
+            What ``freeze`` returned, also from a file. A compressed one holds no rewards.
+        seed
+            Makes everything random reproducible.
+        retune
+            When to learn hyperparameters, as for a new learner; by default ``"growing"`` if the
+            policy's were learnt, unless arms have features, else ``"never"``.
+        points
+            How many inducing points there may be, as for a new learner.
+
+        Examples
+        --------
+        >>> from contextgap import Gaussian
+        >>> learner = Learner(["a", "b"], kernel=Gaussian(1.0), seed=0)
+        >>> learner.fit([[0.0], [1.0]], ["a", "b"], [1.0, 2.0])
+        Learner(2 arms, gain-or-gap, Gaussian(bandwidth=1.0), 2 observations)
+        >>> later = Learner.resume(learner.freeze(), seed=1)
+        >>> later.tell([0.5], "a", 1.5)
+        >>> later.counts
+        {'a': 2, 'b': 1}
+        """
+        checks.instance("policy", policy, Policy, "learner.freeze()")
+        return cls.from_state(resumed_state(policy.state, seed=seed, retune=retune, points=points))
+
+    @synchronized
+    def forget(self, *, before: int | None = None, keep: int | None = None) -> None:
+        """Drop the oldest rewards, as if they had never been told.
+
+        Hyperparameters and pending picks are kept. An arm left with fewer rewards than the burn-in
+        is tried again before the method takes over.
+
+        Parameters
+        ----------
+        before
+            The number of the first reward to keep, counted from 0 in the order in which they were
+            told.
+        keep
+            Instead of ``before``: how many of the latest rewards to keep.
+
+        Examples
+        --------
+        >>> from contextgap import Gaussian
+        >>> learner = Learner(["a", "b"], kernel=Gaussian(1.0))
+        >>> learner.tell([[0.0], [1.0], [2.0]], ["a", "b", "a"], [1.0, 2.0, 3.0])
+        >>> learner.forget(keep=2)
+        >>> learner.counts
+        {'a': 1, 'b': 1}
+        """
+        count = len(self.state.model)
+        if (before is None) == (keep is None):
+            raise TypeError("forget takes one of before= and keep=")
+        if before is not None:
+            first = checks.whole("before", before, least=0)
+            if first >= count:
+                raise ValueError(
+                    f"before must be below the number of rewards told, {count}, got {before!r}; a "
+                    "learner that is to know nothing is a new one"
+                )
+        else:
+            first = max(0, count - checks.whole("keep", keep, least=1))
+        if first:
+            with self._atomic():
+                self.state = self.state.since(first)
 
     @synchronized
     def restore(self, state: LearnerState) -> None:
@@ -933,6 +1031,8 @@ class Learner(Stateful):
         reference, eligible = rule.contexts_for(state.schema), rule.eligible(self.arms)
         # Levels of categories that were unknown when the rule was first asked for may be known now.
         same = watch is not None and np.array_equal(watch.contexts, reference)
+        # What earlier rewards said about now changes as they age.
+        same = same and not isinstance(state.model, AgeingModel)
         if watch is None or watch.model is not state.model or not same:
             watch = ReferenceWatch(state.model, reference, self.method.recommender, self.width)
             self._watches[rule] = watch

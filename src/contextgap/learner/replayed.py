@@ -18,7 +18,7 @@ from contextgap.base.labels import Label
 from contextgap.kernels import Kernel
 from contextgap.learner.learner import Learner
 from contextgap.methods.explorers import Moment, Pick
-from contextgap.models import Alike, Exclusive
+from contextgap.models import Ageing, Alike, Exclusive
 from contextgap.models.tuning import AmortisedSearch, Hyperparameters, Tuning
 
 
@@ -73,6 +73,8 @@ class ReplayedLearner(Learner):
             raise ValueError("the kernel has the wrong type")
         if alike is not None and "doubt" in alike:
             alike = Exclusive(**alike)
+        elif alike is not None and "half_life" in alike:
+            alike = Ageing(**alike)
         elif alike is not None:
             own = self.state.features
             features = None if own is None else tuple(map(tuple, own.numbers.rows.tolist()))

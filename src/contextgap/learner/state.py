@@ -21,10 +21,12 @@ from contextgap.learner.view import Asked, Pending
 from contextgap.methods.method import read_method
 from contextgap.methods.recommenders.rules import check_history
 from contextgap.models import (
+    Ageing,
     Alike,
     Eligible,
     Features,
     Observations,
+    Relation,
     check_floats,
     new_model,
     refitted_model,
@@ -81,6 +83,7 @@ class LearnerState(State):
     kernel_given: bool  # whether tuning keeps the kind of the kernel
     alone: bool  # whether tuning is to take for granted that arms have nothing in common
     points: int | None  # how many inducing points there may be; None for exact beliefs for ever
+    half_life: float | str | None = None  # after which rewards count half; "auto" if it is learnt
     features: ArmFeatures | None = None
     tuning: Tuning | None = None  # the report of the last one
     searching: Searching | None = None  # for hyperparameters that are to replace these
@@ -132,6 +135,9 @@ class LearnerState(State):
 
         It starts from what the ``last`` one found.
         """
+        settings: dict[str, Any] = {}
+        if self.half_life is not None:
+            settings = {"times": log.places_by_arm(first), "half_life": self.half_life}
         return AmortisedSearch(
             *log.by_arm(first),
             self.model.kernel if self.kernel_given else None,
@@ -141,6 +147,7 @@ class LearnerState(State):
             layout=self.schema.layout,
             last=last,
             noise=log.noise_by_arm(first),
+            **settings,
         )
 
     def tuned(self, log: Observations, found: Hyperparameters, tuning: Tuning) -> Self:
@@ -158,6 +165,14 @@ class LearnerState(State):
             next_tune=following,
             searching=None,
         )
+
+    def since(self, first: int) -> Self:
+        """Return the state as if nothing had been told before an observation."""
+        state = replace(self, searching=None).settled(self.model.observed.since(first))
+        if self.next_tune is None:
+            return state
+        following = max(_FEW, math.ceil(self.growth * len(state.model)))
+        return replace(state, next_tune=min(self.next_tune, following))
 
     def settled(self, log: Observations | None = None) -> Self:
         """Return the state with stand-ins for censored rewards, of a log or its own, to suit it."""
@@ -193,12 +208,15 @@ class LearnerState(State):
             header["pending_numbers"] = [each.number for each in asked]
         if self.running is not None:
             header["running"] = self.running
+        if self.half_life is not None:
+            header["half_life"] = self.half_life
+        version = self.file_version(newer=said or drawn or self.half_life is not None)
         rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
         arrays = {**self.model.arrays(), "pending": rows}
         if self.searching is not None:
             search, operations = self.searching
             header["searching"] = {"rewards": search.rewards, "operations": operations}
-        files.write(path, "learner", header, arrays, self.file_version(newer=said or drawn))
+        files.write(path, "learner", header, arrays, version)
 
     @classmethod
     def read(cls, path: files.File) -> Self:
@@ -219,6 +237,7 @@ class LearnerState(State):
                 alone=read_truth("alone", header.get("alone", kernel_given)),
                 # Learners of earlier files stay exact.
                 points=read_points(header.get("points"), known.rules.method.recommender),
+                half_life=_read_half_life(header.get("half_life")),
                 features=_read_features(header, known),
                 tuning=None if tuning is None else Tuning.restored(tuning),
                 pending=_read_pending(header, arrays["pending"], known),
@@ -246,6 +265,7 @@ def new_state(
     columns: Any,
     reward: Any,
     points: Any,
+    half_life: Any,
 ) -> LearnerState:
     """Return the state of a new learner; None means that a setting was not given."""
     described = read_features(features, labels)
@@ -255,7 +275,14 @@ def new_state(
         ridge = checks.positive("ridge", ridge, "0.01 to 1 suits rewards of unit spread")
     if prior_mean is not None:
         prior_mean = read_prior_mean(prior_mean)
-    unscaled = kernel is None
+    unscaled, half_life = kernel is None, _read_half_life(half_life)
+    if isinstance(half_life, float):
+        if sharing or numbers is not None:
+            raise ValueError(
+                f"half_life must be left out where arms share, got half_life={half_life!r}; "
+                "arms have nothing in common with sharing=0 and without features"
+            )
+        sharing = 0
     alone = sharing == 0 or (sharing is None and numbers is None and not unscaled)
     if numbers is not None and alone:
         raise ValueError("sharing must be above 0 where arms have features, got 0")
@@ -275,14 +302,17 @@ def new_state(
         # Arms with features teach each other, so that one pull of each is enough to begin with.
         burn_in = max(burn_in, 2 if numbers is None else 1, -(-_FEW // len(labels)))
     checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
-    alike = None if alone or unscaled else _alike(sharing, numbers)
+    alike: Relation | None = None if alone or unscaled else _alike(sharing, numbers)
+    alike = Ageing(half_life) if isinstance(half_life, float) else alike
     if width is None:
         width = PosteriorWidth(2.0 if unscaled else 1.0)
     checks.instance("width", width, Width, "PosteriorWidth(1.0)")
-    if retune is None:
-        retune = "growing" if unscaled else "never"
-    if retune not in _RETUNE:
-        raise ValueError(f"retune must be one of {_RETUNE}, got {retune!r}")
+    retune = _read_retune(("growing" if unscaled else "never") if retune is None else retune)
+    if half_life == "auto" and retune == "never":
+        raise ValueError(
+            'half_life="auto" is learnt with the other hyperparameters; leave the kernel out, give '
+            'retune="growing" too, or give a number of rewards'
+        )
     chosen = read_method(method, features=numbers is not None)
     suited = width.suited(adaptive=chosen.adaptive)
     rules = Rules(chosen, suited, burn_in, costs=read_costs(reward))
@@ -304,8 +334,55 @@ def new_state(
         kernel_given=not unscaled,
         alone=alone,
         points=read_points(points, chosen.recommender),
+        half_life=half_life,
         features=described,
     )
+
+
+def resumed_state(known: PolicyState, *, seed: Any, retune: Any, points: Any) -> LearnerState:
+    """Return the state of a learner that knows what a policy knows."""
+    model, rules, data = known.model, known.rules, known.provenance.data
+    # Files do not say that a policy is compressed, but what it was learnt from.
+    whole = data is None or model.observed.forgotten or data == known.data_hash()
+    if known.compression is not None or not whole:
+        raise ValueError(
+            "policy must be one as it was frozen, got a compressed one, which does not hold what "
+            "was observed; resume the policy that was compressed"
+        )
+    alike, learnt = getattr(model, "alike", None), rules.tuned_on_rewards
+    described = isinstance(alike, Alike) and alike.features is not None
+    # A policy knows the features of arms as numbers, which new hyperparameters would need by name.
+    usual = "growing" if learnt and not described else "never"
+    retune = _read_retune(usual if retune is None else retune)
+    if described and retune != "never":
+        raise ValueError(f'retune must be "never" where arms have features, got {retune!r}')
+    growth, rng, policy_seed = _GROWTH.get(retune, 2.0), *random_sources(seed)
+    log, points = model.observed.since(0), read_points(points, rules.method.recommender)
+    if len(log):
+        hyperparameters = model.kernel, model.ridge, model.prior_mean
+        model = settled_model(log, *hyperparameters, alike, points)
+    half_life = alike.half_life if isinstance(alike, Ageing) else None
+    return LearnerState(
+        model=model.snapshot(),
+        labels=known.labels,
+        active=known.active,
+        rules=rules,
+        schema=known.schema,
+        random=rng.bit_generator.state,
+        policy_seed=policy_seed,
+        next_tune=None if retune == "never" else max(_FEW, math.ceil(growth * len(log))),
+        growth=growth,
+        kernel_given=not learnt,
+        alone=half_life is not None or (not learnt and alike is None),
+        points=points,
+        half_life=half_life,
+    )
+
+
+def _read_retune(retune: Any) -> Any:
+    if retune not in _RETUNE:
+        raise ValueError(f"retune must be one of {_RETUNE}, got {retune!r}")
+    return retune
 
 
 def _alike(sharing: float | None, features: Features | None) -> Alike:
@@ -327,6 +404,14 @@ def random_source(state: Mapping[str, Any]) -> np.random.Generator:
 
 def _read_next(rewards: Any) -> int | None:
     return None if rewards is None else checks.whole("next_tune", rewards, least=1)
+
+
+def _read_half_life(value: Any) -> float | str | None:
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return value
+    if isinstance(value, str):
+        raise ValueError(f'half_life must be a number of rewards or "auto", got {value!r}')
+    return Ageing(value).half_life
 
 
 def _read_running(values: Any) -> Running | None:

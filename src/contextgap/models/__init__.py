@@ -3,6 +3,7 @@
 # mypy: implicit-reexport
 # ruff: noqa: F401
 
+from contextgap.models.ageing import Ageing, AgeingModel
 from contextgap.models.alike import Alike, Features
 from contextgap.models.base import (
     MANY_PENDING,

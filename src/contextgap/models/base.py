@@ -301,7 +301,7 @@ class Model(ABC):
     related: ClassVar[bool] = False  # whether a reward of one arm says something about others
     shares: ClassVar[bool] = False  # whether it does so by covariances of arms
     common_support: ClassVar[bool] = False  # whether all arms' supports have the same points
-    approximate: ClassVar[bool] = False  # whether its posterior is close to, but not, that above
+    approximate: ClassVar[bool] = False  # whether it is another posterior than guarantees rest on
     file_version: ClassVar[int] = 2  # the file format version that such files need
     kinds: ClassVar[dict[str, type[Model]]] = {}
 

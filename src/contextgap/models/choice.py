@@ -12,6 +12,7 @@ from scipy.linalg.blas import dtpmv
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Kernel
+from contextgap.models.ageing import Ageing, AgeingModel
 from contextgap.models.alike import Alike
 from contextgap.models.base import Model
 from contextgap.models.bounded import TOLERANCE, BoundedModel
@@ -24,7 +25,8 @@ from contextgap.models.observations import Observations
 # Kinds of earlier releases that kept observations alone; the exact model answers alike.
 _DENSE = ("dense", "dense with history")
 
-Relation: TypeAlias = Alike | Exclusive  # what a reward of one arm says about the others
+# What a reward of one arm says about the others, or about later ones.
+Relation: TypeAlias = Alike | Exclusive | Ageing
 
 
 def new_model(
@@ -37,6 +39,8 @@ def new_model(
     """Return the model that learners use; ``alike`` is None for arms with nothing in common."""
     if isinstance(alike, Exclusive):
         return ExclusiveModel(kernel, ridge, n_arms, prior_mean, **asdict(alike))
+    if isinstance(alike, Ageing):
+        return AgeingModel(kernel, ridge, n_arms, prior_mean, **asdict(alike))
     if alike is not None:
         return JointModel(kernel, ridge, n_arms, prior_mean, **alike.settings())
     return ExactModel(kernel, ridge, n_arms, prior_mean)

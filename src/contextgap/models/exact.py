@@ -19,6 +19,7 @@ from contextgap.models.base import (
     MOST_POOLED,
     NOTHING_PENDING,
     Bounds,
+    Follower,
     History,
     KeepsHistory,
     LeftOut,
@@ -181,7 +182,7 @@ class ExactModel(Model, KeepsHistory):
         kind = ExactPooled if len(self) * len(contexts) <= MOST_POOLED else Pooled
         return kind(self, contexts, arms, pending)
 
-    def follow(self, points: FloatArray | None = None) -> ExactFollower:
+    def follow(self, points: FloatArray | None = None) -> Follower:
         return ExactFollower(self, points)
 
     def predictor(self, arms: Sequence[int]) -> ExactPredictor:
@@ -234,7 +235,7 @@ class ExactModel(Model, KeepsHistory):
             state, points = self._arms[arm], self.points(arm)
             if not len(points):
                 continue
-            v = np.ascontiguousarray(self.kernel(points, contexts) @ own.T)
+            v = np.ascontiguousarray(self.cross(points, arm, contexts) @ own.T)
             state.factor.solve_many(v)
             variance -= np.einsum("ik,ik->k", v, v)
             moves[:, self.rows(arm)] += state.factor.solved_transposed(v)
@@ -272,6 +273,14 @@ class ExactModel(Model, KeepsHistory):
             noise = self.observed.noise[self.rows(number)]
             self._arms[number] = Arm.restored(self.ridge, noise, own)
 
+    def cross(self, points: FloatArray, arm: int, contexts: FloatArray) -> FloatArray:
+        """Return covariances of an arm's observations, and assumed ones behind them, with contexts.
+
+        Those are of the expected rewards; ``points`` are the contexts of all observations.
+        """
+        del arm
+        return self.kernel(points, contexts)
+
     def solved(self, contexts: FloatArray, arm: int, assumed: bool = False) -> FloatArray:
         """Return L⁻¹k for every context, shape (observations, contexts)."""
         state, points = self._arms[arm], self.points(arm)
@@ -279,7 +288,7 @@ class ExactModel(Model, KeepsHistory):
             points = np.vstack([points.reshape(-1, contexts.shape[1]), state.assumed_rows])
         if not len(points):
             return np.empty((0, len(contexts)))
-        v = np.ascontiguousarray(self.kernel(points, contexts))
+        v = np.ascontiguousarray(self.cross(points, arm, contexts))
         if len(contexts) == 1:
             state.factor.solve(v[:, 0])  # without unpacking anything
         else:

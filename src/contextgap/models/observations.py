@@ -76,16 +76,19 @@ class Observations:
 
     def by_arm(self, first: int | None = None) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return every arm's contexts and every arm's rewards, of the first observations or all."""
-        most = len(self) if first is None else first
-        places = [own.view[: np.searchsorted(own.view, most)] for own in self._places]
+        places = self.places_by_arm(first)
         return [self.contexts[own] for own in places], [self.rewards[own] for own in places]
+
+    def places_by_arm(self, first: int | None = None) -> list[IntArray]:
+        """Return the places of every arm's observations in the same order."""
+        most = len(self) if first is None else first
+        return [own.view[: np.searchsorted(own.view, most)] for own in self._places]
 
     def noise_by_arm(self, first: int | None = None) -> list[FloatArray] | None:
         """Return the noise of every arm's rewards in the same order; None if there is none."""
         if not self.has_noise:
             return None
-        most, noise = len(self) if first is None else first, self.noise
-        return [noise[own.view[: np.searchsorted(own.view, most)]] for own in self._places]
+        return [self.noise[own] for own in self.places_by_arm(first)]
 
     @property
     def has_eligible(self) -> bool:
@@ -224,6 +227,17 @@ class Observations:
         other._contexts = Rows.of(change(self.contexts))
         return other
 
+    def since(self, first: int) -> Self:
+        """Return a log of the observations from number ``first`` on, with all notes."""
+        other = type(self)(self.n_arms)
+        other.extend(self.contexts[first:], self.arms[first:], self.rewards[first:])
+        # Notes may end before the observations do.
+        other._noise, other._limits, other._propensities = (
+            Rows.of(rows.view[first:]) for rows in (self._noise, self._limits, self._propensities)
+        )
+        other._eligible = self._eligible.snapshot(first)
+        return other
+
     def thinned(self, most: int = 8192) -> Self:
         """Return a log of at most so many observations, chosen at random, and of the outermost.
 
@@ -357,10 +371,10 @@ class EligibleLog:
         sequence[: len(self._sequence)] = self._sequence.view
         return np.asarray(table[sequence[places]])
 
-    def snapshot(self) -> Self:
-        """Return a copy that later observations do not show in."""
+    def snapshot(self, first: int = 0) -> Self:
+        """Return a copy, from observation ``first`` on, that later ones do not show in."""
         other = type(self)()
-        other._numbers, other._sequence = dict(self._numbers), Rows.of(self._sequence.view)
+        other._numbers, other._sequence = dict(self._numbers), Rows.of(self._sequence.view[first:])
         return other
 
     def arrays(self, n_arms: int) -> dict[str, NDArray[Any]]:

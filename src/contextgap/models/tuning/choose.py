@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels import Constant, Gaussian, Kernel, Linear, Matern
 from contextgap.kernels.categories import Spread, deviations
-from contextgap.models import Alike, Features
+from contextgap.models import Ageing, Alike, Features
 from contextgap.models.tuning.criteria import (
     CRITERIA,
     MOST_OPERATIONS,
     Data,
     Limits,
+    correlations,
     distinct,
     heavy_tails,
     noise_of,
@@ -58,10 +59,18 @@ _BEHIND = 8.0
 # By how much the share explained must fall for a search to start from many points again.
 _WORSE = 0.05
 
+# Half lives that are tried, in octaves of the number of rewards; the steps that the best one is
+# followed for; and by how many nats it must be better than no ageing.
+_HALF_LIVES, _AGEING_STEPS, _AGEING_MARGIN = (-5, -4, -3, -2, -1, 0, 1, 3), 15, 6.0
+
 _SMOOTH = ("gaussian", "matern")
 _EXCLUSIVE = (
     "where one arm pays, the others are taken not to: rewards left out are predicted better so, by "
     "{:.1f} nats"
+)
+_AGEING = (
+    "the {} model with rewards that age, by a half in {:.0f} rewards, is {:.1f} nats more probable "
+    "than with rewards that do not"
 )
 _BEYOND = (
     "a few far rewards carry most of the variance, so bandwidths were learnt as if none were more "
@@ -91,6 +100,8 @@ def search(
     layout: Layout | None = None,
     last: Tuning | None = None,
     noise: Sequence[FloatArray] | None = None,
+    times: Sequence[IntArray] | None = None,
+    half_life: float | str = "auto",
 ) -> Steps[tuple[Hyperparameters, Tuning]]:
     """Return the hyperparameters that explain the observations best, and a report of the search.
 
@@ -100,7 +111,8 @@ def search(
     ``layout`` says which numbers of a context share a bandwidth or are codes of categories. The
     search starts where the ``last`` one ended, or from many points: without a last one, with twice
     as many rewards as when that was last done, and where predictions got worse. ``noise`` has the
-    variances of noise that rewards have besides the ridge, by arm.
+    variances of noise that rewards have besides the ridge, by arm. Rewards may age if ``times``
+    says when each was observed; the half life is a number, or learnt.
     """
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
@@ -109,9 +121,14 @@ def search(
     columns = [spread.columns(contexts[arm]) for arm in tried]
     limits = heavy_tails([rewards[arm] for arm in tried])
     told = [rewards, *([] if noise is None else [noise])]
-    everything = distinct((columns, *([each[arm] for arm in tried] for each in told)))
+    data: Data = (columns, *([each[arm] for arm in tried] for each in told))
+    if times is not None:
+        when = [times[arm].astype(np.float64) for arm in tried]
+        data = (*data, when) if len(data) == 3 else (*data, [], when)
+    everything = distinct(data)
+    ageing = None if times is None or isinstance(half_life, str) else Ageing(half_life)
     count = sum(map(len, rewards))
-    fit = _Fit(everything, criterion, spread, limits)
+    fit = _Fit(everything, criterion, spread, limits, ageing)
     given = None if kernel is None else Terms.of(spread.of_columns(kernel), spread.tied)
     searched = count
     if last is not None and last.criterion != criterion:
@@ -173,9 +190,20 @@ def search(
             if _predicts(candidates, candidates["exclusive"]):
                 fitted["exclusive"] = together.found
                 chosen, reason = "exclusive", _EXCLUSIVE.format(together.gain)
+    if times is not None and ageing is None:
+        base = "given" if kernel is not None else _contextual_one(candidates).name
+        aged, half_life, gain = yield from _aged(fit, found[base], count)
+        ahead = candidates[base].advantage + gain
+        rivals = [each.advantage for name, each in candidates.items() if name != "cautious"]
+        candidates["ageing"] = Candidate("ageing", ahead, explained(aged.errors, used))
+        clear = ahead >= max(rivals) + _AGEING_MARGIN
+        if clear and _predicts(candidates, candidates["ageing"]):
+            fitted["ageing"] = aged
+            chosen, reason = "ageing", _AGEING.format(base, half_life, gain)
     if limits is not None:
         reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
     best = replace(fitted[chosen], kernel=spread.of_codes(fitted[chosen].kernel))
+    best = best if ageing is None else replace(best, alike=ageing)
     report = criterion, count, sum(map(len, used)), tuple(candidates.values()), chosen, reason
     return best, Tuning(*report, searched, ends)
 
@@ -215,13 +243,19 @@ class _Fit:
     """
 
     def __init__(
-        self, everything: Data, criterion: str, spread: Spread, limits: Limits | None
+        self,
+        everything: Data,
+        criterion: str,
+        spread: Spread,
+        limits: Limits | None,
+        ageing: Ageing | None,
     ) -> None:
         self.data = part_of(everything, MOST_OPERATIONS)
         self.middle, self.rough = part_of(everything, _MIDDLE), part_of(everything, _ROUGH)
         if sum(map(len, self.middle[1])) > _MOSTLY * sum(map(len, self.data[1])):
             self.middle = self.data
         self.criterion, self.spread, self.limits = criterion, spread, limits
+        self.ageing = ageing
         self.ends: Mapping[str, tuple[float, ...]] = {}
         self.hopeless: frozenset[str] = frozenset()
 
@@ -240,17 +274,18 @@ class _Fit:
         other.data = self.middle
         return other
 
-    def search(self, terms: Terms) -> Search:
-        """Return the search for a kernel's hyperparameters."""
-        return Search(
-            terms,
-            self.data[0],
-            self.data[1],
-            self.criterion,
-            None,
-            self.limits,
-            noise_of(self.data),
-        )
+    def aged(self, half_life: float) -> _Fit:
+        """Return the fit with rewards that age."""
+        other = copy(self)
+        other.ageing = Ageing(half_life)
+        return other
+
+    def search(self, terms: Terms, part: Data | None = None, *, clipped: bool = True) -> Search:
+        """Return the search for a kernel's hyperparameters, in a part of the data or all."""
+        data = self.data if part is None else part
+        limits = self.limits if clipped else None
+        known = noise_of(data), correlations(data, self.ageing)
+        return Search(terms, data[0], data[1], self.criterion, None, limits, *known)
 
     def best(self, name: str, terms: Terms) -> Steps[_Found]:
         """Return a candidate's best hyperparameters, searched for from several points or one."""
@@ -259,10 +294,7 @@ class _Fit:
         if len(end := self.ends.get(name, ())) == len(starts[0]):
             return (yield from self.followed(name, search, np.array(end)))
         if len(terms.bandwidths):
-            part = self.rough
-            rough = Search(
-                terms, part[0], part[1], self.criterion, None, self.limits, noise_of(part)
-            )
+            rough = self.search(terms, self.rough)
             rough.shortest = search.shortest
             ends = []
             for start in rough.starts():
@@ -334,7 +366,7 @@ def _cautious(fit: _Fit) -> Steps[Hyperparameters]:
     # More noise comes with more weight of the arms' levels, so that contexts matter less and levels
     # as much as before; at the end of the scan hardly anything but the levels is left.
     terms = Terms(Gaussian(fit.unit()), offset=1.0, tied=fit.spread.tied)
-    search = Search(terms, fit.data[0], fit.data[1], fit.criterion, noise=noise_of(fit.data))
+    search = fit.search(terms, clipped=False)
     thetas = [search.start(0.0, ratio, offset) for ratio, offset in _CAUTIOUS]
     tried: list[Hyperparameters] = []
     for theta in thetas:
@@ -351,6 +383,23 @@ def _far_ahead(last: Tuning) -> bool:
     rivals = [each.advantage for each in last.candidates if each.name != "shared"]
     mine = next((each.advantage for each in last.candidates if each.name == last.chosen), 0.0)
     return last.chosen == "shared" and mine > max(rivals) + _BEHIND
+
+
+def _aged(fit: _Fit, base: _Found, count: int) -> Steps[tuple[Hyperparameters, float, float]]:
+    """Return a candidate with the best half life, this, and how many nats it is better by."""
+    # Half lives are compared on the middle part; the best of them is then followed on all.
+    middle, losses = fit.on_middle(), []
+    for octaves in _HALF_LIVES:
+        search = middle.aged(count * 2.0**octaves).search(base.search.terms)
+        losses += [(yield from search.descend(base.theta, _AGAIN))[0]]
+    half_life = count * 2.0 ** _HALF_LIVES[int(np.argmin(losses))]
+    search = fit.aged(half_life).search(base.search.terms)
+    loss, theta = yield from search.descend(base.theta, _AGEING_STEPS)
+    plain = base.loss
+    if not math.isfinite(plain):  # it had been far behind another, and was not followed
+        plain = yield from base.search.loss_at(base.theta)
+    aged = yield from search.hyperparameters(theta)
+    return replace(aged, alike=Ageing(half_life)), half_life, plain - loss
 
 
 def _worse(candidates: dict[str, Candidate], last: Tuning) -> bool:

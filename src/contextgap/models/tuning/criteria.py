@@ -29,11 +29,13 @@ from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
+from contextgap.models import Ageing
 
 # A criterion costs as much as factorising every arm's covariance; this many operations are those of
 # two arms with 600 observations each.
 MOST_OPERATIONS = 2 * 600**3
-# Contexts, rewards and, where rewards have noise of their own, its variances, all by arm.
+# Contexts, rewards and, where rewards have noise of their own, its variances, all by arm; where
+# rewards may age, variances or an empty list, and when each was observed.
 Data: TypeAlias = tuple[list[FloatArray], ...]
 Limits: TypeAlias = tuple[float, float]
 _FAR = 3.0  # standard deviations from the mean
@@ -214,10 +216,9 @@ def distinct(data: Data) -> Data:
     # If repeated observations agree to the last digit, their noise does not change between visits:
     # it would be mistaken for no noise, and the function for noise. If any two disagree, every
     # visit has noise of its own and counts.
-    firsts = [_first_visits(x, y) for x, y in zip(data[0], data[1], strict=True)]
-    if any(first is None for first in firsts):
-        return data
-    return tuple([own[first] for own, first in zip(each, firsts, strict=True)] for each in data)
+    visits = [_first_visits(x, y) for x, y in zip(data[0], data[1], strict=True)]
+    firsts = [first for first in visits if first is not None]
+    return data if len(firsts) < len(visits) else _taken(data, firsts)
 
 
 def part_of(data: Data, operations: float = MOST_OPERATIONS, power: int = 3) -> Data:
@@ -228,12 +229,22 @@ def part_of(data: Data, operations: float = MOST_OPERATIONS, power: int = 3) -> 
     """
     most = _most_each([len(y) for y in data[1]], operations, power)
     places = [evenly(np.arange(len(y)), most) for y in data[1]]
-    return tuple([own[kept] for own, kept in zip(each, places, strict=True)] for each in data)
+    return _taken(data, places)
+
+
+def _taken(data: Data, places: Sequence[IntArray]) -> Data:
+    rows = (zip(each, places, strict=True) if each else () for each in data)
+    return tuple([own[kept] for own, kept in each] for each in rows)
 
 
 def noise_of(data: Data) -> list[FloatArray] | None:
     """Return the variances of noise that rewards have besides the ridge; None if there is none."""
-    return data[2] if len(data) == 3 else None
+    return data[2] if len(data) > 2 and data[2] else None
+
+
+def correlations(data: Data, ageing: Ageing | None) -> list[FloatArray] | None:
+    """Return those of each arm's rewards that come from when they were observed; None for 1."""
+    return None if ageing is None else [ageing.correlations(own, own) for own in data[3]]
 
 
 def repetitions(contexts: FloatArray, rewards: FloatArray) -> IntArray | None:

@@ -19,6 +19,7 @@ class Candidate:
         "constant" (every arm a constant), "linear", "gaussian" or "matern"; "given" for a kernel of
         the user's; "shared" for the best of these with arms that share what they learn;
         "exclusive" for one in which a success of an arm says that the others would have failed;
+        "ageing" for one in which rewards say less as they age;
         "cautious" for a Gaussian model with usual bandwidths and more noise.
     advantage
         By how many nats the criterion prefers it to the constant model: its log odds, prior

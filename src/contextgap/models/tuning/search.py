@@ -188,7 +188,7 @@ def _addends(kernel: Kernel, factor: float = 1.0) -> list[tuple[Kernel, float]]:
 
 
 class _Part(NamedTuple):
-    """A stack's kernel values and their slopes; how alike the arms of its observations are."""
+    """A stack's kernel values and their slopes; how alike arms or times of its observations are."""
 
     values: FloatArray | None  # as ``alike``, None where arms have nothing in common
     steepness: FloatArray | None
@@ -203,7 +203,7 @@ class Search:
     arms share what they learn; and of ratio, the ridge over the reward scale. No arm's arrays are
     empty. Arms that share are one group of observations, others one group each; groups of like size
     are computed with together, as one stack of matrices. Rewards are clipped to ``limits`` for the
-    search.
+    search. ``aged`` has factors of covariances, by arm, where rewards age.
     """
 
     def __init__(
@@ -215,6 +215,7 @@ class Search:
         sharing: Sharing | None = None,
         limits: Limits | None = None,
         noise: Sequence[FloatArray] | None = None,
+        aged: Sequence[FloatArray] | None = None,
     ) -> None:
         everything, all_rewards = np.vstack(contexts), np.concatenate(rewards)
         self.sharing = sharing
@@ -252,6 +253,9 @@ class Search:
         self.noise, self.noise_unit = None, self.guess
         if noise is not None:
             self.noise = [_stacked([noise[arm] for arm in stack]) for stack in self.stacks]
+        self.aged = None
+        if aged is not None:
+            self.aged = [_square_stack([aged[arm] for arm in stack]) for stack in self.stacks]
         self.unclipped: Search | None = None
         if limits is not None:
             self.unclipped = copy(self)
@@ -430,9 +434,10 @@ class Search:
             # All in place: touching fresh memory takes longer than computing.
             place, inner = count, matrix
             slope[-1] += math.exp(theta[-1]) * diagonals(matrix).sum()
-            if self.sharing is not None and part.values is not None and part.alike is not None:
+            if self.sharing is not None and part.values is not None:
                 by_observation = np.multiply(matrix, part.values, out=part.values)[0]
                 slope[self._alike] += self.sharing.slopes(theta[self._alike], by_observation)
+            if part.alike is not None:
                 inner = np.multiply(matrix, part.alike, out=matrix)
             if self.terms.trend is not None:
                 slope[place] += math.exp(theta[place]) * np.vdot(inner, self.trends[number])
@@ -454,6 +459,7 @@ class Search:
             alike = self.sharing.spread(by_arm)
         covariances, parts = [], []
         for place, (stack, (_, present)) in enumerate(zip(self.stacks, self.rewards, strict=True)):
+            alike = alike if self.aged is None else self.aged[place]
             if isinstance(terms.main, Stationary):
                 scaled = self.contexts[place] / natural[:count][self.bandwidth_of]
                 values, steepness = terms.main.at_distances(_squared_distances(scaled))
