@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from contextgap.export.c import CExport
     from contextgap.export.compression import CompressionReport
     from contextgap.export.onnx import OnnxFile
+    from contextgap.insight.watch import Watch
 
 
 class Policy(Stateful):
@@ -325,6 +326,40 @@ class Policy(Stateful):
             A sample of contexts like those to deploy on; the observed ones by default.
         """
         return grow_rules(self, depth, contexts)
+
+    def watch(
+        self,
+        failure_probability: float = 0.05,
+        *,
+        block: int = 1,
+        baseline: Any = None,
+        reward_range: tuple[float, float] | None = None,
+        seed: int = 0,
+    ) -> Watch:
+        """Return what watches the policy in deployment; print it.
+
+        Parameters
+        ----------
+        failure_probability
+            The probability of a false alarm, ever, that is accepted; of audits, once more.
+        block
+            How many consecutive rows make up one unit, where contexts come in time order.
+        baseline
+            Contexts that the policy is known to be good for; by default those it was learnt from.
+        reward_range
+            The lowest and the highest reward that there can be; by default those of the log.
+        seed
+            Of the audits.
+        """
+        found: Watch = import_module("contextgap.insight.watch").Watch(
+            self,
+            failure_probability,
+            block=block,
+            baseline=baseline,
+            reward_range=reward_range,
+            seed=seed,
+        )
+        return found
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.
