@@ -252,7 +252,9 @@ class Watch:
         count = len(waiting) // self.block
         ends = (len(self._waiting) + np.arange(1, len(scores) + 1)) // self.block
         self._waiting = waiting[count * self.block :]
-        units = waiting[: count * self.block].reshape(count, self.block, -1).mean(axis=1)
+        units = (
+            waiting[: count * self.block].reshape(count, self.block, len(STATISTICS)).mean(axis=1)
+        )
         totals = np.array([self.wealth.total])
         if count:
             ties = uniforms(self.wealth.rows, *units.shape)

@@ -12,7 +12,7 @@ import numpy as np
 
 from contextgap.base import html
 from contextgap.base.arrays import FloatArray
-from contextgap.base.labels import Label
+from contextgap.base.labels import Label, encode_label
 
 _SPANS = 64  # parts of the time since the start that are told apart
 
@@ -136,6 +136,34 @@ class WatchReport:
     drift: Alarm | None
     drift_evidence: float
     over_time: Mapping[str, FloatArray] = field(repr=False)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the report as plain values; what is not known is None."""
+
+        def known(value: Any) -> Any:
+            if isinstance(value, float):
+                return value if math.isfinite(value) else None
+            if isinstance(value, tuple):
+                return [known(each) for each in value]
+            return value
+
+        names = ("rows", "since", "evidence", "expected_regret", "certificate", "fallback")
+        found = {name: known(getattr(self, name)) for name in (*names, "outside", "audits")}
+        for name in ("alarm", "drift"):
+            alarm = getattr(self, name)
+            found[name] = alarm and {**vars(alarm), "sign": encode_label(alarm.sign)}
+        arms = [encode_label(arm) for arm in self.decisions]
+        shares = [known(pair) for pair in self.decisions.values()]
+        found["decisions"] = [list(each) for each in zip(arms, shares, strict=True)]
+        found["moved"] = [vars(each) for each in self.moved]
+        for name in ("value", "gain"):
+            found[name] = known(getattr(self, name))
+        found["drift_evidence"] = known(self.drift_evidence)
+        found["over_time"] = {
+            name: [known(each) for each in column.tolist()]
+            for name, column in self.over_time.items()
+        }
+        return found
 
     def lines(self) -> list[tuple[str, str, str]]:
         """Return the report for people: a name, what it is now, what it was in the log."""

@@ -543,6 +543,7 @@ class Policy(Stateful):
         contexts: Any = None,
         prefix: str = "contextgap",
         eligible: bool = False,
+        watch: Watch | None = None,
     ) -> CExport:
         """Write the policy as C99: a header, a source and a self-test.
 
@@ -560,6 +561,8 @@ class Policy(Stateful):
             What all names in C begin with; two policies in one program need different ones.
         eligible
             Include a function that chooses among some of the arms.
+        watch
+            What ``policy.watch`` returned, before it saw anything: include one that does the same.
         """
         written: CExport = import_module("contextgap.export.c").write_c(
             self,
@@ -569,6 +572,7 @@ class Policy(Stateful):
             contexts=contexts,
             prefix=prefix,
             eligible=eligible,
+            watch=watch,
         )
         return written
 
