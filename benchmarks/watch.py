@@ -16,20 +16,26 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.stats import ks_2samp
+from timing import medians
 
 import contextgap as cg
+from contextgap.export.c.build import CompiledPolicy
 from contextgap.insight.betting import Ranks, Wealth, uniforms
 from contextgap.insight.watch import Watch
 from contextgap.insight.watch_baseline import STATISTICS
+from contextgap.studies.problems.spacecraft import constants
 
 FALSE, CHANGE, WINDOW = 0.05, 10_000, 250
+DROP, MOST_AUDITS = 0.85, 60  # chosen on seeds 0 to 15
 WIDTHS = (14, 8, 8, 8, 7, 7, 8, 7, 7)
 Rows = tuple[np.ndarray, np.ndarray]  # contexts, and expected rewards of every arm
 
@@ -174,30 +180,91 @@ def two_sample(log: np.ndarray, stream: np.ndarray, rows: int) -> int | None:
     return None
 
 
-def audits(
-    watch: Watch,
-    x: np.ndarray,
-    expected: np.ndarray,
-    arm: int,
-    drop: float,
-    noise: float,
-    directed: bool,
-    seed: int,
-    most: int = 60,
-) -> int | None:
-    """Return after how many audits, ten at a time, the drop of an arm's rewards is noticed."""
-    rng = np.random.default_rng([9, seed])
-    now = expected - drop * (np.arange(expected.shape[1]) == arm)
-    for count in range(0, most, 10):
+def offers(n: int, rng: np.random.Generator) -> Rows:
+    """Three columns of one customer; eight offers."""
+    x = rng.standard_normal((n, 3))
+    return x, np.tanh(x @ np.random.default_rng(6).standard_normal((3, 8)))
+
+
+def audited(seed: int, directed: bool, drop: float) -> float:
+    """Return after how many audits, ten at a time, the drop of one arm's rewards is noticed."""
+    problem = Problem("offers", 600, 0.3, offers)
+    policy, rng = problem.policy(seed), np.random.default_rng([9, seed])
+    watch = policy.watch(FALSE, reward_range=(-6, 6), seed=seed)
+    x, expected = offers(3000, rng)
+    often = np.bincount(policy.recommend(x), minlength=8)
+    expected[:, np.argsort(often)[-4]] -= drop
+    for count in range(10, MOST_AUDITS + 1, 10):
         some = rng.integers(len(x), size=1000)
         found = watch.audit(x[some], 10) if directed else None
-        places = some[found.places] if found else some[:10]
-        arms = found.arms if found else watch.policy.recommend(x[places])
-        told = now[places, arms] + noise * rng.standard_normal(10)
-        watch.tell(x[places], arms, told, weights=found.weights if found else None)
+        places = some[:10] if found is None else some[found.places]
+        arms = policy.recommend(x[places]) if found is None else found.arms
+        told = expected[places, arms] + problem.noise * rng.standard_normal(10)
+        weights = None if found is None else found.weights
+        watch.tell(x[places], arms, told, weights=weights)
         if watch.report().drift is not None:
-            return count + 10
-    return None
+            return count
+    return np.inf
+
+
+def print_audits(runs: int) -> None:
+    """Print how often audits find that one of eight arms has changed."""
+    print(f"\nan arm of eight drops by {DROP}; found within {MOST_AUDITS} audits, of {runs} runs")
+    for name, directed, drop in (
+        ("as the watch draws", True, DROP),
+        ("at random", False, DROP),
+        ("nothing changed", True, 0.0),
+    ):
+        found = np.array([audited(seed, directed, drop) for seed in range(100, 100 + runs)])
+        often = np.isfinite(found).sum()
+        print(f"{name:>20} {often:>4}/{runs}   median {np.median(found):.0f}", flush=True)
+
+
+def print_time(rounds: int) -> None:
+    """Print what watching takes beside recommending, and whether C says the same."""
+    print("\ntime per row, of recommend's; 1000 rows at once")
+    for problem in PROBLEMS:
+        policy = problem.policy(100)
+        watch, x = policy.watch(), problem.draw(1000, np.random.default_rng(0))[0]
+        calls = {"recommend": partial(policy.recommend, x), "see": partial(watch.see, x)}
+        found = medians(rounds, **calls)
+        print(f"{problem.name:>14} {found['see'] / found['recommend']:6.2f}", flush=True)
+
+
+def print_c(rows: int) -> None:
+    """Print how far the exported watch's wealth is from Python's."""
+    problem = PROBLEMS[1]
+    policy = problem.policy(100)
+    watch, rng = policy.watch(), np.random.default_rng(0)
+    x = np.vstack([problem.draw(rows - 100, rng)[0], 2 * problem.draw(100, rng)[0]])
+    with tempfile.TemporaryDirectory() as folder:
+        policy.to_c(folder, watch=watch)
+        evidence, alarm = CompiledPolicy(folder).watched(x)
+    watch.see(x[:-100])
+    watch.see(x[-100:])
+    apart = abs(evidence[-1] / watch.wealth.total - 1)
+    same = alarm == (watch.alarm and watch.alarm.row)
+    print(f"\nC and Python after {rows} rows: wealth {apart:.1e} apart, same alarm: {same}")
+
+
+def print_flight(logs: int) -> None:
+    """Print false alarms on a bench whose rows come in time order, by rows and by orbits."""
+    maker = cg.problems.MagnetometerBench(sequence=True)
+    orbit = round(constants.BENCH_ORBIT / constants.BENCH_STEP)
+    print(f"\nin time order, {orbit} rows an orbit; alarms in 60 orbits, of {logs} flights")
+    for block in (1, orbit):
+        false = 0
+        for seed in range(100, 100 + logs):
+            data, rng = maker.sample(100 * orbit, seed=seed), np.random.default_rng(seed)
+            some = rng.permutation(40 * orbit)[:300]
+            arms = rng.integers(3, size=300)
+            learner = cg.Learner(data.arms, seed=0)
+            told = data.observations[some, arms]
+            learner.fit(data.contexts[some], [data.arms[arm] for arm in arms], told)
+            watch = learner.freeze().watch(FALSE, block=block, baseline=data.contexts[: 40 * orbit])
+            watch.see(data.contexts[40 * orbit :])
+            false += watch.alarm is not None
+        print(f"   block of {block:4} rows {false:>4}/{logs}", flush=True)
 
 
 def study(
@@ -210,9 +277,8 @@ def study(
         rng = np.random.default_rng([2, seed])
         x, expected = problem.draw(20_000, rng)
         pool = pooled(watch, x, expected)
-        alarms = []
-        for _ in range(streams):
-            alarms.append(alarm_of(watch, pool.scores[rng.integers(len(x), size=rows)]))
+        drawn = (rng.integers(len(x), size=rows) for _ in range(streams))
+        alarms = [alarm_of(watch, pool.scores[each]) for each in drawn]
         found: dict[str, Any] = {"false": alarms, "regret": pool.regret.mean()}
         log = policy.state.model.observed.contexts
         for kind, change in (("aged", aged), ("tilted", tilted)):
@@ -246,37 +312,50 @@ def main() -> None:
     """Print all of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few short streams")
-    parser.add_argument("--only", help="one problem")
+    parser.add_argument("--only", help="one problem, or audits, time, c or flight")
     given = parser.parse_args()
     logs, streams, rows, shifts = (2, 2, 5000, 1) if given.quick else (10, 20, 100_000, 3)
-    print(f"{logs * streams} streams of {rows} rows, alarms at {FALSE:g}; shifts at row {CHANGE}")
-    print("rows until found: medians over logs; tests: per column")
-    print(
-        line(
-            ["problem", "regret", "false", "aged by", "watch", "tests", "tilt by", "watch", "tests"]
+    wanted = [each for each in PROBLEMS if given.only in (None, each.name)]
+    if wanted:
+        print(
+            f"{logs * streams} streams of {rows} rows; aged or tilted at row {CHANGE}: rows until found"
         )
-    )
-    for problem in PROBLEMS:
-        if given.only not in (None, problem.name):
-            continue
+        print(
+            line(
+                [
+                    *[
+                        "problem",
+                        "regret",
+                        "false",
+                        "aged",
+                        "watch",
+                        "tests",
+                        "tilted",
+                        "watch",
+                        "tests",
+                    ]
+                ]
+            )
+        )
+    for problem in wanted:
         start = time.perf_counter()
         found = list(study(problem, logs, streams, rows, shifts))
         false = sum(each is not None for one in found for each in one["false"])
-        cells = [
-            problem.name,
-            f"{np.mean([one['regret'] for one in found]):.3g}",
-            f"{false}/{logs * streams}",
-        ]
+        regret = np.mean([one["regret"] for one in found])
+        cells = [problem.name, f"{regret:.3g}", f"{false}/{logs * streams}"]
         for kind in ("aged", "tilted"):
-            delays, others, amounts = (
-                np.concatenate([one[kind][i] for one in found]) for i in range(3)
-            )
-            cells += [
-                f"{np.median(amounts):.2g}",
-                f"{np.median(delays):.0f}",
-                f"{np.median(others):.0f}",
-            ]
-        print(line(cells), f"{time.perf_counter() - start:.0f} s", flush=True)
+            parts = [np.concatenate([one[kind][i] for one in found]) for i in (2, 0, 1)]
+            cells += [f"{np.median(part):.3g}" for part in parts]
+        print(line(cells), f"  {time.perf_counter() - start:.0f} s", flush=True)
+    rest = {
+        "audits": (print_audits, 2 if given.quick else 40),
+        "time": (print_time, 1 if given.quick else 10),
+        "c": (print_c, rows),
+        "flight": (print_flight, 1 if given.quick else 20),
+    }
+    for name, (show, size) in rest.items():
+        if given.only in (None, name):
+            show(size)
 
 
 if __name__ == "__main__":

@@ -117,13 +117,13 @@ def test_wealth_is_that_of_all_bets_whatever_the_batches(parts):
     assert 90 <= wealth.alarm[1] <= alarm
 
 
-def test_the_best_bet_began_at_the_lowest_point_of_its_trend():
+def test_the_best_bet_began_at_the_lowest_point():
     p = np.random.default_rng(2).random((200, 1))
     wealth = Wealth(1, 30.0)
     wealth.bet(p)
     path = np.cumsum(np.log(payoffs(p)), axis=0)[:, 0]
     lowest = np.minimum(path.min(axis=0), 0)
-    assert wealth.trend[0] == pytest.approx(path[-1] - lowest)
+    assert np.log(wealth.gain[0]) == pytest.approx(path[-1] - lowest)
     began = np.where(lowest < 0, path.argmin(axis=0) + 1, 0)
     assert wealth.since[0].tolist() == began.tolist()
 

@@ -26,7 +26,7 @@ BINS = 16
 """How many bins scores are counted in."""
 # Quantiles of the scores that bins begin at, finer towards the ends, the upper one above all.
 _LEVELS = np.array([1, 2, 4, 8, 16, 32, 48, 64, 80, 96, 104, 112, 120, 124, 126]) / 128
-_CHUNK = 64  # rows whose bets are multiplied at once; (0.1)^64 and (1406)^64 are numbers still
+_CHUNK = 128  # rows whose bets are multiplied at once; the least of them, 0.1^128, is a number
 _SMALLEST = (
     1e-5  # p-value; bets on smaller ones pay what they pay here, which loses nothing but luck
 )
@@ -74,17 +74,23 @@ class Ranks:
         return found
 
     def _marks(self, scores: FloatArray) -> NDArray[np.bool_]:
-        bins = (scores[:, :, None] > self.edges).sum(axis=-1)
+        bins = np.count_nonzero(scores[:, :, None] > self.edges, axis=-1)
         return np.asarray(bins[:, :, None] == np.arange(BINS))
 
     def p_values(self, scores: FloatArray, ties: FloatArray) -> FloatArray:
         """Return the p-values of new scores, which count from then on."""
-        marks = self._marks(scores)
-        now = self.counts + np.cumsum(marks, axis=0)
-        self.counts = now[-1]
-        least = np.cumsum(now[:, :, ::-1], axis=-1)[:, :, ::-1]  # scores in this bin or above
-        equal, least = (np.where(marks, each, 0).sum(axis=-1) for each in (now, least))
-        return np.asarray((least - equal + ties * equal) / now.sum(axis=-1))
+        found = np.empty(scores.shape)
+        for first in range(0, len(scores), _CHUNK):
+            part = slice(first, first + _CHUNK)
+            marks = self._marks(scores[part])
+            now = self.counts + np.cumsum(marks, axis=0, dtype=np.int32)
+            self.counts = now[-1]
+            equal = now[marks].reshape(marks.shape[:2])
+            up_to = np.cumsum(now, axis=-1)  # scores in this bin or below
+            total = up_to[:, :, -1]
+            larger = total - up_to[marks].reshape(equal.shape)
+            found[part] = (larger + ties[part] * equal) / total
+        return found
 
 
 class Wealth:
@@ -103,7 +109,7 @@ class Wealth:
         self.early = early  # K: changes as early as this are found soonest
         self.share = 1.0 / (statistics * BETS)
         self.won = np.full((statistics, BETS), self.share / 2)
-        self.trend = np.zeros((statistics, BETS))  # logarithm of the best bet's gain, by CUSUM
+        self.gain = np.ones((statistics, BETS))  # of the bet begun at the best time
         self.since = np.zeros((statistics, BETS), dtype=np.intp)  # when that bet began
 
     @property
@@ -125,7 +131,8 @@ class Wealth:
         paid = payoffs(p)
         t = np.arange(self.rows + 1, self.rows + len(p) + 1)
         stakes = 0.5 * self.early / ((t + self.early - 1) * (t + self.early))
-        grown = np.cumprod(paid, axis=0)
+        with np.errstate(over="ignore"):
+            grown = np.cumprod(paid, axis=0)
         before = np.concatenate([np.ones((1, *paid.shape[1:])), grown[:-1]])
         bought = np.cumsum((self.share * stakes)[:, None, None] / before, axis=0)
         won = np.minimum(grown * (self.won + bought), _RICHEST)
@@ -134,12 +141,13 @@ class Wealth:
         if self.alarm is None and reached[:-1].any():  # all is to be as it was at that row
             first = int(reached.argmax()) + 1
             return np.concatenate([self._bet(p[:first]), self._bet(p[first:])])
-        trend = np.concatenate([self.trend[None], self.trend + np.cumsum(np.log(paid), axis=0)])
-        lowest = np.minimum(np.minimum.accumulate(trend, axis=0), 0.0)
-        fresh = trend[1:] <= lowest[:-1]
+        # A bet begun at the lowest point so far has gained most, as in CUSUM.
+        path = np.minimum(self.gain * grown, _RICHEST)
+        lowest = np.minimum.accumulate(np.concatenate([np.ones((1, *path.shape[1:])), path]))
+        fresh = path <= lowest[:-1]
         last = len(p) - fresh[::-1].argmax(axis=0)
         self.since = np.where(fresh.any(axis=0), self.rows + last, self.since)
-        self.trend, self.won = trend[-1] - lowest[-1], won[-1]
+        self.gain, self.won = path[-1] / lowest[-1], won[-1]
         self.rows += len(p)
         if self.alarm is None and reached[-1]:
             statistic = int(self.won.sum(axis=1).argmax())

@@ -29,13 +29,14 @@ from contextgap.insight.watch_baseline import (
 )
 from contextgap.insight.watch_report import Alarm, Interval, Moved, Spans, WatchReport, short
 from contextgap.policy import Policy, Status
+from contextgap.policy.answers import expected_regret, own_std
 from contextgap.policy.fallback import Fallback
 from contextgap.policy.state import read_truth
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask, read_eligible
 
 _POINTS = 64  # of the log, which distances are measured to
-_STRIDE = 32  # certificates take long: they are computed at one row of so many, or of more
+_STRIDE = 128  # certificates take long: they are computed at one row of so many, or of more
 _EARLY, _EARLY_AUDITS = 1000.0, 20.0  # rows, and audits, after which a change counts as late
 _CANDIDATES = 1000  # rows that audits are drawn from, at most
 _SUSPECT = 100.0  # times as often rows are drawn, at most, whose arm seems to have changed
@@ -286,11 +287,13 @@ class Watch:
 
     def _doubts(self, rows: FloatArray, among: Mask | None) -> tuple[FloatArray, FloatArray]:
         """Return expected regrets and certificates, infinite ones as large as all others."""
-        given = Encoded(rows, self.policy.state.schema)
-        if not len(rows):
-            return np.empty(0), np.empty(0)
-        regret = self.policy.expected_regret(given, arms=among)
-        return finite(regret), finite(self.policy.certificate(given, arms=among).bound)
+        regret, bound = np.empty((2, len(rows)))
+        for where, found, evidence in self.policy.answers(rows, among):
+            belief = evidence.belief
+            regret[where] = expected_regret(belief.mean, own_std(belief), found.arm)
+            bound[where] = found.gap
+        most = self.policy.state.largest_regret
+        return finite(np.minimum(regret, most)), finite(np.clip(bound, 0.0, most))
 
     def _outside(self, rows: FloatArray) -> Mask:
         return np.asarray((rows < self._limits[0]) | (rows > self._limits[1]))
