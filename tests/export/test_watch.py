@@ -16,7 +16,7 @@ def seen_by(watch, rows):
     found = []
     for row in rows:
         watch.see(row)
-        found.append(watch.wealth.total)
+        found.append(watch.evidence)
     return np.array(found)
 
 

@@ -176,8 +176,8 @@ def test_rows_one_by_one_are_rows_at_once():
     for context in x:
         one.see(context)
     all_at_once.see(x)
-    assert one.wealth.total == pytest.approx(all_at_once.wealth.total)
-    assert one.wealth.alarm == all_at_once.wealth.alarm is not None
+    assert one.evidence == pytest.approx(all_at_once.evidence)
+    assert one.alarm == all_at_once.alarm is not None
     assert str(one) == str(all_at_once)
 
 
@@ -429,6 +429,6 @@ def test_loaded_policies_are_watched_alike(tmp_path):
     one, other = policy.watch(), cg.Policy.load(tmp_path / "p.cgap").watch()
     for watch in (one, other):
         watch.see(fresh(100, 3))
-    assert one.wealth.total == other.wealth.total
+    assert one.evidence == other.evidence
     assert "100 rows" in repr(one)
     assert "<table>" in one._repr_html_()

@@ -35,6 +35,7 @@ from contextgap.policy.state import read_truth
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask, read_eligible
 
+_TOGETHER = 64  # rows that are scored at once, unless somebody looks before
 _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 128  # certificates take long: they are computed at one row of so many, or of more
 _EARLY, _EARLY_AUDITS = 1000.0, 20.0  # rows, and audits, after which a change counts as late
@@ -160,6 +161,7 @@ class Watch:
             moved=rows.shape[1:],
         )
         self.rows = 0
+        self._held: list[tuple[FloatArray, Answered, Mask | None]] = []
         self._waiting = np.empty((0, len(STATISTICS)))
         self._residuals = left.residuals(policy)
         self._audits = 0
@@ -216,18 +218,36 @@ class Watch:
             given = [decisions] if single else decisions
             arm = _read_arms("decisions", given, self.policy.arms, len(rows))
             found = found._replace(arm=arm)
+        self._held.append((rows, found, among))
+        self.rows += len(rows)
+        if self.rows - self._spans.rows >= _TOGETHER:
+            self._take_held()
+        arms = self.policy.arms
+        return arms[int(found.arm[0])] if single else label_array(arms, found.arm)
+
+    def _take_held(self) -> None:
+        """Score rows that were held back: many at once take hardly longer than one."""
+        held, self._held = self._held, []
+        if not held:
+            return
+        rows = np.concatenate([each for each, _, _ in held])
+        parts = {name: [getattr(each, name) for _, each, _ in held] for name in Answered._fields}
+        found = Answered(*(np.concatenate(each) for each in parts.values()))
+        among = None
+        if any(mask is not None for _, _, mask in held):
+            shape = len(self.policy.arms)
+            among = np.concatenate(
+                [np.ones((len(x), shape), bool) if mask is None else mask for x, _, mask in held]
+            )
         for first in range(0, len(rows), MOST):
             part = slice(first, first + MOST)
             answered = Answered(found.arm[part], found.mean[part], found.status[part])
             self._take(rows[part], answered, None if among is None else among[part])
-        arms = self.policy.arms
-        return arms[int(found.arm[0])] if single else label_array(arms, found.arm)
 
     def _take(self, rows: FloatArray, found: Answered, among: Mask | None) -> None:
-        if not len(rows):
-            return
         scores = self.scores.at(self.policy, rows, found.mean, found.arm, among)
-        some = np.flatnonzero((self.rows + np.arange(len(rows))) % self._stride == 0)
+        before = self._spans.rows + np.arange(len(rows))
+        some = np.flatnonzero(before % self._stride == 0)
         regret, bound = self._doubts(rows[some], None if among is None else among[some])
         evidence = self._bet(scores)
         looked, doubts = np.zeros(len(rows)), np.zeros((2, len(rows)))
@@ -245,7 +265,6 @@ class Watch:
             "moved": (rows - self._centre) / self._unit,
         }
         self._spans.add(noted, evidence)
-        self.rows += len(rows)
 
     def _bet(self, scores: FloatArray) -> FloatArray:
         """Bet on the scores of whole blocks, and return wealth after each row; the rest waits."""
@@ -299,6 +318,11 @@ class Watch:
         return np.asarray((rows < self._limits[0]) | (rows > self._limits[1]))
 
     @property
+    def evidence(self) -> float:
+        """The wealth of the bets: the alarm is given at 1 / failure probability."""
+        return self.report().evidence
+
+    @property
     def alarm(self) -> Alarm | None:
         """What changed in contexts, and what to do; None if nothing is known to have changed."""
         return self.report().alarm
@@ -306,6 +330,7 @@ class Watch:
     @synchronized
     def report(self) -> WatchReport:
         """Return all that is known now."""
+        self._take_held()
         since = 0 if self.wealth.alarm is None else self.wealth.alarm[1] * self.block
         since, part = self._spans.since(since)
         count, looked = float(part["rows"]), float(part["looked"])
