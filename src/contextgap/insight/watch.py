@@ -168,7 +168,7 @@ class Watch:
         self._terms: list[float] = []  # of the value
         self._gains: list[float] = []
         self._unpaired = False  # whether the best single arm was not measured somewhere
-        self._tests = {arm: Wealth(2, _EARLY_AUDITS) for arm in self._residuals}
+        self._tests = {arm: Wealth(1, _EARLY_AUDITS) for arm in self._residuals}
         self._drift: tuple[int, Label] | None = None
 
     def _start(self, rows: FloatArray, found: Answered, mask: Mask | None) -> None:
@@ -477,14 +477,18 @@ class Watch:
         own = np.arange(len(rows)), places
         spread = np.hypot(expected.std[own], math.sqrt(policy.ridge))
         z = policy.state.rules.sign * (told - expected.mean[own]) / spread
-        self._value(rows, places, weight * (told - (low + high) / 2))
-        for place, error in zip(places.tolist(), z.tolist(), strict=True):
+        answered = self.answer(rows).arm
+        self._value(rows, places, answered, weight * (told - (low + high) / 2))
+        for place, best, error in zip(places.tolist(), answered.tolist(), z.tolist(), strict=True):
             self._audits += 1
-            self._test(policy.arms[place], error)
+            if place == best:
+                self._test(policy.arms[place], error)
 
-    def _value(self, rows: FloatArray, places: IntArray, terms: FloatArray) -> None:
+    def _value(
+        self, rows: FloatArray, places: IntArray, answered: IntArray, terms: FloatArray
+    ) -> None:
         """Note terms of the policy's value, and of its gain where both arms were measured."""
-        answered, single = self.answer(rows).arm, self._best_single
+        single = self._best_single
         for i, (place, best) in enumerate(zip(places.tolist(), answered.tolist(), strict=True)):
             if place == best:
                 self._terms.append(float(terms[i]))
@@ -504,12 +508,8 @@ class Watch:
         if test is None:
             return
         before = self._residuals[arm]
-        ties = uniforms(test.rows, 1, 2)[0]
-        p = [
-            exact_p_value(-z, -before, float(ties[0])),
-            exact_p_value(abs(z), np.abs(before), float(ties[1])),
-        ]
-        test.bet(np.array([p]))
+        tie = float(uniforms(test.rows, 1, 1)[0, 0])
+        test.bet(np.array([[exact_p_value(-z, -before, tie)]]))
         self._residuals[arm] = np.append(before, z)
         if self._drift is None and self._drift_evidence() >= 1 / self.failure_probability:
             strongest = max(self._tests, key=lambda each: self._tests[each].total)

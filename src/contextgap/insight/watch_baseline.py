@@ -137,13 +137,18 @@ class LeftOut(NamedTuple):
         return finite(np.minimum(regret, most)), finite(np.clip(self.gap, 0.0, most))
 
     def residuals(self, policy: Policy) -> dict[Label, FloatArray]:
-        """Return standardised leave-one-out errors of arms with enough of them, by arm."""
+        """Return standardised leave-one-out errors of arms with enough of them, by arm.
+
+        They are those at contexts where the policy answers the arm, as it does where audits are
+        made; where these are few, at all contexts.
+        """
         log, found = policy.state.model.observed, {}
-        columns = {arm: column for column, arm in enumerate(policy.state.active)}
         observed = log.arms[self.places]
         censored = np.isin(self.places, log.censored)
-        for arm, column in columns.items():
+        for column, arm in enumerate(policy.state.active):
             own = np.flatnonzero((observed == arm) & ~censored)
+            answered = own[self.answered.arm[self.which[own]] == column]
+            own = answered if len(answered) >= FEWEST else own
             if len(own) >= FEWEST:
                 std = self.posterior.std[self.which[own], column]
                 spread = np.hypot(std, math.sqrt(policy.ridge))
