@@ -50,11 +50,12 @@ def test_bets_are_fair():
 
 
 def test_ties_are_broken_by_uniform_numbers_that_do_not_depend_on_batches():
-    drawn = uniforms(0, 20_000, 4)
+    drawn = uniforms(7, 0, 20_000, 4)
     assert np.all((drawn > 0) & (drawn < 1))
     assert drawn.mean(axis=0) == pytest.approx(0.5, abs=0.01)
     assert drawn.var(axis=0) == pytest.approx(1 / 12, abs=0.003)
-    assert np.array_equal(drawn[700:703], uniforms(700, 3, 4))
+    assert np.abs(np.corrcoef(drawn.T, uniforms(8, 0, 20_000, 4).T)[:4, 4:]).max() < 0.03
+    assert np.array_equal(drawn[700:703], uniforms(7, 700, 3, 4))
 
 
 @given(st.lists(st.integers(0, 5), min_size=4, max_size=40), st.integers(1, 30), st.integers(0, 9))

@@ -47,10 +47,10 @@ def payoffs(p: FloatArray) -> FloatArray:
     return np.concatenate(kinds, axis=-1)
 
 
-def uniforms(first: int, rows: int, columns: int) -> FloatArray:
-    """Return the numbers that break ties, each a hash of its place, as in the exported code."""
+def uniforms(salt: int, first: int, rows: int, columns: int) -> FloatArray:
+    """Return the numbers that break ties, each a hash of a salt and its place, as in C."""
     places = np.arange(first * columns, (first + rows) * columns, dtype=np.uint64)
-    bits = scramble(places) >> np.uint64(11)
+    bits = scramble(places ^ np.uint64(salt)) >> np.uint64(11)
     return np.asarray((bits + 0.5) * 2.0**-53, dtype=np.float64).reshape(rows, columns)
 
 

@@ -80,7 +80,7 @@ class Watch:
     reward_range
         The lowest and the highest reward that there can be; by default those of the log.
     seed
-        Of the audits.
+        Of audits, and of the numbers that break ties.
 
     Examples
     --------
@@ -115,6 +115,8 @@ class Watch:
         self.failure_probability = checks.fraction("failure_probability", failure_probability)
         self.block = checks.whole("block", block, least=1)
         self._rng = np.random.default_rng(checks.whole("seed", seed, least=0))
+        # Of the numbers that break ties: policies should not have their luck in common.
+        self.salt = int(self._rng.integers(2**63)) ^ int(str(policy.provenance.data)[:15], 16)
         self._lock = RLock()
         state = policy.state
         log = state.model.observed
@@ -277,7 +279,7 @@ class Watch:
         )
         totals = np.array([self.wealth.total])
         if count:
-            ties = uniforms(self.wealth.rows, *units.shape)
+            ties = uniforms(self.salt, self.wealth.rows, *units.shape)
             totals = np.append(totals, self.wealth.bet(self.ranks.p_values(units, ties)))
         return totals[ends]
 
@@ -508,7 +510,7 @@ class Watch:
         if test is None:
             return
         before = self._residuals[arm]
-        tie = float(uniforms(test.rows, 1, 1)[0, 0])
+        tie = float(uniforms(self.salt ^ self._audits, test.rows, 1, 1)[0, 0])
         test.bet(np.array([[exact_p_value(-z, -before, tie)]]))
         self._residuals[arm] = np.append(before, z)
         if self._drift is None and self._drift_evidence() >= 1 / self.failure_probability:
@@ -532,10 +534,10 @@ class Watch:
         test = self._tests[arm]
         since = int(test.since.flat[test.won.argmax()])
         errors = self._residuals[arm][since - test.rows :]
-        side = "worse" if errors.mean() < 0 else "better"
-        by = f"{abs(errors.mean()):.1f} standard deviations {side} than expected"
-        about = f"rewards of {short(arm)!r} have changed: its last {len(errors)} audits were {by}"
-        return Alarm(row, since, arm, f"{about}; explore it again")
+        middle = float(np.median(errors))
+        by = f"{abs(middle):.1f} standard deviations {'worse' if middle < 0 else 'better'}"
+        about = f"rewards of {short(arm)!r} have changed: the median of its last {len(errors)} audits is"
+        return Alarm(row, since, arm, f"{about} {by} than expected; explore it again")
 
     def _values(self) -> tuple[Interval | None, Interval | None]:
         """Return the policy's value and its gain, with intervals that hold at any time."""

@@ -349,7 +349,7 @@ class Policy(Stateful):
         reward_range
             The lowest and the highest reward that there can be; by default those of the log.
         seed
-            Of the audits.
+            Of audits, and of the numbers that break ties.
         """
         found: Watch = import_module("contextgap.insight.watch").Watch(
             self,

@@ -359,6 +359,7 @@ def _watched(watch: Watch, real: Real) -> list[str]:
     scores, ranks, double = watch.scores, watch.ranks, Real(False)
     points = scores.points
     sizes = {"WATCH_POINTS": f"{len(points)}U", "WATCH_BLOCK": f"{watch.block}U"}
+    sizes["WATCH_SALT"] = f"UINT64_C({watch.salt})"
     return [
         _macros(sizes),
         array(real, "watch_points", points.ravel(), "what distances are measured to"),

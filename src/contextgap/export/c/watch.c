@@ -7,7 +7,7 @@
 /* SplitMix64's finaliser of a place, as a number between 0 and 1, which breaks ties. */
 static double tie_breaker(uint64_t place)
 {
-    uint64_t word = place + UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t word = (place ^ WATCH_SALT) + UINT64_C(0x9E3779B97F4A7C15);
     word = (word ^ (word >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     word = (word ^ (word >> 27)) * UINT64_C(0x94D049BB133111EB);
     word = word ^ (word >> 31);
