@@ -135,3 +135,22 @@ def test_what_cannot_be_drawn_is_said():
         cg.plot.decision(learner)
     with pytest.raises(TypeError, match=r"policy\.explain\(context\)"):
         cg.plot.explanation(learner.decide([0.0]))
+
+
+def test_draws_a_watch():
+    rng = np.random.default_rng(0)
+    contexts, arms = rng.uniform(-1, 1, (120, 2)), rng.choice(["hull", "panel"], 120)
+    learner = cg.Learner(["hull", "panel"], kernel=cg.Gaussian(0.7))
+    learner.fit(contexts, arms, np.where(arms == "hull", contexts[:, 0], 0.0))
+    watch = learner.freeze().watch()
+    watch.see(np.vstack([rng.uniform(-1, 1, (300, 2)), rng.uniform(1, 2, (100, 2))]))
+    evidence, doubt, outside = cg.plot.watch(watch)
+    line, level, alarm = evidence.lines
+    np.testing.assert_array_equal(line.get_ydata(), watch.report().over_time["evidence"])
+    assert level.get_ydata()[0] == pytest.approx(20)
+    assert alarm.get_xdata()[0] == watch.alarm.row
+    assert evidence.get_title().replace("\n", " ") == str(watch.alarm)
+    assert len(doubt.lines) == len(outside.lines) + 4
+    pyplot.close("all")
+    with pytest.raises(TypeError, match="watch must be a Watch"):
+        cg.plot.watch(learner)

@@ -21,6 +21,7 @@ _PLACES = {
     "plan": "theory.plan_command",
     "learn": "learn.learn_command",
     "recommend": "recommend.recommend_command",
+    "watch": "watch.watch_command",
     "init": "init.init_command",
     "show": "policies.show_command",
     "export": "export.export_command",

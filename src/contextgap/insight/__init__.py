@@ -3,5 +3,22 @@
 from contextgap.insight.courses import Area, Course, along, area
 from contextgap.insight.importance import Importance, importance
 from contextgap.insight.progress import Progress, progress
+from contextgap.insight.watch import Audit, Watch
+from contextgap.insight.watch_report import Alarm, Interval, Moved, WatchReport
 
-__all__ = ["Area", "Course", "Importance", "Progress", "along", "area", "importance", "progress"]
+__all__ = [
+    "Alarm",
+    "Area",
+    "Audit",
+    "Course",
+    "Importance",
+    "Interval",
+    "Moved",
+    "Progress",
+    "Watch",
+    "WatchReport",
+    "along",
+    "area",
+    "importance",
+    "progress",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from contextgap.insight import courses
 from contextgap.insight.courses import Area, trials
 from contextgap.insight.importance import importance as find_importance
 from contextgap.insight.progress import progress as find_progress
+from contextgap.insight.watch import Watch
 from contextgap.policy.explanation import Explanation, differing, in_words
 from contextgap.policy.rules import Leaf, Node, Rules
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["along", "decision", "explanation", "importance", "map", "progress", "rules"]
+__all__ = ["along", "decision", "explanation", "importance", "map", "progress", "rules", "watch"]
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish too.
 GREY, BLUE, ORANGE, YELLOW = "#7f7f7f", "#0072B2", "#D55E00", "#F0E442"
@@ -357,6 +359,45 @@ def rules(rules: Rules, ax: Axes | None = None) -> Axes:
     ax.set_axis_off()
     ax.set_title(f"{100 * rules.agreement:.0f} % of decisions kept", fontsize=10)
     return ax
+
+
+def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
+    """Draw the evidence of a shift, the regret in doubt and what is outside, over time.
+
+    Parameters
+    ----------
+    watch
+        What ``policy.watch`` returned.
+
+    Returns
+    -------
+    axes
+        The three axes drawn on, from above, of a new pyplot figure.
+    """
+    checks.instance("watch", watch, Watch, "policy.watch()")
+    report = watch.report()
+    over, rows = report.over_time, report.over_time["row"]
+    evidence, doubt, outside = _new_figure(6.4, 5.6).subplots(3, 1, sharex=True)
+    evidence.semilogy(rows, over["evidence"], drawstyle="steps-pre", color=BLUE)
+    evidence.axhline(1 / watch.failure_probability, color=GREY, lw=0.8, ls=":")
+    evidence.set_ylabel("evidence of a shift")
+    for name, colour in (("certificate", ORANGE), ("expected_regret", BLUE)):
+        said = name.replace("_", " ")
+        known = np.isfinite(over[name])  # some spans are shorter than rows looked at are apart
+        doubt.plot(rows[known], over[name][known], color=colour, label=said)
+        doubt.axhline(getattr(report, name)[1], color=colour, lw=0.8, ls=":")
+    doubt.set_ylabel("regret; dotted: log")
+    doubt.legend(frameon=False, fontsize=8)
+    outside.fill_between(rows, 100 * over["outside"], step="pre", color=ORANGE, alpha=0.6, lw=0)
+    outside.set_ylabel("outside, %")
+    outside.set_ylim(0, 103)
+    outside.set_xlabel("rows seen")
+    for axes in (evidence, doubt, outside):
+        axes.spines[["top", "right"]].set_visible(False)
+        if report.alarm is not None:
+            axes.axvline(report.alarm.row, color=ORANGE, lw=1.2)
+    evidence.set_title("\n".join(textwrap.wrap(str(report.alarm or "no alarm"), 80)), fontsize=9)
+    return evidence, doubt, outside
 
 
 def _size(node: Node) -> tuple[int, int]:

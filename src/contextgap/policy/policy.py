@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from contextgap.export.c import CExport
     from contextgap.export.compression import CompressionReport
     from contextgap.export.onnx import OnnxFile
+    from contextgap.insight.watch import Watch
 
 
 class Policy(Stateful):
@@ -327,6 +328,40 @@ class Policy(Stateful):
         """
         return grow_rules(self, depth, contexts)
 
+    def watch(
+        self,
+        failure_probability: float = 0.05,
+        *,
+        block: int = 1,
+        baseline: Any = None,
+        reward_range: tuple[float, float] | None = None,
+        seed: int = 0,
+    ) -> Watch:
+        """Return what watches the policy in deployment; print it.
+
+        Parameters
+        ----------
+        failure_probability
+            The probability of a false alarm, ever, that is accepted; of audits, once more.
+        block
+            How many consecutive rows make up one unit, where contexts come in time order.
+        baseline
+            Contexts that the policy is known to be good for; by default those it was learnt from.
+        reward_range
+            The lowest and the highest reward that there can be; by default those of the log.
+        seed
+            Of audits, and of the numbers that break ties.
+        """
+        found: Watch = import_module("contextgap.insight.watch").Watch(
+            self,
+            failure_probability,
+            block=block,
+            baseline=baseline,
+            reward_range=reward_range,
+            seed=seed,
+        )
+        return found
+
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
         """Return a bound on the simple regret of every answer.
 
@@ -509,6 +544,7 @@ class Policy(Stateful):
         contexts: Any = None,
         prefix: str = "contextgap",
         eligible: bool = False,
+        watch: Watch | None = None,
     ) -> CExport:
         """Write the policy as C99: a header, a source and a self-test.
 
@@ -526,6 +562,8 @@ class Policy(Stateful):
             What all names in C begin with; two policies in one program need different ones.
         eligible
             Include a function that chooses among some of the arms.
+        watch
+            What ``policy.watch`` returned, before it saw anything: include one that does the same.
         """
         written: CExport = import_module("contextgap.export.c").write_c(
             self,
@@ -535,6 +573,7 @@ class Policy(Stateful):
             contexts=contexts,
             prefix=prefix,
             eligible=eligible,
+            watch=watch,
         )
         return written
 

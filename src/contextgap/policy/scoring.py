@@ -34,7 +34,7 @@ from contextgap.models.tuning.choose import errors_of_averages
 from contextgap.models.tuning.criteria import repetitions
 from contextgap.policy.card import Card, Estimate
 from contextgap.policy.choosing import Chooser
-from contextgap.policy.fallback import Fallback, answer
+from contextgap.policy.fallback import Answer, Fallback, answer
 from contextgap.tables.eligible import Mask
 
 QUICK = 2000
@@ -129,7 +129,7 @@ def score(
     count = _affordable(model, active) if rows is None else checks.whole("rows", rows, least=2)
     everywhere = _rows_that_count(model, active)
     places = evenly(everywhere, count)
-    eligible = _eligible(model, active, places)
+    eligible = eligible_at(model, active, places)
     rewards = _told(model)
     left, choice = _left_out(chooser, fallback, places, eligible, rewards, picks)
     picked = np.eye(len(active))[choice.arm]
@@ -335,7 +335,7 @@ class _Ordinary:
 
     def _terms(self, places: IntArray, chances: FloatArray | None) -> FloatArray | None:
         model, active = self.chooser.model, self.chooser.active
-        log, eligible = model.observed, _eligible(model, active, places)
+        log, eligible = model.observed, eligible_at(model, active, places)
         blocks = self.chooser.blocks(len(places))
         found = [self.chooser.predictor.means(log.contexts[places[each]]) for each in blocks]
         if any(each is None for each in found):
@@ -398,7 +398,7 @@ def _left_out(
 ) -> tuple[_Rows, Choice]:
     """Leave out the rewards at some places, block by block, and decide there."""
     model, log = chooser.model, chooser.model.observed
-    visits, parts, choices = _visits(model)[places], [], []
+    visits, parts, choices = visits_of(model)[places], [], []
     for block in chooser.blocks(len(places)):
         own = places[block]
         posterior, error = model.left_out(own, visits[block], chooser.active)
@@ -406,7 +406,8 @@ def _left_out(
         found = log.contexts[own], log.arms[own], rewards[own], posterior, error
         parts.append(_Rows(own, *found, visits[block]))
         if picks is None:
-            choices.append(_decide(chooser, fallback, parts[-1], eligible[block]))
+            there = decided(chooser, fallback, posterior, log.contexts[own], eligible[block])
+            choices.append(Choice(there.arm, there.gap))
         else:
             gaps = Belief(posterior, chooser.rules.width).gap
             choices.append(Choice(picks[own], gaps[np.arange(len(own)), picks[own]]))
@@ -428,7 +429,7 @@ def _joined(parts: Sequence[_Rows]) -> _Rows:
     return _Rows(posterior=posterior, **columns)
 
 
-def _visits(model: Model) -> IntArray:
+def visits_of(model: Model) -> IntArray:
     """Return how often each observation was made: 1 where every visit had noise of its own."""
     log = model.observed
     visits = np.ones(len(log), dtype=np.intp)
@@ -461,7 +462,7 @@ def _rows_that_count(model: Model, active: Sequence[int]) -> IntArray:
     return places
 
 
-def _eligible(model: Model, active: Sequence[int], places: IntArray) -> Mask:
+def eligible_at(model: Model, active: Sequence[int], places: IntArray) -> Mask:
     """Return which of the active arms were eligible at some places."""
     if model.observed.has_eligible:
         return model.observed.eligible(places)[:, list(active)]
@@ -476,23 +477,30 @@ def _fixed_order(earned: FloatArray, eligible: Mask) -> IntArray:
     return np.argsort(-average, kind="stable")
 
 
-def _decide(chooser: Chooser, fallback: Fallback | None, rows: _Rows, eligible: Mask) -> Choice:
-    """Decide at every row among the arms eligible there, as the policy would."""
-    arm, gap = np.empty(len(rows.arms), dtype=np.intp), np.empty(len(rows.arms))
+def decided(
+    chooser: Chooser,
+    fallback: Fallback | None,
+    posterior: Posterior,
+    contexts: FloatArray,
+    eligible: Mask,
+) -> Answer:
+    """Decide by given posteriors among the arms eligible at each row, as the policy would."""
+    arm, status = np.empty((2, len(contexts)), dtype=np.intp)
+    gap = np.empty(len(contexts))
     for places, among in chooser.groups(eligible):
         columns = np.array(among.columns)
         evidence = GivenEvidence(
-            belief=Belief(_some_arms(rows.posterior, places, columns), among.rules.width),
-            contexts=rows.contexts[places],
+            belief=Belief(_some_arms(posterior, places, columns), among.rules.width),
+            contexts=contexts[places],
             n_arms=len(columns),
             seed=among.seed,
             columns=among.columns,
-            smallest_gap_in_history=among.evidence(rows.contexts[places]).smallest_gap_in_history,
+            smallest_gap_in_history=among.evidence(contexts[places]).smallest_gap_in_history,
         )
         choice = among.rules.method.recommender.choose(evidence)
         found = answer(fallback, choice, evidence)
-        arm[places], gap[places] = columns[found.arm], found.gap
-    return Choice(arm, gap)
+        arm[places], gap[places], status[places] = columns[found.arm], found.gap, found.status
+    return Answer(arm, gap, status)
 
 
 def _some_arms(posterior: Posterior, rows: IntArray | slice, columns: IntArray) -> Posterior:

@@ -461,3 +461,51 @@ def test_the_documentation_lists_all_routes():
         for method in sorted(route.methods)
     ]
     assert "\n".join(rows) in page
+
+
+def test_a_policy_is_watched_from_when_somebody_asks(service, rng):
+    campaign = service.create("watched")
+    for context in rng.uniform(0, 1, size=(60, 2)):
+        arm = ARMS[int(rng.integers(3))]
+        campaign.tell(contexts=context.tolist(), arms=arm, reward=float(context[0]))
+    campaign.freeze("p")
+    path = "/v1/campaigns/watched/policies/p"
+    few = rng.uniform(0, 1, size=(20, 2))
+    asked = {"contexts": few.tolist()}
+    before = service.http.post(f"{path}/recommend", json=asked).json()
+    assert service.http.get(f"{path}/watch").json()["watch"]["rows"] == 0
+    assert service.http.post(f"{path}/recommend", json=asked).json() == before
+    one = {"contexts": few[0].tolist(), "arms": ARMS[:2]}
+    assert service.http.post(f"{path}/recommend", json=one).json()["arm"] in ARMS[:2]
+    beyond = {"contexts": (few + 3).tolist()}
+    service.http.post(f"{path}/recommend", json=beyond)
+    found = service.http.get(f"{path}/watch").json()
+    watch = campaign.policy("p").watch()
+    watch.see(few)
+    watch.see(few[0], eligible=ARMS[:2])
+    watch.see(few + 3)
+    assert found["text"] == str(watch)
+    assert found["watch"] == json.loads(json.dumps(watch.report().describe()))
+    assert "outside what was seen" in found["watch"]["alarm"]["advice"]
+    drawn = service.http.post(f"{path}/watch/audit", json={"contexts": few.tolist(), "k": 3}).json()
+    assert len(drawn["places"]) == len(drawn["arms"]) == len(drawn["weights"]) == 3
+    told = {
+        "contexts": few[drawn["places"]].tolist(),
+        "arms": drawn["arms"],
+        "rewards": [0.5] * 3,
+        "weights": drawn["weights"],
+    }
+    assert service.http.post(f"{path}/watch/tell", json=told).json()["watch"]["audits"] == 3
+    wrong = service.http.post(f"{path}/watch/tell", json={**told, "rewards": [99.0] * 3})
+    assert wrong.status_code == 422
+    assert "reward_range" in wrong.json()["detail"]
+    lines = service.http.get("/metrics").text.splitlines()
+    assert 'contextgap_watch_rows{campaign="watched",policy="p"} 41.0' in lines
+    assert 'contextgap_watch_alarm{campaign="watched",policy="p"} 1.0' in lines
+
+
+def test_a_policy_of_few_rewards_cannot_be_watched(service, told):
+    path = f"/v1/campaigns/told/policies/{quote('first/flight?', safe='')}"
+    found = service.http.get(f"{path}/watch")
+    assert found.status_code == 422
+    assert "a watch compares with at least 20 different contexts" in found.json()["detail"]

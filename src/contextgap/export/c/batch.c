@@ -57,3 +57,23 @@ void contextgap_batch_decide(const contextgap_real *contexts, long count, int *a
 #endif
     }
 }
+
+#ifdef CONTEXTGAP_WATCH_FAILURE
+unsigned long contextgap_batch_watch(const contextgap_real *contexts, long count,
+                                     double *evidence);
+
+/* Stores the evidence after each row, and returns the row of the alarm. */
+unsigned long contextgap_batch_watch(const contextgap_real *contexts, long count, double *evidence)
+{
+    contextgap_watch watch;
+    contextgap_watch_start(&watch);
+    for (long i = 0; i < count; i++) {
+        contextgap_decision decision;
+        const contextgap_real *context = &contexts[i * CONTEXTGAP_DIMENSION];
+        (void)contextgap_decide(context, &decision);
+        (void)contextgap_watch_see(&watch, context, NULL, &decision);
+        evidence[i] = contextgap_watch_evidence(&watch);
+    }
+    return (unsigned long)watch.alarm;
+}
+#endif

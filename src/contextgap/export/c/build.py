@@ -190,6 +190,17 @@ class CompiledPolicy:
             certificate=certificate.astype(np.float64) if self.has_widths else None,
         )
 
+    def watched(self, contexts: Any) -> tuple[FloatArray, int | None]:
+        """Return a new watch's evidence after every row, and the row of the alarm.
+
+        The export must have been written with a watch.
+        """
+        rows, evidence = self._rows(contexts), np.empty(len(contexts))
+        watch = self._named("batch_watch")
+        watch.restype = ctypes.c_ulong
+        alarm = watch(_pointer(rows), ctypes.c_long(len(rows)), _pointer(evidence))
+        return evidence, int(alarm) or None
+
     def details(self, contexts: Any, arms: Mask | None) -> dict[str, Any]:
         """Return certificates, statuses as ``Policy.status`` has them, and unknown levels."""
         decided = self.decide(contexts, eligible=arms)

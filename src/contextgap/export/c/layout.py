@@ -11,6 +11,8 @@ from enum import Enum
 
 from contextgap.export.c.literals import Real, column_names, label_text, string_bytes
 from contextgap.export.c.names import level_bytes
+from contextgap.insight.betting import BINS
+from contextgap.insight.watch_baseline import STATISTICS
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
 from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
@@ -69,6 +71,7 @@ class Layout:
     columns: int = 0  # arms observed, if arms share
     table: TableSchema | None = None  # how typed columns become what kernels see
     fallback: Fallback | None = None  # which needs the range of each number
+    watch_points: int = 0  # contexts of the log that a watch measures distances to
     common: bool = False  # whether all arms have the same inducing points, and share nothing else
 
     @classmethod
@@ -130,6 +133,7 @@ class Layout:
         around = (self.table is not None) + (self.fallback is not None)  # two tables for each
         # C has no empty arrays, so every table has at least one entry.
         count = sum(max(1, size) for size in tables) + 2 * around * self.dimension
+        count += self.watch_points * (self.dimension + 1)
         return self.real.bytes * (count + self.kernel_constants)
 
     @property
@@ -146,6 +150,8 @@ class Layout:
     def rom_bytes(self) -> int:
         """Bytes of all constants: numbers, labels, names and indices."""
         total = self.number_bytes + self.text_bytes
+        if self.watch_points:
+            total += 8 * (self.arms + len(STATISTICS) * (BINS - 1)) + 4 * len(STATISTICS) * BINS
         if self.table is not None:  # what becomes of each column, of which one, texts of levels
             total += 3 * self.dimension + level_bytes(self.table)
         total += _POINTER * (1 if self.columns or self.common else self.arms)

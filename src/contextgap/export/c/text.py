@@ -29,6 +29,7 @@ from contextgap.export.c.names import category_names, declarations, definitions,
 from contextgap.export.parity import Answers, is_near_tie
 from contextgap.export.rule import DecisionRule, SharedTable
 from contextgap.export.typed_rows import has_unknown_level, seen_ranges, spread_numbers
+from contextgap.insight.watch import Watch
 from contextgap.methods.recommenders import (
     HighestMean,
     HighestUpper,
@@ -123,6 +124,7 @@ def header(
     precision: str,
     prefix: str,
     eligible: bool,
+    watch: Watch | None = None,
 ) -> str:
     """Return the text of ``policy.h``: what the policy is, and the interface."""
     upper = prefix.upper()
@@ -136,6 +138,8 @@ def header(
     }
     if eligible:
         macros["HAS_ELIGIBLE"] = 1
+    if watch is not None:
+        macros["WATCH_FAILURE"] = repr(watch.failure_probability)
     meaning, fallback = _BEST_ON_AVERAGE, ""
     if rule.fallback is not None:
         bound = (
@@ -147,6 +151,7 @@ def header(
         )
         fallback = f"#define {upper}_FALLBACK_ARM {rule.fallback.column}\n"
     levels = "" if rule.table is None else declarations(category_names(rule.table, prefix))
+    files = ["runtime.h"] if watch is None else ["runtime.h", "watch.h"]
     return _filled(
         _HEADER,
         prefix,
@@ -166,7 +171,7 @@ def header(
         default_arm=default_arm,
         fallback=fallback,
         levels=f"{levels}\n" if levels else "",
-    ) + static_file("runtime.h", prefix)
+    ) + "\n".join(static_file(name, prefix) for name in files)
 
 
 def _about(rule: DecisionRule, layout: Layout) -> list[str]:
@@ -204,10 +209,11 @@ def _meaning(kind: Kind, function: str) -> str:
     return "days since 1970-01-01 00:00 UTC" if isinstance(kind, Date) else "a number"
 
 
-def tables(rule: DecisionRule, layout: Layout, prefix: str) -> str:
+def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None = None) -> str:
     """Return what comes before the runtime in ``policy.c``: tables, and macros that say which."""
     upper, real = prefix.upper(), layout.real
-    kernel = kernel_text(rule.kernel, rule.dimension, real, with_self=layout.form.has_widths)
+    with_self = layout.form.has_widths or watch is not None
+    kernel = kernel_text(rule.kernel, rule.dimension, real, with_self=with_self)
     columns = column_names(rule.columns, rule.inputs)
     labels = (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels))
     parts = [
@@ -221,6 +227,7 @@ def tables(rule: DecisionRule, layout: Layout, prefix: str) -> str:
         *_numbers(rule, layout),
         *_indices(rule, layout),
         *_columns(rule, real, prefix),
+        *([] if watch is None else _watched(watch, real)),
     ]
     head = _filled(_SOURCE + _SAME_EXPORT, prefix, name=f"{prefix}_policy.c")
     return head + "\n".join(part for part in parts if part)
@@ -344,6 +351,22 @@ def _columns(rule: DecisionRule, real: Real, prefix: str) -> list[str]:
         array(real, "spread_missing", missing, instead, missing=True),
         array(real, "spread_by", [n.by for n in numbers], "period, or number of levels"),
         definitions(category_names(rule.table, prefix)),
+    ]
+
+
+def _watched(watch: Watch, real: Real) -> list[str]:
+    """Return what a watch compares with."""
+    scores, ranks, double = watch.scores, watch.ranks, Real(False)
+    points = scores.points
+    sizes = {"WATCH_POINTS": f"{len(points)}U", "WATCH_BLOCK": f"{watch.block}U"}
+    sizes["WATCH_SALT"] = f"UINT64_C({watch.salt})"
+    return [
+        _macros(sizes),
+        array(real, "watch_points", points.ravel(), "what distances are measured to"),
+        array(real, "watch_self", watch.policy.kernel.diagonal(points), "k(x, x) of each"),
+        array(double, "watch_surprise", scores.surprise, "of every arm"),
+        array(double, "watch_edges", ranks.edges.ravel(), "where bins of scores end"),
+        integers("watch_counts", "uint32_t", ranks.counts.ravel().tolist(), "scores of the log"),
     ]
 
 

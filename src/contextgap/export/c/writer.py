@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from contextgap.export.parity import (
 )
 from contextgap.export.rule import ArmTable, DecisionRule, ExportError, check_masks, decision_rule
 from contextgap.export.typed_rows import seen_by_kernels
+from contextgap.insight.watch import Watch
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
 
@@ -92,6 +93,7 @@ def write_c(
     certificates: bool = False,
     eligible: bool = False,
     prefix: str = DEFAULT_PREFIX,
+    watch: Watch | None = None,
 ) -> CExport:
     """Write a policy as C99: a header, a source and a program that tests them on the target.
 
@@ -123,6 +125,8 @@ def write_c(
     prefix
         Begins the names of files, functions and, in capitals, macros. Policies with different ones
         can be linked into one program.
+    watch
+        What ``policy.watch`` returned, before it saw anything: include a watch that does the same.
     """
     checks.instance("policy", policy, Policy, "learner.freeze()")
     count = checks.whole("self_test", self_test, least=1)
@@ -134,7 +138,13 @@ def write_c(
     layout = Layout.of(policy, real, certificates=certificates)
     if eligible:
         check_masks(rule)
-    source = f"{tables(rule, layout, prefix)}\n{static_file('runtime.c', prefix)}"
+    if watch is not None:
+        checks.instance("watch", watch, Watch, "policy.watch()")
+        if watch.policy is not policy or watch.rows:
+            raise ValueError(f"watch must be of this policy and have seen nothing, got {watch!r}")
+        layout = replace(layout, watch_points=len(watch.scores.points))
+    source = f"{tables(rule, layout, prefix, watch)}\n{static_file('runtime.c', prefix)}"
+    source += "" if watch is None else static_file("watch.c", prefix)
     made = comparison_contexts(policy, rule, count, contexts)
     rows = real.rounded(made, "contexts", missing=rule.table is not None)
     if not len(rows):
@@ -148,7 +158,7 @@ def write_c(
     texts = {
         names.source: source,
         names.self_test: self_test_text(rule, layout, expected, tolerance, prefix),
-        names.header: header(rule, layout, default_arm, sentence, prefix, eligible),
+        names.header: header(rule, layout, default_arm, sentence, prefix, eligible, watch),
     }
     _write(folder, texts)
     return CExport(

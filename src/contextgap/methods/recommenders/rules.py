@@ -85,7 +85,7 @@ class ModelEvidence:
         """What is believed now, contexts by arms."""
         return Belief(self._predictor.posterior(self.contexts, self._among), self._width)
 
-    @property
+    @lazy
     def means(self) -> tuple[FloatArray, FloatArray] | None:
         """Means and bounds on their rounding errors; None where they are not cheap."""
         return self._predictor.means(self.contexts)
@@ -273,14 +273,14 @@ def context_normals(contexts: FloatArray, arms: Sequence[int], seed: int) -> Flo
 
     state = np.full(len(contexts), seed, dtype=np.uint64)
     for column in (contexts + 0.0).T:  # + 0.0 makes −0.0 and 0.0 the same context
-        state = _scramble(_scramble(state) ^ np.ascontiguousarray(column).view(np.uint64))
+        state = scramble(scramble(state) ^ np.ascontiguousarray(column).view(np.uint64))
     numbers = np.array(arms, dtype=np.uint64) + np.uint64(1)
-    bits = _scramble(_scramble(state)[:, None] ^ _scramble(numbers)[None, :])
+    bits = scramble(scramble(state)[:, None] ^ scramble(numbers)[None, :])
     uniform = ((bits >> np.uint64(11)) + 0.5) * 2.0**-53
     return np.asarray(ndtri(uniform))
 
 
-def _scramble(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def scramble(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64's finaliser (Steele, Lea and Flood, 2014): 64 bits to 64 others."""
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -68,7 +68,7 @@ class Service:
         rows, new = settings.row_rate, settings.campaign_rate
         self.rows_rate = Rates("contexts", rows, _ROWS_AT_ONCE * rows)
         self.campaigns_rate = Rates("new campaigns", new / _DAY, new)
-        self.metrics = monitoring.Metrics(self.hosting.waiting)
+        self.metrics = monitoring.Metrics(self.hosting.waiting, self.hosting.watches)
         self.stopping = False
         self.ended = True  # whether nothing is computed any more, after the end
         self.standings = Standings(opened)

@@ -161,6 +161,23 @@ class Recommend(Body):
     arms: Eligible = Field(None, description="The eligible arms; all by default.")
 
 
+class Audit(Body):
+    """Ask which rows to measure."""
+
+    contexts: Contexts = Field(description="Contexts that the policy met recently.")
+    k: int = Field(20, description="How many rows to draw.", ge=1, le=10_000)
+    against: bool = Field(False, description="Whether to measure the best single arm, too.")
+
+
+class Audited(Body):
+    """Tell rewards measured in deployment."""
+
+    contexts: Contexts = Field(description="Where they were measured.")
+    arms: list[Label] = Field(description="The arm of each.")
+    rewards: list[float] = Field(description="What each gave.")
+    weights: list[float] | None = Field(None, description="Those of the audit.")
+
+
 class Freeze(Keyed):
     """Freeze a policy."""
 

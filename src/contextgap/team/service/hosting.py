@@ -12,6 +12,7 @@ from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from contextgap.insight.watch import Watch
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign import Campaign, NotFoundError, calling
 from contextgap.team.campaign.campaign import load_policy, together
@@ -152,6 +153,7 @@ class Hosting:
         self._settings = settings
         self._workers: OrderedDict[str, Worker] = OrderedDict()
         self._policies: OrderedDict[tuple[str, str], Policy] = OrderedDict()
+        self.watches: OrderedDict[tuple[str, str], Watch] = OrderedDict()  # by campaign and policy
         self._lock = threading.Lock()
         self._closing = False
         self.pace: dict[str, float] = {}  # seconds that each context of a campaign's last ask took
@@ -201,6 +203,16 @@ class Hosting:
         else:
             self._policies.move_to_end((campaign, name))
         return found
+
+    async def watch(self, campaign: str, name: str) -> Watch:
+        """Return the watch over a frozen policy, which begins when it is first asked for."""
+        policy = await self.policy(campaign, name)
+        if (campaign, name) not in self.watches:
+            made = await asyncio.to_thread(policy.watch)
+            self.watches.setdefault((campaign, name), made)
+            while len(self.watches) > self._settings.policies:
+                self.watches.popitem(last=False)
+        return self.watches[campaign, name]
 
     def waiting(self) -> dict[str, int]:
         """Return how many requests wait for each open campaign."""

@@ -18,8 +18,11 @@ from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
+from contextgap.insight.watch import Watch
 from contextgap.team.campaign.schema import check_database
 from contextgap.team.service.problems import busy
 from contextgap.team.service.routing import StrictRequest, describe, guarded_router, json_answer
@@ -116,8 +119,13 @@ def start_log(kind: str, stream: TextIO) -> Log:
 class Metrics:
     """Counts requests by route, so that names of campaigns do not make ever more series."""
 
-    def __init__(self, waiting: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(
+        self,
+        waiting: Callable[[], Mapping[str, int]],
+        watches: Mapping[tuple[str, str], Watch],
+    ) -> None:
         self._registry = registry = CollectorRegistry()
+        registry.register(_Watches(watches))
         labels = ["method", "route", "status"]
         about = "Requests that were answered."
         requests = Counter("contextgap_requests", about, labels, registry=registry)
@@ -145,6 +153,30 @@ class Metrics:
     def text(self) -> bytes:
         """Return all counts as Prometheus reads them."""
         return generate_latest(self._registry)
+
+
+class _Watches(Collector):
+    """What watches over frozen policies know; as many series as policies are watched."""
+
+    def __init__(self, watches: Mapping[tuple[str, str], Watch]) -> None:
+        self._watches = watches
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the numbers of every watch."""
+        labels = ["campaign", "policy"]
+        reports = [(list(names), watch.report()) for names, watch in [*self._watches.items()]]
+        for name, about, read in (
+            ("rows", "Rows that a watched policy was asked about.", lambda r: r.rows),
+            ("evidence", "Wealth of the bets that contexts have changed.", lambda r: r.evidence),
+            ("alarm", "Whether contexts have changed.", lambda r: r.alarm is not None),
+            ("outside", "Share of rows outside what was seen.", lambda r: r.outside[0]),
+            ("audits", "Audits of a watched policy.", lambda r: r.audits),
+            ("drift", "Whether rewards have changed.", lambda r: r.drift is not None),
+        ):
+            family = GaugeMetricFamily(f"contextgap_watch_{name}", about, labels=labels)
+            for names, report in reports:
+                family.add_metric(names, float(read(report)))
+            yield family
 
 
 @router.get("/livez", **describe(None, "Whether the service lives", {"ok": 1}))

@@ -63,6 +63,8 @@ _FROZEN = {
     "sha256": "9d81...",
     "recalled": [],
 }
+_WATCHED = {"watch": {"rows": 1200, "alarm": None, "evidence": 0.3}, "text": "1,200 rows ..."}
+_AUDIT = {"places": [17, 3], "arms": ["hull", "boom"], "weights": [0.8, 1.6]}
 _TRIAL = {
     "id": 1,
     "arm": "hull",
@@ -209,13 +211,71 @@ async def recommend_by(
     """Answer a request for recommendations, from memory if the policy was used before."""
     found = await request.hosting.policy(campaign, policy)
 
+    watch = request.hosting.watches.get((campaign, policy))
+
     def recommend() -> Response:
         contexts, arms = read_json(body.contexts), bodies.read_eligible_labels(body.arms)
+        if watch is not None:
+            return json_answer(_labels_json(watch.see(contexts, eligible=arms)))
         return json_answer(_labels_json(found.recommend(contexts, arms=arms)))
 
-    if bodies.check_size(request, body.contexts) <= _FEW_RECOMMENDED:
+    few = bodies.check_size(request, body.contexts) <= _FEW_RECOMMENDED
+    if few and watch is None:  # which somebody else may be busy with
         return recommend()
     return await asyncio.to_thread(recommend)
+
+
+@router.get(
+    "/{campaign}/policies/{policy}/watch",
+    **describe("read", "What a frozen policy meets; begins a watch", _WATCHED, 404, 422),
+)
+async def watch(request: StrictRequest, campaign: CampaignName, policy: PolicyName) -> Response:
+    """Return the report of the watch, which sees what the policy is asked from the first call on.
+
+    It is in memory: it begins anew when the service does.
+    """
+    found = await request.hosting.watch(campaign, policy)
+    report = await asyncio.to_thread(found.report)
+    return json_answer({"watch": report.describe(), "text": str(report)})
+
+
+@router.post(
+    "/{campaign}/policies/{policy}/watch/audit",
+    **describe("read", "Which rows to measure", _AUDIT, 400, 404, 413, 422),
+)
+async def audit(
+    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: bodies.Audit
+) -> Response:
+    """Draw rows to measure: those with most regret in doubt, and some at random."""
+    bodies.check_size(request, body.contexts)
+    found = await request.hosting.watch(campaign, policy)
+
+    def call() -> dict[str, Any]:
+        drawn = found.audit(read_json(body.contexts), body.k, against=body.against)
+        arms = _labels_json(drawn.arms)
+        return {"places": drawn.places.tolist(), **arms, "weights": drawn.weights.tolist()}
+
+    return json_answer(await asyncio.to_thread(call))
+
+
+@router.post(
+    "/{campaign}/policies/{policy}/watch/tell",
+    **describe("explore", "Tell what audits gave", _WATCHED, 400, 404, 413, 422),
+)
+async def audited(
+    request: StrictRequest, campaign: CampaignName, policy: PolicyName, body: bodies.Audited
+) -> Response:
+    """Take in rewards measured in deployment, and return the report."""
+    bodies.check_size(request, body.contexts)
+    found = await request.hosting.watch(campaign, policy)
+
+    def call() -> Any:
+        arms = bodies.read_tried(body.arms)
+        found.tell(read_json(body.contexts), arms, body.rewards, weights=body.weights)
+        return found.report()
+
+    report = await asyncio.to_thread(call)
+    return json_answer({"watch": report.describe(), "text": str(report)})
 
 
 def _labels_json(found: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ export function policies(state) {
   const said = h("p", { class: "note", role: "status" });
   const box = h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Frozen policies" },
     h("table", {}, h("caption", {}, "Frozen policies"), h("thead", {}, h("tr", {},
-      ["name", "frozen", "download", "recalled"].map((head) => h("th", { scope: "col" }, head)))), list));
+      ["name", "frozen", "download", "in use", "recalled"].map((head) => h("th", { scope: "col" }, head)))), list));
   const { form, setArms } = freezing(state, said);
   const element = h("div", { class: "grid" },
     h("section", { class: "card", "aria-label": "Score card" }, h("h2", {}, "If deployed now"), card, warnings, scored),
@@ -88,7 +88,7 @@ function text(label) {
 }
 
 function row(state, policy, said) {
-  const get = ([path, ending, shown]) => h("button", {
+  const file = ([path, ending, shown]) => h("button", {
     type: "button", class: "link", "data-key": `${policy.name} ${path}`, "aria-label": `${policy.name} as ${shown}`,
     onclick: async () => {
       try {
@@ -98,10 +98,21 @@ function row(state, policy, said) {
         said.textContent = error.message;
       }
     } }, shown);
+  const watch = h("button", { type: "button", class: "link", "data-key": `${policy.name} watch`,
+    "aria-label": `Watch ${policy.name}`,
+    onclick: async () => {
+      said.textContent = LOADING;
+      try {
+        const found = await get(at(state.name, `policies/${encodeURIComponent(policy.name)}/watch`, "v1"), state.signal);
+        replace(said, [h("strong", {}, policy.name), h("pre", {}, found.text)]);
+      } catch (error) {
+        said.textContent = error.message;
+      }
+    } }, "watch");
   const recalled = policy.recalled.length
     ? h("span", { class: "flag" }, `rests on trial${policy.recalled.length > 1 ? "s" : ""} ${policy.recalled.join(", ")}, changed since`)
     : "no";
   return h("tr", {}, h("th", { scope: "row" }, policy.name),
     h("td", { class: "when", title: `event ${policy.event}, log ${policy.log}` }, time(policy.at)),
-    h("td", { class: "files" }, FILES.map(get)), h("td", {}, recalled));
+    h("td", { class: "files" }, FILES.map(file)), h("td", {}, watch), h("td", {}, recalled));
 }

@@ -1,0 +1,355 @@
+"""How a watch over a deployed policy keeps its word, what it finds, how soon, and what it costs.
+
+Six problems, each with several logs of rewards of arms tried at random. Without change: streams of
+rows from where the log came from. With change, from row 10,000 on: a sensor that ages adds a bias
+to half of the columns as reported, or rows from one side of the data become more frequent; as much
+of it as doubles the policy's regret. Beside it, two-sample tests of every column (Kolmogorov and
+Smirnov) on every 250 rows, corrected for the number of columns and of tests in a deployment of
+100,000 rows. Last, one arm's rewards drop, which contexts cannot show: audits as the watch draws
+them, and as many drawn at random.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.stats import ks_2samp
+from timing import medians
+
+import contextgap as cg
+from contextgap.export.c.build import CompiledPolicy
+from contextgap.insight.betting import Ranks, Wealth, uniforms
+from contextgap.insight.watch import Watch
+from contextgap.insight.watch_baseline import STATISTICS
+from contextgap.studies.problems.spacecraft import constants
+
+FALSE, CHANGE, WINDOW = 0.05, 10_000, 250
+DROP, MOST_AUDITS = 0.85, 60  # chosen on seeds 0 to 15
+WIDTHS = (14, 8, 8, 8, 7, 7, 8, 7, 7)
+Rows = tuple[np.ndarray, np.ndarray]  # contexts, and expected rewards of every arm
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Where rows come from."""
+
+    name: str
+    log: int
+    noise: float
+    draw: Callable[[int, np.random.Generator], Rows]
+
+    def policy(self, seed: int) -> cg.Policy:
+        """Return a policy learnt from arms tried at random."""
+        rng = np.random.default_rng([1, seed])
+        x, expected = self.draw(self.log, rng)
+        arms = rng.integers(expected.shape[1], size=len(x))
+        rewards = expected[np.arange(len(x)), arms] + self.noise * rng.standard_normal(len(x))
+        return cg.Learner(expected.shape[1], seed=0).fit(x, arms, rewards).freeze()
+
+
+def sinusoids(n: int, rng: np.random.Generator) -> Rows:
+    """The paper's synthetic problem, with six arms."""
+    x = rng.uniform(0, 2 * np.pi, (n, 1))
+    return x, np.sin(x * np.arange(1, 7))
+
+
+def prices(n: int, rng: np.random.Generator) -> Rows:
+    """Four columns of one customer; four offers."""
+    x = rng.standard_normal((n, 4))
+    z = x @ np.random.default_rng(5).standard_normal((4, 4))
+    return x, np.tanh(z) + 0.3 * np.cos(x)
+
+
+def _set(name: str) -> Callable[[int, np.random.Generator], Rows]:
+    data = cg.problems.Classification(name).sample()
+
+    def draw(n: int, rng: np.random.Generator) -> Rows:
+        rows = rng.integers(len(data), size=n)
+        x = data.contexts[rows]
+        return x + 0.3 * rng.standard_normal(x.shape), data.rewards[rows]
+
+    return draw
+
+
+def bench(n: int, rng: np.random.Generator) -> Rows:
+    """Three magnetometers among current loops."""
+    data = cg.problems.MagnetometerBench().sample(max(n, 20_000), seed=3)
+    rows = rng.integers(len(data), size=n)
+    x = data.contexts[rows]
+    return x + 1e-3 * rng.standard_normal(x.shape), data.rewards[rows]
+
+
+PROBLEMS = [
+    Problem("sinusoids", 200, 0.1, sinusoids),
+    Problem("prices", 400, 0.3, prices),
+    Problem("bench", 300, 20.0, bench),
+    Problem("wine", 200, 0.0, _set("wine")),
+    Problem("breast_cancer", 200, 0.0, _set("breast_cancer")),
+    Problem("digits", 1000, 0.0, _set("digits")),
+]
+
+
+@dataclass
+class Pool:
+    """Rows, and what the watch and the policy make of them, computed once."""
+
+    x: np.ndarray
+    scores: np.ndarray
+    regret: np.ndarray
+
+
+def pooled(watch: Watch, x: np.ndarray, expected: np.ndarray) -> Pool:
+    """Return the scores and regrets of rows."""
+    found = watch.answer(x)
+    regret = expected.max(axis=1) - expected[np.arange(len(x)), found.arm]
+    return Pool(x, watch.scores.at(watch.policy, x, found.mean, found.arm, None), regret)
+
+
+def alarm_of(watch: Watch, scores: np.ndarray, salt: int) -> int | None:
+    """Return the row of the alarm on a stream of scores; the watch stays as it is."""
+    ranks = Ranks(watch.ranks.edges, watch.ranks.counts.copy())
+    wealth = Wealth(len(STATISTICS), watch.wealth.early, 1 / FALSE)
+    for first in range(0, len(scores), 4096):
+        part = scores[first : first + 4096]
+        wealth.bet(ranks.p_values(part, uniforms(salt, first, *part.shape)))
+        if wealth.alarm is not None:
+            return wealth.alarm[0]
+    return None
+
+
+def aged(
+    watch: Watch, x: np.ndarray, expected: np.ndarray, usual: float, seed: int
+) -> tuple[float, Pool]:
+    """Return the bias of half of the columns that doubles the regret, and rows with it."""
+    rng = np.random.default_rng([7, seed])
+    size = x.shape[1]
+    moving = rng.permutation(size) < max(1, size // 2)
+    direction = x.std(axis=0) * moving * rng.choice([-1, 1], size)
+    return _doubling(lambda s: pooled(watch, x + s * direction, expected), usual)
+
+
+def tilted(
+    watch: Watch, x: np.ndarray, expected: np.ndarray, usual: float, seed: int
+) -> tuple[float, Pool]:
+    """Return how much more frequent rows of one side become, the regret doubling, and rows."""
+    rng = np.random.default_rng([8, seed])
+    everything = pooled(watch, x, expected)
+    unit = (x - x.mean(axis=0)) / np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
+    side = unit @ rng.standard_normal(x.shape[1])
+    side /= side.std()
+    side *= np.sign(np.corrcoef(side, everything.regret)[0, 1]) or 1.0
+    draw = rng.random(len(x))
+
+    def at(s: float) -> Pool:
+        chance = np.exp(s * side - (s * side).max())
+        rows = np.searchsorted(np.cumsum(chance) / chance.sum(), draw).clip(max=len(x) - 1)
+        return Pool(x[rows], everything.scores[rows], everything.regret[rows])
+
+    return _doubling(at, usual)
+
+
+def _doubling(at: Callable[[float], Pool], usual: float) -> tuple[float, Pool]:
+    low, high = 0.0, 4.0
+    for _ in range(9):
+        middle = (low + high) / 2
+        low, high = (low, middle) if at(middle).regret.mean() >= 2 * usual else (middle, high)
+    return high, at(high)
+
+
+def two_sample(log: np.ndarray, stream: np.ndarray, rows: int) -> int | None:
+    """Return the row at which a column's test rejects, corrected for a deployment of so many."""
+    level = FALSE / (log.shape[1] * rows / WINDOW)
+    for end in range(WINDOW, len(stream) + 1, WINDOW):
+        part = stream[end - WINDOW : end]
+        if (
+            min(ks_2samp(a, b, method="asymp").pvalue for a, b in zip(log.T, part.T, strict=True))
+            < level
+        ):
+            return end
+    return None
+
+
+def offers(n: int, rng: np.random.Generator) -> Rows:
+    """Three columns of one customer; eight offers."""
+    x = rng.standard_normal((n, 3))
+    return x, np.tanh(x @ np.random.default_rng(6).standard_normal((3, 8)))
+
+
+def audited(seed: int, directed: bool, drop: float) -> float:
+    """Return after how many audits, ten at a time, the drop of one arm's rewards is noticed."""
+    problem = Problem("offers", 600, 0.3, offers)
+    policy, rng = problem.policy(seed), np.random.default_rng([9, seed])
+    watch = policy.watch(FALSE, reward_range=(-6, 6), seed=seed)
+    x, expected = offers(3000, rng)
+    often = np.bincount(policy.recommend(x), minlength=8)
+    expected[:, np.argsort(often)[-4]] -= drop
+    for count in range(10, MOST_AUDITS + 1, 10):
+        some = rng.integers(len(x), size=1000)
+        found = watch.audit(x[some], 10) if directed else None
+        places = some[:10] if found is None else some[found.places]
+        arms = policy.recommend(x[places]) if found is None else found.arms
+        told = expected[places, arms] + problem.noise * rng.standard_normal(10)
+        weights = None if found is None else found.weights
+        watch.tell(x[places], arms, told, weights=weights)
+        if watch.report().drift is not None:
+            return count
+    return np.inf
+
+
+def print_audits(runs: int) -> None:
+    """Print how often audits find that one of eight arms has changed."""
+    print(f"\nan arm of eight drops by {DROP}; found within {MOST_AUDITS} audits, of {runs} runs")
+    for name, directed, drop in (
+        ("as the watch draws", True, DROP),
+        ("at random", False, DROP),
+        ("nothing changed", True, 0.0),
+    ):
+        found = np.array([audited(seed, directed, drop) for seed in range(100, 100 + runs)])
+        often = np.isfinite(found).sum()
+        print(f"{name:>20} {often:>4}/{runs}   median {np.median(found):.0f}", flush=True)
+
+
+def print_time(rounds: int) -> None:
+    """Print what watching takes beside recommending."""
+    print("\ntime of see, of recommend's:   100 rows one by one   1000 at once")
+    for problem in PROBLEMS:
+        policy = problem.policy(100)
+        watch, x = policy.watch(), problem.draw(1000, np.random.default_rng(0))[0]
+        one = medians(
+            rounds,
+            recommend=partial(one_by_one, policy.recommend, x[:100]),
+            see=partial(one_by_one, watch.see, x[:100]),
+        )
+        many = medians(rounds, recommend=partial(policy.recommend, x), see=partial(watch.see, x))
+        ratios = [each["see"] / each["recommend"] for each in (one, many)]
+        print(f"{problem.name:>28} {ratios[0]:22.2f} {ratios[1]:14.2f}", flush=True)
+
+
+def one_by_one(call: Callable[[np.ndarray], Any], rows: np.ndarray) -> None:
+    """Call something with each row."""
+    for each in rows:
+        call(each)
+
+
+def print_c(rows: int) -> None:
+    """Print how far the exported watch's wealth is from Python's."""
+    problem = PROBLEMS[1]
+    policy = problem.policy(100)
+    watch, rng = policy.watch(), np.random.default_rng(0)
+    x = np.vstack([problem.draw(rows - 100, rng)[0], 2 * problem.draw(100, rng)[0]])
+    with tempfile.TemporaryDirectory() as folder:
+        policy.to_c(folder, watch=watch)
+        evidence, alarm = CompiledPolicy(folder).watched(x)
+    watch.see(x[:-100])
+    watch.see(x[-100:])
+    apart = abs(evidence[-1] / watch.evidence - 1)
+    same = alarm == (watch.alarm and watch.alarm.row)
+    print(f"\nC and Python after {rows} rows: wealth {apart:.1e} apart, same alarm: {same}")
+
+
+def print_flight(logs: int) -> None:
+    """Print false alarms on a bench whose rows come in time order, by rows and by orbits."""
+    maker = cg.problems.MagnetometerBench(sequence=True)
+    orbit = round(constants.BENCH_ORBIT / constants.BENCH_STEP)
+    print(f"\nin time order, {orbit} rows an orbit; alarms in 60 orbits, of {logs} flights")
+    for block in (1, orbit):
+        false = 0
+        for seed in range(100, 100 + logs):
+            data, rng = maker.sample(100 * orbit, seed=seed), np.random.default_rng(seed)
+            some = rng.permutation(40 * orbit)[:300]
+            arms = rng.integers(3, size=300)
+            learner = cg.Learner(data.arms, seed=0)
+            told = data.observations[some, arms]
+            learner.fit(data.contexts[some], [data.arms[arm] for arm in arms], told)
+            watch = learner.freeze().watch(FALSE, block=block, baseline=data.contexts[: 40 * orbit])
+            watch.see(data.contexts[40 * orbit :])
+            false += watch.alarm is not None
+        print(f"   block of {block:4} rows {false:>4}/{logs}", flush=True)
+
+
+def study(
+    problem: Problem, logs: int, streams: int, rows: int, shifts: int
+) -> Iterator[dict[str, Any]]:
+    """Yield what happened with each log."""
+    for seed in range(100, 100 + logs):
+        policy = problem.policy(seed)
+        watch = policy.watch(FALSE)
+        rng = np.random.default_rng([2, seed])
+        x, expected = problem.draw(20_000, rng)
+        pool = pooled(watch, x, expected)
+        drawn = (rng.integers(len(x), size=rows) for _ in range(streams))
+        alarms = [alarm_of(watch, pool.scores[each], int(each.sum())) for each in drawn]
+        found: dict[str, Any] = {"false": alarms, "regret": pool.regret.mean()}
+        log = policy.state.model.observed.contexts
+        for kind, change in (("aged", aged), ("tilted", tilted)):
+            delays, others, amounts = [], [], []
+            for again in range(shifts):
+                some = slice(0, 4000)
+                amount, after = change(
+                    watch, x[some], expected[some], pool.regret.mean(), 1000 * seed + again
+                )
+                before = rng.integers(len(x), size=CHANGE)
+                then = rng.integers(len(after.x), size=5000)
+                stream = np.concatenate([pool.scores[before], after.scores[then]])
+                alarm = alarm_of(watch, stream, int(before.sum()))
+                delays.append(_delay(None if alarm is None else alarm - CHANGE))
+                others.append(_delay(two_sample(log, after.x[then], 100_000)))
+                amounts.append(amount)
+            found[kind] = delays, others, amounts
+        yield found
+
+
+def line(cells: list[str]) -> str:
+    """Return one line of a table."""
+    return " ".join(f"{cell:>{size}}" for cell, size in zip(cells, WIDTHS, strict=True))
+
+
+def _delay(rows: int | None) -> float:
+    return np.inf if rows is None else float(rows)
+
+
+def main() -> None:
+    """Print all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a few short streams")
+    parser.add_argument("--only", help="one problem, or audits, time, c or flight")
+    given = parser.parse_args()
+    logs, streams, rows, shifts = (2, 2, 5000, 1) if given.quick else (10, 20, 100_000, 3)
+    wanted = [each for each in PROBLEMS if given.only in (None, each.name)]
+    if wanted:
+        print(f"{logs * streams} streams of {rows} rows; shift at row {CHANGE}: rows until found")
+        print(line(["problem", "regret", "false", *2 * ["shift", "watch", "tests"]]))
+    for problem in wanted:
+        start = time.perf_counter()
+        found = list(study(problem, logs, streams, rows, shifts))
+        false = sum(each is not None for one in found for each in one["false"])
+        regret = np.mean([one["regret"] for one in found])
+        cells = [problem.name, f"{regret:.3g}", f"{false}/{logs * streams}"]
+        for kind in ("aged", "tilted"):
+            parts = [np.concatenate([one[kind][i] for one in found]) for i in (2, 0, 1)]
+            cells += [f"{np.median(part):.3g}" for part in parts]
+        print(line(cells), f"  {time.perf_counter() - start:.0f} s", flush=True)
+    rest = {
+        "audits": (print_audits, 2 if given.quick else 40),
+        "time": (print_time, 1 if given.quick else 10),
+        "c": (print_c, rows),
+        "flight": (print_flight, 1 if given.quick else 20),
+    }
+    for name, (show, size) in rest.items():
+        if given.only in (None, name):
+            show(size)
+
+
+if __name__ == "__main__":
+    main()

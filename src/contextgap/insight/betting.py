@@ -1,0 +1,200 @@
+"""Tests by betting, which may be looked at after every row, and intervals that hold at any time.
+
+Scores of a baseline, and of what comes after it, are exchangeable while nothing changes: every
+order of them is equally likely. Then the rank of each new score among all before it, drawn at
+random among equal ones and divided by their number, is a *conformal p-value*: uniform, and
+independent of all earlier ones (Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random
+World", 2005, theorem 8.1; Vovk, Nouretdinov and Gammerman, "Testing Exchangeability On-Line",
+2003). A bet f of mean 1 over [0, 1] multiplies its stake by f(p), so that its wealth is a
+martingale, and by Ville's inequality a wealth that starts at 1 ever reaches 1/δ with probability at
+most δ. That holds for the number of a bin in the place of a score, if bins do not depend on the
+scores that are ranked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.methods.recommenders.rules import scramble
+
+BINS = 16
+"""How many bins scores are counted in."""
+# Quantiles of the scores that bins begin at, finer towards the ends, the upper one above all.
+_LEVELS = np.array([1, 2, 4, 8, 16, 32, 48, 64, 80, 96, 104, 112, 120, 124, 126]) / 128
+_CHUNK = 128  # rows whose bets are multiplied at once; the least of them, 0.1^128, is a number
+_SMALLEST = (
+    1e-5  # p-value; bets on smaller ones pay what they pay here, which loses nothing but luck
+)
+_RICHEST = 1e60  # wealth beyond which nothing more is won
+BETS = 8
+
+
+def payoffs(p: FloatArray) -> FloatArray:
+    """Return what each of the bets pays, on a new last axis.
+
+    Half of them expect small p-values: 1 + ε(1 − 2p) for ε = 0.5 and 0.9, and κp^(κ−1) for κ = 1/2
+    and 1/4. The others expect large ones, and take 1 − p for p.
+    """
+    sides = np.maximum(np.stack([p, 1.0 - p], axis=-1), _SMALLEST)
+    root = np.sqrt(sides)
+    fair = 1.0 - 2.0 * sides
+    kinds = [1 + 0.5 * fair, 1 + 0.9 * fair, 0.5 / root, 0.25 / (root * np.sqrt(root))]
+    return np.concatenate(kinds, axis=-1)
+
+
+def uniforms(salt: int, first: int, rows: int, columns: int) -> FloatArray:
+    """Return the numbers that break ties, each a hash of a salt and its place, as in C."""
+    places = np.arange(first * columns, (first + rows) * columns, dtype=np.uint64)
+    bits = scramble(places ^ np.uint64(salt)) >> np.uint64(11)
+    return np.asarray((bits + 0.5) * 2.0**-53, dtype=np.float64).reshape(rows, columns)
+
+
+class Ranks:
+    """Conformal p-values of scores by the bins that they fall into, shape (rows, statistics)."""
+
+    def __init__(self, edges: FloatArray, counts: IntArray) -> None:
+        self.edges = edges  # (statistics, BINS − 1), each bin without its own edge
+        self.counts = counts  # (statistics, BINS)
+
+    @classmethod
+    def of(cls, first: FloatArray, others: FloatArray) -> Ranks:
+        """Return bins by the quantiles of some scores, and counts of others."""
+        ordered = np.sort(first, axis=0)
+        above = np.ceil(_LEVELS * len(first)).astype(np.intp).clip(1, len(first) - 1)
+        # Halfway between two scores, so that rounding elsewhere changes no bin of a known one.
+        with np.errstate(invalid="ignore"):
+            edges = np.asarray((ordered[above - 1] + ordered[above]).T / 2)
+        found = cls(np.nan_to_num(edges, nan=math.inf), np.zeros((first.shape[1], BINS), np.intp))
+        found.counts += found._marks(others).sum(axis=0)
+        return found
+
+    def _marks(self, scores: FloatArray) -> NDArray[np.bool_]:
+        bins = np.count_nonzero(scores[:, :, None] > self.edges, axis=-1)
+        return np.asarray(bins[:, :, None] == np.arange(BINS))
+
+    def p_values(self, scores: FloatArray, ties: FloatArray) -> FloatArray:
+        """Return the p-values of new scores, which count from then on."""
+        found = np.empty(scores.shape)
+        for first in range(0, len(scores), _CHUNK):
+            part = slice(first, first + _CHUNK)
+            marks = self._marks(scores[part])
+            now = self.counts + np.cumsum(marks, axis=0, dtype=np.int32)
+            self.counts = now[-1]
+            equal = now[marks].reshape(marks.shape[:2])
+            up_to = np.cumsum(now, axis=-1)  # scores in this bin or below
+            total = up_to[:, :, -1]
+            larger = total - up_to[marks].reshape(equal.shape)
+            found[part] = (larger + ties[part] * equal) / total
+        return found
+
+
+class Wealth:
+    """What bets on p-values have won: some on each statistic, begun at any row.
+
+    A change may come at any time, so half of the stake is bet from the first row on, and the rest
+    little by little: K / ((t + K − 1)(t + K)) of it at row t, which adds up to all of it. With f_t
+    what a bet pays at row t, the bets begun so far are worth A_t = (A_{t−1} + stake_t)·f_t. All
+    stakes together are 1, so that total wealth is a martingale.
+    """
+
+    def __init__(self, statistics: int, early: float, level: float = math.inf) -> None:
+        self.rows = 0
+        self.level = level  # the total at which an alarm is given
+        self.alarm: tuple[int, int, int] | None = None  # when, since when, and by what statistic
+        self.early = early  # K: changes as early as this are found soonest
+        self.share = 1.0 / (statistics * BETS)
+        self.won = np.full((statistics, BETS), self.share / 2)
+        self.gain = np.ones((statistics, BETS))  # of the bet begun at the best time
+        self.since = np.zeros((statistics, BETS), dtype=np.intp)  # when that bet began
+
+    @property
+    def reserve(self) -> float:
+        """The stake not yet bet."""
+        return 0.5 * self.early / (self.rows + self.early)
+
+    @property
+    def total(self) -> float:
+        """All there is now."""
+        return float(self.won.sum()) + self.reserve
+
+    def bet(self, p: FloatArray) -> FloatArray:
+        """Take in p-values, shape (rows, statistics); return the total after each row."""
+        chunks = [p[first : first + _CHUNK] for first in range(0, len(p), _CHUNK)]
+        return np.concatenate([np.empty(0), *map(self._bet, chunks)])
+
+    def _bet(self, p: FloatArray) -> FloatArray:
+        paid = payoffs(p)
+        t = np.arange(self.rows + 1, self.rows + len(p) + 1)
+        stakes = 0.5 * self.early / ((t + self.early - 1) * (t + self.early))
+        with np.errstate(over="ignore"):
+            grown = np.cumprod(paid, axis=0)
+        before = np.concatenate([np.ones((1, *paid.shape[1:])), grown[:-1]])
+        bought = np.cumsum((self.share * stakes)[:, None, None] / before, axis=0)
+        won = np.minimum(grown * (self.won + bought), _RICHEST)
+        totals = won.sum(axis=(1, 2)) + 0.5 * self.early / (t + self.early)
+        reached = totals >= self.level
+        if self.alarm is None and reached[:-1].any():  # all is to be as it was at that row
+            first = int(reached.argmax()) + 1
+            return np.concatenate([self._bet(p[:first]), self._bet(p[first:])])
+        # A bet begun at the lowest point so far has gained most, as in CUSUM.
+        path = np.minimum(self.gain * grown, _RICHEST)
+        lowest = np.minimum.accumulate(np.concatenate([np.ones((1, *path.shape[1:])), path]))
+        fresh = path <= lowest[:-1]
+        last = len(p) - fresh[::-1].argmax(axis=0)
+        self.since = np.where(fresh.any(axis=0), self.rows + last, self.since)
+        self.gain, self.won = path[-1] / lowest[-1], won[-1]
+        self.rows += len(p)
+        if self.alarm is None and reached[-1]:
+            statistic = int(self.won.sum(axis=1).argmax())
+            since = int(self.since[statistic, self.won[statistic].argmax()])
+            self.alarm = self.rows, since, statistic
+        return np.asarray(totals)
+
+
+def exact_p_value(score: float, before: FloatArray, tie: float) -> float:
+    """Return the conformal p-value of one more score after those before it."""
+    larger, equal = np.count_nonzero(before > score), np.count_nonzero(before == score) + 1
+    return float(larger + tie * equal) / (len(before) + 1)
+
+
+_SLOPES = 0.9 * 2.0 ** -np.arange(8.0)
+_COSTS = -np.log1p(-_SLOPES) - _SLOPES
+
+
+def confidence_sequence(
+    terms: Sequence[float], length: float, failure_probability: float
+) -> tuple[float, float]:
+    """Return an interval for the average of the terms' expectations, valid at any time.
+
+    Each term lies in an interval of this length around 0, and its expectation may depend on all
+    that came before. For guesses g_t made before each term and ξ = (x_t − g_t)/length ≥ −1,
+    exp(λξ − (−ln(1 − λ) − λ)ξ²) ≤ 1 + λξ (Fan, Grama and Liu, 2015), so that its product over time
+    is a supermartingale up to exp(λ Σ(E x_t − g_t)); averaged over some λ, Ville's inequality
+    bounds the sum (Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric,
+    nonasymptotic confidence sequences", 2021, theorem 4).
+    """
+    x = np.asarray(terms, dtype=np.float64) / length
+    count = len(x)
+    if not count:
+        return -math.inf, math.inf
+    sums = np.concatenate([[0.0], np.cumsum(x)[:-1]])
+    guess = sums / np.arange(1, count + 1)
+    spread = float(np.square(x - guess).sum())
+    level = math.log(2 / failure_probability)
+    low, high = 0.0, float(2 * count)
+    for _ in range(60):
+        middle = (low + high) / 2
+        logs = _SLOPES * middle - _COSTS * spread
+        most = logs.max()
+        low, high = (
+            (low, middle)
+            if most + math.log(np.exp(logs - most).mean()) >= level
+            else (middle, high)
+        )
+    mean, half = float(x.mean()), high / count
+    return length * (mean - half), length * (mean + half)

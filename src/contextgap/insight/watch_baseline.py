@@ -1,0 +1,162 @@
+"""What a watch compares with: scores of the log's contexts, as if they had not been observed.
+
+A row's score must not depend on whether it belongs to the log. So distances are measured to a part
+of the log whose own scores are not used, and what the policy answers at a logged context, and by
+how much, is computed leave-one-out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from contextgap.base.arrays import FloatArray, IntArray, evenly
+from contextgap.base.labels import Label
+from contextgap.beliefs.belief import Belief
+from contextgap.models import Posterior
+from contextgap.policy import Policy
+from contextgap.policy.answers import expected_regret, own_std
+from contextgap.policy.scoring import decided, eligible_at, visits_of
+from contextgap.tables.eligible import Mask
+
+STATISTICS = {
+    "distance": "distances to the log's contexts",
+    "lead": "leads of the arms answered over the others",
+    "value": "expected rewards",
+    "decisions": "decisions",
+}
+"""What is bet on."""
+MOST = 3000
+"""Contexts of the log that scores are compared with, at most."""
+FEWEST = 20
+"""Contexts, or blocks of them, that make a baseline, and rewards of an arm that is audited."""
+_OPERATIONS = 2e10  # for leave-one-out predictions: about 2 seconds
+
+
+class Scores(NamedTuple):
+    """What scores of rows rest on: what is exported to C."""
+
+    points: FloatArray  # of the log, which distances are measured to
+    surprise: FloatArray  # of each arm
+
+    def at(
+        self, policy: Policy, rows: FloatArray, mean: FloatArray, arm: IntArray, among: Mask | None
+    ) -> FloatArray:
+        """Return the scores of rows, shape (rows, STATISTICS): large if unlike the log."""
+        kernel, everywhere = policy.kernel, np.arange(len(rows))
+        # Squared distances in the kernel's feature space, to the nearest of the points.
+        near = kernel.diagonal(self.points)[:, None] - 2 * kernel(self.points, rows)
+        distance = near.min(axis=0) + kernel.diagonal(rows)
+        own = mean[everywhere, arm]
+        others = mean.copy() if among is None else np.where(among, mean, -np.inf)
+        others[everywhere, arm] = -np.inf
+        best = others.max(axis=1)
+        lead = np.where(np.isneginf(best), 0.0, best - own)
+        found = [distance, lead, own, self.surprise[arm]]
+        scores = np.stack(found, axis=1)
+        return np.where(np.isnan(scores), np.inf, scores)
+
+
+class Answered(NamedTuple):
+    """What the policy answers at rows, and the means that it compared."""
+
+    arm: IntArray
+    mean: FloatArray
+    status: IntArray
+
+
+class LeftOut(NamedTuple):
+    """The log's different contexts, each answered as if it had never been observed."""
+
+    places: IntArray  # of observations left out
+    which: IntArray  # the context of each
+    contexts: FloatArray
+    posterior: Posterior
+    eligible: Mask
+    answered: Answered
+    gap: FloatArray
+    error: FloatArray  # of each of the observations
+
+    @classmethod
+    def of(cls, policy: Policy) -> LeftOut:
+        chooser, model = policy.chooser, policy.state.model
+        log, active = model.observed, chooser.active
+        _, first, which = np.unique(log.contexts, axis=0, return_index=True, return_inverse=True)
+        which = which.reshape(-1)
+        order = np.argsort(first)  # as they were told
+        sizes = np.square(np.asarray(model.support_sizes(active), dtype=np.float64))
+        most = max(200, int(_OPERATIONS / max(1.0, sizes.sum() + 2 * sizes.max())))
+        kept = evenly(np.arange(len(order)), min(MOST, most))
+        place_of = np.full(len(order), -1)
+        place_of[order[kept]] = np.arange(len(kept))
+        places = np.flatnonzero(place_of[which] >= 0)
+        which = place_of[which[places]]
+        contexts = log.contexts[first[order[kept]]]
+        visits, parts, errors = visits_of(model)[places], [], []
+        for block in chooser.blocks(len(places)):
+            found, error = model.left_out(places[block], visits[block], active)
+            parts.append(found)
+            errors.append(error)
+        # Each arm's posterior is the one without what was observed of it at this very context.
+        told = {arm: column for column, arm in enumerate(active)}
+        column = np.array([told.get(arm, -1) for arm in log.arms[places].tolist()])
+        leading = np.full(len(kept), -1)
+        leading[which[::-1]] = np.arange(len(places))[::-1]
+        values = {}
+        for name in ("mean", "std"):
+            every = np.concatenate([getattr(part, name) for part in parts])
+            values[name] = every[leading]
+            own = column >= 0
+            values[name][which[own], column[own]] = every[own, column[own]]
+        covariance = None
+        if parts[0].covariance is not None:
+            covariance = np.concatenate([part.covariance for part in parts])[leading]
+        posterior = parts[0]._replace(**values, covariance=covariance)
+        eligible = eligible_at(model, active, places[leading])
+        there = decided(chooser, policy.fallback, posterior, contexts, eligible)
+        answered = Answered(there.arm, posterior.mean, there.status)
+        return cls(
+            places,
+            which,
+            contexts,
+            posterior,
+            eligible,
+            answered,
+            there.gap,
+            np.concatenate(errors),
+        )
+
+    def doubts(self, policy: Policy) -> tuple[FloatArray, FloatArray]:
+        """Return expected regrets and certificates."""
+        some, most = evenly(np.arange(len(self.contexts)), 500), policy.state.largest_regret
+        mean = np.where(self.eligible, self.posterior.mean, -1e300)[some]
+        std = own_std(Belief(self.posterior, policy.width))
+        regret = expected_regret(mean, std[some], self.answered.arm[some])
+        return finite(np.minimum(regret, most)), finite(np.clip(self.gap, 0.0, most))
+
+    def residuals(self, policy: Policy) -> dict[Label, FloatArray]:
+        """Return standardised leave-one-out errors of arms with enough of them, by arm.
+
+        They are those at contexts where the policy answers the arm, as it does where audits are
+        made; where these are few, at all contexts.
+        """
+        log, found = policy.state.model.observed, {}
+        observed = log.arms[self.places]
+        censored = np.isin(self.places, log.censored)
+        for column, arm in enumerate(policy.state.active):
+            own = np.flatnonzero((observed == arm) & ~censored)
+            answered = own[self.answered.arm[self.which[own]] == column]
+            own = answered if len(answered) >= FEWEST else own
+            if len(own) >= FEWEST:
+                std = self.posterior.std[self.which[own], column]
+                spread = np.hypot(std, math.sqrt(policy.ridge))
+                found[policy.arms[column]] = self.error[own] / spread
+        return found
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """Return values with the largest in the place of those that are not finite."""
+    known = values[np.isfinite(values)]
+    return np.nan_to_num(values, nan=np.inf).clip(max=known.max(initial=0.0))

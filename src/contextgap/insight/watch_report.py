@@ -1,0 +1,262 @@
+"""What a watch has to say: averages over time, alarms, and a report."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contextgap.base import html
+from contextgap.base.arrays import FloatArray
+from contextgap.base.labels import Label, encode_label
+
+_SPANS = 64  # parts of the time since the start that are told apart
+
+
+class Interval(NamedTuple):
+    """An estimate and the interval that contains the truth.
+
+    Parameters
+    ----------
+    estimate
+        The estimate.
+    low, high
+        The ends of the interval.
+    """
+
+    estimate: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """Something changed; print it.
+
+    Parameters
+    ----------
+    row
+        After how many rows, or audits, the alarm was given.
+    since
+        The row after which the change seems to have begun.
+    sign
+        What shows it: one of ``STATISTICS``, or the arm whose rewards changed.
+    advice
+        What changed and what to do, in words.
+    """
+
+    row: int
+    since: int
+    sign: Label
+    advice: str
+
+    def __str__(self) -> str:
+        return self.advice
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How a column moved.
+
+    Parameters
+    ----------
+    column
+        Its name.
+    by
+        The difference of its averages, in standard deviations of the log.
+    outside
+        The share of rows in which it lies outside what was seen.
+    """
+
+    column: str
+    by: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class WatchReport:
+    """What a watch knows; print it.
+
+    Averages and shares are those since the change, if there was an alarm; else since the start.
+    Pairs hold the number now, and that of the log.
+
+    Parameters
+    ----------
+    rows
+        How many rows were seen.
+    since
+        The row after which averages and shares begin.
+    alarm
+        What changed in contexts; None if nothing is known to have changed.
+    evidence
+        The wealth of the bets: the alarm is given at 1 / failure probability.
+    expected_regret, certificate
+        Averages at some rows.
+    fallback, outside
+        Shares of rows that the safe arm answered, and that lie outside what was seen.
+    decisions
+        By arm, the share of rows.
+    moved
+        Columns, those that moved most first.
+    audits
+        How many rewards were told.
+    value
+        The average reward of the policy, or cost, at the contexts that audits were drawn from.
+    gain
+        How much better that is than the log's best single arm; None unless that arm was audited.
+    drift
+        What changed in rewards; None if nothing is known to have changed.
+    drift_evidence
+        The wealth of the bets on audits.
+    over_time
+        Columns of the same numbers over time: ``row`` (the last one), ``expected_regret``,
+        ``certificate``, ``outside``, ``evidence``.
+    """
+
+    rows: int
+    since: int
+    alarm: Alarm | None
+    evidence: float
+    expected_regret: tuple[float, float]
+    certificate: tuple[float, float]
+    fallback: tuple[float, float]
+    outside: tuple[float, float]
+    decisions: Mapping[Label, tuple[float, float]]
+    moved: tuple[Moved, ...]
+    audits: int
+    value: Interval | None
+    gain: Interval | None
+    drift: Alarm | None
+    drift_evidence: float
+    over_time: Mapping[str, FloatArray] = field(repr=False)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the report as plain values; what is not known is None."""
+
+        def known(value: Any) -> Any:
+            if isinstance(value, float):
+                return value if math.isfinite(value) else None
+            if isinstance(value, tuple):
+                return [known(each) for each in value]
+            return value
+
+        names = ("rows", "since", "evidence", "expected_regret", "certificate", "fallback")
+        found = {name: known(getattr(self, name)) for name in (*names, "outside", "audits")}
+        for name in ("alarm", "drift"):
+            alarm = getattr(self, name)
+            found[name] = alarm and {**vars(alarm), "sign": encode_label(alarm.sign)}
+        arms = [encode_label(arm) for arm in self.decisions]
+        shares = [known(pair) for pair in self.decisions.values()]
+        found["decisions"] = [list(each) for each in zip(arms, shares, strict=True)]
+        found["moved"] = [vars(each) for each in self.moved]
+        for name in ("value", "gain"):
+            found[name] = known(getattr(self, name))
+        found["drift_evidence"] = known(self.drift_evidence)
+        found["over_time"] = {
+            name: [known(each) for each in column.tolist()]
+            for name, column in self.over_time.items()
+        }
+        return found
+
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Return the report for people: a name, what it is now, what it was in the log."""
+        found = [
+            (name.replace("_", " "), f"{now:.4g}", f"{then:.4g}")
+            for name, (now, then) in (
+                ("expected_regret", self.expected_regret),
+                ("certificate", self.certificate),
+            )
+        ]
+        shares = {"answered by the safe arm": self.fallback, "outside what was seen": self.outside}
+        shares |= {f"arm {short(arm)}": pair for arm, pair in self.decisions.items()}
+        found += [(name, _percent(now), _percent(then)) for name, (now, then) in shares.items()]
+        found += [
+            (f"{short(each.column)} moved by", f"{each.by:+.2f} std", "") for each in self.moved[:5]
+        ]
+        return found
+
+    def __str__(self) -> str:
+        head = f"{self.rows:,} rows seen, evidence of a shift {self.evidence:.3g}"
+        said = [str(self.alarm)] if self.alarm else ["no alarm: contexts are like the log's"]
+        if self.audits:
+            said.append(f"{self.audits} audits: value {self.value}")
+            if self.gain is not None:
+                said.append(f"  gain over the best single arm {self.gain}")
+            said.append(str(self.drift) if self.drift else "  no alarm: rewards are like the log's")
+        since = f"since row {self.since:,}" if self.since else "now"
+        table = [("", since, "in the log"), *self.lines()]
+        size = max(len(name) for name, _, _ in table)
+        rows = [f"  {name:{size}}  {now:>14}  {then:>12}".rstrip() for name, now, then in table]
+        return "\n".join([head, *_wrapped(said), *rows])
+
+    def _repr_html_(self) -> str:
+        title = f"{self.rows:,} rows seen; " + (str(self.alarm) if self.alarm else "no alarm")
+        return html.table(title, ["", "now", "in the log"], self.lines())
+
+
+class Spans:
+    """Sums over spans of time, all equally long; when there are too many, two become one."""
+
+    def __init__(self, **shapes: tuple[int, ...]) -> None:
+        self.width = 1
+        self.rows = 0
+        self.sums = {name: np.zeros((_SPANS, *shape)) for name, shape in shapes.items()}
+        self.evidence = np.zeros(_SPANS)  # the most of it in every span
+
+    def add(self, noted: Mapping[str, Any], evidence: FloatArray) -> None:
+        """Take in columns of new rows."""
+        before, self.rows = self.rows, self.rows + len(evidence)
+        while self.rows > _SPANS * self.width:
+            for name, sums in self.sums.items():
+                pairs = sums[::2] + sums[1::2]
+                self.sums[name] = np.concatenate([pairs, np.zeros_like(pairs)])
+            most = np.maximum(self.evidence[::2], self.evidence[1::2])
+            self.evidence = np.concatenate([most, np.zeros_like(most)])
+            self.width *= 2
+        spans = np.arange(before, self.rows) // self.width
+        firsts = np.flatnonzero(np.diff(spans, prepend=-1))
+        for name, values in noted.items():
+            self.sums[name][spans[firsts]] += np.add.reduceat(values.astype(float), firsts)
+        most = np.maximum.reduceat(evidence, firsts)
+        self.evidence[spans[firsts]] = np.maximum(self.evidence[spans[firsts]], most)
+
+    def since(self, row: int) -> tuple[int, dict[str, FloatArray]]:
+        """Return sums since a row, or somewhat before, and where that is."""
+        first = min(row, max(0, self.rows - 1)) // self.width
+        return first * self.width, {
+            name: sums[first:].sum(axis=0) for name, sums in self.sums.items()
+        }
+
+    def over_time(self) -> dict[str, FloatArray]:
+        """Return averages of every span that has begun."""
+        count = math.ceil(self.rows / self.width)
+        sums = {name: values[:count] for name, values in self.sums.items() if values.ndim == 1}
+        with np.errstate(invalid="ignore"):
+            return {
+                "row": np.cumsum(sums["rows"]),
+                "expected_regret": sums["regret"] / sums["looked"],
+                "certificate": sums["bound"] / sums["looked"],
+                "outside": sums["outside"] / sums["rows"],
+                "evidence": self.evidence[:count].copy(),
+            }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def short(label: Any) -> str:
+    """Return a label or a name that fits into a column."""
+    text = str(label)
+    return text if len(text) <= 24 else text[:23] + "…"
+
+
+def _wrapped(lines: list[str]) -> list[str]:
+    return [part for line in lines for part in textwrap.wrap(line, 80, subsequent_indent="  ")]
