@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -48,7 +48,8 @@ def watch_command(
                 watch.see(encoded_in(sheet, rule), eligible=among)
         if figure is not None:
             study_import("matplotlib").use("Agg")
-            plot.watch(watch)[0].figure.savefig(figure)
+            drawn: Any = plot.watch(watch)[0].figure
+            drawn.savefig(figure)
     report = watch.report()
     if json:
         print_json(report.describe())

@@ -536,8 +536,10 @@ class Watch:
         errors = self._residuals[arm][since - test.rows :]
         middle = float(np.median(errors))
         by = f"{abs(middle):.1f} standard deviations {'worse' if middle < 0 else 'better'}"
-        about = f"rewards of {short(arm)!r} have changed: the median of its last {len(errors)} audits is"
-        return Alarm(row, since, arm, f"{about} {by} than expected; explore it again")
+        about = (
+            f"rewards of {short(arm)!r} have changed: its last {len(errors)} audits are {by} than"
+        )
+        return Alarm(row, since, arm, f"{about} expected (median); explore it again")
 
     def _values(self) -> tuple[Interval | None, Interval | None]:
         """Return the policy's value and its gain, with intervals that hold at any time."""
