@@ -296,12 +296,12 @@ class _Fit:
         if len(terms.bandwidths):
             rough = self.search(terms, self.rough)
             rough.shortest = search.shortest
-            ends = []
+            begun = []
             for start in rough.starts():
-                ends += [(yield from rough.descend(start, _FIRST_STEPS))]
-            ends.sort(key=lambda end: end[0])
-            for _, end in ends[: (len(ends) + 1) // 2]:  # the better half goes on
-                starts += [(yield from rough.descend(end, _ROUGH_STEPS - _FIRST_STEPS))[1]]
+                begun += [(yield from rough.descend(start, _FIRST_STEPS))]
+            begun.sort(key=lambda descent: descent[0])
+            for _, theta in begun[: (len(begun) + 1) // 2]:  # the better half goes on
+                starts += [(yield from rough.descend(theta, _ROUGH_STEPS - _FIRST_STEPS))[1]]
         return (yield from self.followed(name, search, (yield from search.lowest(starts))))
 
     def followed(self, name: str, search: Search, start: FloatArray) -> Steps[_Found]:
