@@ -360,3 +360,12 @@ def test_rewards_may_be_censored_or_have_a_known_error(call, begun):
     assert log.limits[-2:].tolist() == pytest.approx([0.75, np.nan], nan_ok=True)
     assert log.noise[-1] == 0.25
     assert "censored" in call("tell", 0.75, "--censored", "--noise", 0.5, *outside, code=2)
+
+
+def test_trials_may_have_a_cost(call, begun):
+    outside = ("--arm", "panel", "--context", "temperature=2", "--context", "mode=sport")
+    before = begun.learner().spent
+    call("tell", 0.75, "--cost", 12.5, *outside)
+    call("tell", 0.25, *outside)
+    assert begun.learner().spent == before + 13.5
+    assert "spent" in call("status")

@@ -225,3 +225,19 @@ def test_a_column_says_which_rewards_are_censored(few, tmp_path):
     make().assign(cut=0).to_csv(tmp_path / "long.csv", index=False)
     shown = learn(tmp_path, tmp_path / "long.csv", "--censored", "cut", code=2)
     assert "every row can be kept" in " ".join(shown.stderr.split())
+
+
+def test_a_column_says_what_trials_cost(few, tmp_path):
+    table = make(300)
+    table.assign(seconds=range(1, 301)).to_csv(tmp_path / "paid.csv", index=False)
+    shown = learn(tmp_path, tmp_path / "paid.csv", "--cost", "seconds")
+    assert "spent" in shown.stdout
+    policy = cg.Policy.load(tmp_path / "policy.cgap")
+    assert "seconds" not in policy.columns
+    assert policy.card.spent == 300 * 301 / 2
+    table.assign(seconds=0).to_csv(tmp_path / "free.csv", index=False)
+    shown = learn(tmp_path, tmp_path / "free.csv", "--cost", "seconds", code=2)
+    assert "costs must be positive" in shown.stderr
+    make().assign(seconds=1).to_csv(tmp_path / "long.csv", index=False)
+    shown = learn(tmp_path, tmp_path / "long.csv", "--cost", "seconds", code=2)
+    assert "every row can be kept" in " ".join(shown.stderr.split())

@@ -236,6 +236,7 @@ def tell_command(
         list[str] | None, typer.Option(help="For outside data: a cell, such as temperature=21.5.")
     ] = None,
     noise: Annotated[float | None, typer.Option(help="The reward's standard error.")] = None,
+    cost: Annotated[float | None, typer.Option(help="What the trial cost.")] = None,
     censored: Annotated[
         bool, typer.Option("--censored", help="The cost is at least that, a reward at most.")
     ] = False,
@@ -244,7 +245,7 @@ def tell_command(
     json: Json = False,
 ) -> None:
     """Tell the reward of a trial, or of something tried without being asked for."""
-    about: dict[str, Any] = {"noise": noise, "censored": censored or None, "key": key}
+    about: dict[str, Any] = {"noise": noise, "censored": censored or None, "key": key, "cost": cost}
     with opened(database, campaign, by) as current:
         if arm is None:
             if len(words) != 2 or not words[0].isdecimal() or context:

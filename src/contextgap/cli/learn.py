@@ -91,6 +91,9 @@ def learn_command(
         str | None,
         typer.Option(help="Column with 1 where a cost is at least, a reward at most, that logged."),
     ] = None,
+    cost: Annotated[
+        str | None, typer.Option(help="Column with what the trial cost, for the score card.")
+    ] = None,
     eligible: EligibleColumn = None,
     arm_features: Annotated[
         Path | None,
@@ -125,6 +128,7 @@ def learn_command(
             exclude=tuple(exclude or ()),
             propensity=propensity,
             censored=censored,
+            cost=cost,
             eligible=tuple(eligible or ()),
             kinds=given_kinds(category, cyclic),
             missing=tuple(missing or ()),

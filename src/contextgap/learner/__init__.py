@@ -1,7 +1,8 @@
 """The learner, which explores by ask and tell, and the rule that says when to stop."""
 
+from contextgap.learner.cutoffs import Pick
 from contextgap.learner.learner import Learner
 from contextgap.learner.stopping import StoppingRule
 from contextgap.learner.trials import Trial
 
-__all__ = ["Learner", "StoppingRule", "Trial"]
+__all__ = ["Learner", "Pick", "StoppingRule", "Trial"]

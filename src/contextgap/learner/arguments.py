@@ -105,6 +105,7 @@ class Told(NamedTuple):
     noise: FloatArray  # variances besides the ridge
     censored: Mask  # of rewards that are at most what was told
     eligible: list[Eligible] | None
+    costs: FloatArray  # NaN where none was told
 
 
 def read_censored(censored: Any, count: int, *, single: bool) -> Mask:

@@ -35,6 +35,9 @@ from contextgap.learner.arguments import (
     read_outcomes,
     read_told_eligible,
 )
+from contextgap.learner.costs import CostModel, cost_of_a_tenth, read_cost, read_told_costs
+from contextgap.learner.cutoffs import Cutoffs, best_cutoffs, first_cutoff
+from contextgap.learner.cutoffs import Pick as TimedPick
 from contextgap.learner.state import (
     LearnerState,
     Searching,
@@ -171,6 +174,14 @@ class Learner(Stateful):
         about now, and intervals widen again. ``"auto"`` learns it, and uses it where the evidence
         for drift is clear. None, the default, for rewards that do not drift. Arms do not share
         where a number is given.
+    costs
+        What a trial of each arm costs, in any unit, as a mapping. Gain-based and gap-based rules
+        then compare arms by what they gain per cost. Costs that depend on the context are told
+        with ``tell(..., cost=...)`` and predicted; given both, predictions start from these.
+    cutoff
+        How long a run may take at most, where what is told are times to be kept low
+        (``reward="minimize"``). ``ask(..., cutoff=True)`` then says how long to let each run go on,
+        and a trial costs the time told, if nothing else is said.
 
     Examples
     --------
@@ -204,6 +215,8 @@ class Learner(Stateful):
         reward: str = "maximize",
         points: int | None = POINTS,
         half_life: float | str | None = None,
+        costs: Mapping[Label, float] | None = None,
+        cutoff: float | None = None,
     ) -> None:
         state = new_state(
             read_labels(arms),
@@ -221,6 +234,8 @@ class Learner(Stateful):
             reward=reward,
             points=points,
             half_life=half_life,
+            costs=costs,
+            cutoff=cutoff,
         )
         self._begin(state)
         scipy_cdist()  # now, and not in the middle of a loop
@@ -232,6 +247,7 @@ class Learner(Stateful):
         self._usual = Usual()
         self._references = ReferenceReader()
         self._followed: Follower | None = None
+        self._costs: CostModel | None = None
         self._watches: WeakKeyDictionary[StoppingRule, ReferenceWatch] = WeakKeyDictionary()
         self._lock = RLock()
 
@@ -343,7 +359,7 @@ class Learner(Stateful):
         state.model.rewind(state.mark)
         self._places = _places_of(state.labels)
         self._rng.bit_generator.state = state.random
-        self._followed = None
+        self._followed = self._costs = None
         self._watches.clear()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -375,6 +391,14 @@ class Learner(Stateful):
         return len(self.state.pending)
 
     @property
+    def spent(self) -> float:
+        """What all trials whose rewards were told cost together.
+
+        A trial costs what was told, else what is known of its arm, else 1.
+        """
+        return self.state.spent
+
+    @property
     def information_gain(self) -> dict[Label, float]:
         """½ ln det(I + K/ridge) of each arm: how much has been learnt about it.
 
@@ -402,6 +426,7 @@ class Learner(Stateful):
         arms: Any = None,
         once: bool = False,
         index: bool = False,
+        cutoff: bool = False,
         **unknown: Any,
     ) -> Any:
         """Return the arm to try; from a pool, also the context to try it at.
@@ -427,6 +452,12 @@ class Learner(Stateful):
             for trials whose result is always the same.
         index
             With a pool: return the position of the row chosen in place of the row.
+        cutoff
+            Return how long to let each run go on as well, as a ``Pick`` of an arm and a cutoff, at
+            most the learner's: short while that decides, longer where it pays. Arms are compared
+            by gain per expected time. Of a run that was cut off, tell the time that it had as
+            ``censored``. It may go on later, or be made again for longer: what is told then takes
+            the place of what was told before.
         unknown
             Any other name is an error.
 
@@ -434,8 +465,10 @@ class Learner(Stateful):
         -------
         arm
             A label for one context; an array of labels, one per row, for several. For a pool, the
-            row chosen, as it was given, and a label.
+            row chosen, as it was given, and a label. With ``cutoff`` a ``Pick``, or a list of them.
         """
+        if cutoff and (pool is not None or self.state.cutoff is None):
+            raise TypeError("cutoff=True needs contexts, not a pool, and Learner(..., cutoff=...)")
         if unknown:
             name = next(iter(unknown))
             hint = "; call ask(context) or ask(contexts=...)" if name == "context" else ""
@@ -451,20 +484,28 @@ class Learner(Stateful):
         intake = self._read(contexts)
         check_sizes(self.kernel, intake.rows)
         eligible = self._eligible(arms, len(intake.rows), intake.single)
-        pending, picks = self.state.pending.copy(), []
+        pending, picks, limits = self.state.pending.copy(), [], []
         view = self._view(intake.schema, pending)
         if len(intake.rows) > MANY_PENDING:
             view.batch = Batch(view.model, intake.rows, view.active, pending.by_arm)
         with self._atomic():
             for row, context in enumerate(intake.rows):
                 there = view if eligible is None else view.among(eligible[row])
-                pick = self._pick(there.moment(context, row))
+                moment = there.moment(context, row)
+                times = self._cutoffs(moment) if cutoff else None
+                pick = self._pick(moment)
                 picks.append(there.active[pick.arm])
+                if times is not None:
+                    limits.append(float(times.cutoffs[pick.arm]))
                 among = None if eligible is None else there.active
                 pending.add(context, picks[-1], Asked(among, pick.propensity))
                 if view.batch is not None:
                     view.batch.add(row, picks[-1])
             self._asked(pending, intake.schema)
+        if cutoff:
+            labels = [self.state.labels[place] for place in picks]
+            timed = list(map(TimedPick, labels, limits))
+            return timed[0] if intake.single else timed
         if intake.single:
             return self.state.labels[picks[0]]
         return label_array(self.arms, np.searchsorted(self.state.active, picks))
@@ -510,7 +551,7 @@ class Learner(Stateful):
 
     def run(
         self,
-        measure: Callable[[Any, Label], float | None],
+        measure: Callable[[Any, Label], float | Mapping[str, Any] | None],
         *,
         contexts: Any = None,
         pool: Any = None,
@@ -532,7 +573,8 @@ class Learner(Stateful):
         ----------
         measure
             Called with a context, as it was given, and an arm; returns the reward, or None if there
-            will be none, which cancels the trial.
+            will be none, which cancels the trial; or a mapping of the reward and what ``tell``
+            takes beside it, such as ``{"reward": 0.5, "cost": 12.0}``.
         contexts
             A table of contexts, in the order in which they are met.
         pool
@@ -540,7 +582,8 @@ class Learner(Stateful):
         n
             How many trials to make at most; by default one at each of ``contexts``.
         until
-            A rule that ends the run as soon as ``done(until)``.
+            A rule that ends the run as soon as ``done(until)``, such as
+            ``StoppingRule(budget=100)``.
         executor
             Where to measure: None here, one after the other; or any ``concurrent.futures.Executor``
             for several at once. Arms are chosen here.
@@ -574,6 +617,7 @@ class Learner(Stateful):
         eligible: Any = None,
         noise: Any = None,
         censored: Any = None,
+        cost: Any = None,
     ) -> None:
         """Take in rewards of any trials, asked for or not, in any order and after any delay.
 
@@ -596,10 +640,13 @@ class Learner(Stateful):
             Whether the reward is censored, or one truth value per context: where costs are
             minimised, the cost is at least what is told, else the reward at most that, as for a run
             that was cut off.
+        cost
+            What the trial cost, or one number per context; it is predicted by context and arm for
+            trials to come. By default what is known of the arm, or 1.
         """
         if isinstance(contexts, Trial):
             contexts, arms, rewards = self._answering(contexts, arms, rewards)
-        self._tell(contexts, arms, rewards, eligible, noise, censored)
+        self._tell(contexts, arms, rewards, eligible, noise, censored, cost)
 
     def _answering(self, trial: Trial, reward: Any, more: Any) -> tuple[Any, Label, Any]:
         """Return context, arm and reward of a trial; among picks alike, it is answered next."""
@@ -630,6 +677,7 @@ class Learner(Stateful):
         eligible: Any,
         noise: Any,
         censored: Any,
+        costs: Any,
         propensities: Any = None,
         *,
         log: bool = False,
@@ -639,6 +687,15 @@ class Learner(Stateful):
         places, values, said = self._read_told(intake, arms, rewards, eligible)
         cut = read_censored(censored, len(values), single=intake.single)
         errors = read_noise(noise, cut, len(values), single=intake.single)
+        called = "costs" if log else "cost"
+        if self.state.cutoff is not None:
+            if len(values) and values.min() <= 0:
+                raise ValueError(
+                    f"rewards must be times above 0 where there is a cutoff, got {values.min():g}"
+                )
+            if costs is None and self.state.costs is None:
+                costs = float(values[0]) if intake.single else values
+        paid = read_told_costs(costs, len(values), single=intake.single, called=called)
         chances = read_propensities(propensities, len(values))
         state = self.state
         if not len(values):
@@ -653,7 +710,7 @@ class Learner(Stateful):
         else:
             self._usual.check(intake.rows, state.model.observed.contexts, intake.schema)
         with self._atomic():
-            told = Told(places, state.rules.sign * values, np.square(errors), cut, said)
+            told = Told(places, state.rules.sign * values, np.square(errors), cut, said, paid)
             self._take_in(intake, told, chances, finish=log)
 
     @synchronized
@@ -667,6 +724,7 @@ class Learner(Stateful):
         noise: Any = None,
         censored: Any = None,
         propensities: Any = None,
+        costs: Any = None,
     ) -> Self:
         """Take in logged data, in addition to what was told before.
 
@@ -687,6 +745,8 @@ class Learner(Stateful):
             are censored, as for ``tell``.
         propensities
             The probability with which each arm was chosen, for ``score``; None if unknown.
+        costs
+            What the trials cost, one number per context, as ``cost`` of ``tell``.
 
         Returns
         -------
@@ -699,7 +759,9 @@ class Learner(Stateful):
                 "contexts must be a table (2-D), got one context (1-D); "
                 "contexts of one number each are x[:, None], and tell takes a single context"
             )
-        self._tell(contexts, arms, rewards, eligible, noise, censored, propensities, log=True)
+        self._tell(
+            contexts, arms, rewards, eligible, noise, censored, costs, propensities, log=True
+        )
         return self
 
     @synchronized
@@ -762,7 +824,7 @@ class Learner(Stateful):
         return replace(decision, pending=len(pending), pending_std=frozen(moment.belief.std))
 
     @synchronized
-    def add_arm(self, label: Label, features: Any = None) -> None:
+    def add_arm(self, label: Label, features: Any = None, cost: float | None = None) -> None:
         """Add an arm; it gets its burn-in before the method takes over again.
 
         Parameters
@@ -771,11 +833,20 @@ class Learner(Stateful):
             A new label.
         features
             Its features, where arms have them; it then starts from what similar arms taught.
+        cost
+            What a trial of it costs, where costs of arms are known; by default the geometric mean
+            of the others.
         """
         check_new_label(label, self.state.labels)
-        self._add_arm(label, features)
+        self._add_arm(label, features, cost)
 
-    def _add_arm(self, label: Label, given: Any) -> None:
+    def _add_arm(self, label: Label, given: Any, cost: float | None = None) -> None:
+        costs = self.state.costs
+        if costs is not None:
+            usual = math.exp(np.log(costs).mean())
+            costs = (*costs, usual if cost is None else read_cost("cost", cost))
+        elif cost is not None:
+            raise ValueError(f"cost must be given for all arms or for none; only {label!r} has one")
         state, features = self.state, self.state.features
         if (given is None) != (features is None):
             told = "has none" if given is None else f"got {given!r}, but no other arm has any"
@@ -795,6 +866,7 @@ class Learner(Stateful):
             active=(*state.active, place),
             features=features,
             searching=None,
+            costs=costs,
         )
 
     @synchronized
@@ -1015,18 +1087,21 @@ class Learner(Stateful):
         """Return the share of a rule's reference contexts that is certified within its tolerance.
 
         It may fall when hyperparameters are learnt anew: certificates that rested on the old ones
-        are replaced by others, which may be wider.
+        are replaced by others, which may be wider. Of a rule that has a budget alone, it is the
+        share of the budget that is spent.
 
         Parameters
         ----------
         rule
             What is wanted. Asking after every ``tell`` costs one small update each time.
         """
+        checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
+        if rule.reference is None:
+            return min(1.0, self.spent / (rule.budget or math.inf))
         return rule.settled(self._bounds_at(rule))
 
     def _bounds_at(self, rule: StoppingRule) -> FloatArray:
         """Return the certificate at every reference context of a rule."""
-        checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         state, watch = self.state, self._watches.get(rule)
         reference, eligible = rule.contexts_for(state.schema), rule.eligible(self.arms)
         # Levels of categories that were unknown when the rule was first asked for may be known now.
@@ -1047,18 +1122,32 @@ class Learner(Stateful):
         their mean certificate must be within it. Where hyperparameters are learnt, 40
         rewards are needed too: fewer may happen to be alike, and make certificates far too narrow.
         The answer may change back when hyperparameters are learnt anew, as ``settled`` may fall.
+        Or the rule's budget is spent, or would be once the trials under way are told.
 
         Parameters
         ----------
         rule
             What is wanted.
         """
+        checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
+        if rule.budget is not None and self.spent + self._under_way() >= rule.budget:
+            return True
+        if rule.reference is None:
+            return False
         state, bound = self.state, self._bounds_at(rule)
         enough = rule.met(bound)
         eligible, used = rule.eligible(self.arms), np.array(state.active)
         used = used if eligible is None else used[eligible.any(axis=0)]
         enough = enough and (state.next_tune is None or len(state.model) >= _FEWEST)
         return enough and min(map(state.model.observed.count, used)) >= state.rules.burn_in
+
+    def _under_way(self) -> float:
+        """Return what pending picks will cost, about."""
+        total = 0.0
+        for arm, contexts in self.state.pending.by_arm.items():
+            costs = self._typical_costs(np.array(contexts), [arm])
+            total += len(contexts) if costs is None else float(costs.sum())
+        return total
 
     @synchronized
     def save(self, path: File) -> None:
@@ -1126,7 +1215,8 @@ class Learner(Stateful):
         if cut.any() and len(values) == 1:
             here = model.posterior(rows[0], [int(places[0])])
             values, noise = stand_in(values, here.mean, np.square(here.std), model.ridge)
-        several = len(values) > 1 and cut.any()
+        again = state.cutoff is not None and model.observed.has_censored(rows, places)
+        several = (len(values) > 1 and cut.any()) or again
         own = noise if noise.any() else None
         if at_once or several:  # the model is about to be replaced: only the log needs to grow
             log = model.observed.snapshot()
@@ -1137,6 +1227,9 @@ class Learner(Stateful):
         log.note_eligible(count, sets)
         log.note_propensities(count, chances)
         log.note_limits(count, limits)
+        log.note_costs(count, told.costs)
+        if state.cutoff is not None and several:
+            log.supersede(count)
         if several:
             log = first_guess(log)
         state = replace(state, model=model, schema=schema, pending=pending)
@@ -1304,6 +1397,7 @@ class Learner(Stateful):
             rng=self._rng,
             follower=self._follower,
             read=lambda given: self._references(given, schema),
+            costs=self._typical_costs,
         )
         return view if eligible is None else view.among(eligible[0])
 
@@ -1312,6 +1406,24 @@ class Learner(Stateful):
         if self._followed is None or self._followed.model is not model:
             self._followed = model.follow()
         return self._followed
+
+    def _typical_costs(self, contexts: FloatArray, arms: Sequence[int]) -> FloatArray | None:
+        if self._costs is None or self._costs.model is not self.state.model:
+            self._costs = CostModel(self.state.model)
+        return self._costs.typical(contexts, arms, self.state.costs)
+
+    def _cutoffs(self, moment: Moment) -> Cutoffs:
+        """Return how long arms may run; they are compared by what that is expected to take."""
+        state, most, log = self.state, self.state.cutoff or math.inf, self.state.model.observed
+        cut = ~np.isnan(log.limits)
+        told = -np.where(cut, log.limits, log.rewards)
+        if cut.all() or min(moment.pulls) < state.rules.burn_in:
+            first = first_cutoff(float(told[np.isfinite(told)].max(initial=0.0)), most)
+            return Cutoffs(*np.full((2, len(moment.pulls)), first))
+        times = best_cutoffs(moment.belief, moment.ridge, most, float(told[~cut].min()) / 2)
+        if state.costs is None and not (times.expected == times.expected[0]).all():
+            moment.costs = times.expected
+        return times
 
     def _pick(self, moment: Moment) -> Pick:
         rules = self.state.rules
@@ -1331,7 +1443,9 @@ class Learner(Stateful):
         fallback: Label | None,
         tolerance: float | None,
     ) -> Policy:
-        policy = Policy(replace(state.policy(), card=card))
+        spending = state.spent, cost_of_a_tenth(state) if state.priced else None
+        deployed = replace(state.policy(), spending=spending if state.priced else None)
+        policy = Policy(replace(deployed, card=card))
         if fallback is not None:
             safe = policy.with_fallback(fallback, tolerance=tolerance)
             return Policy(replace(safe.state, card=card))

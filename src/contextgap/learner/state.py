@@ -16,6 +16,7 @@ from contextgap.base.seeds import random_sources, seed_after
 from contextgap.beliefs.widths import PosteriorWidth, Width
 from contextgap.kernels import Gaussian, Kernel
 from contextgap.learner.arguments import read_chances, read_points
+from contextgap.learner.costs import read_cost, read_known_costs, spending
 from contextgap.learner.features import ArmFeatures, read_features
 from contextgap.learner.view import Asked, Pending
 from contextgap.methods.method import read_method
@@ -90,10 +91,24 @@ class LearnerState(State):
     pending: Pending = field(default_factory=Pending)
     trials: int = 0  # how many were made, pending ones included
     running: Running | None = None  # the run that is being saved
+    costs: tuple[float, ...] | None = None  # known, of a trial of each arm
+    cutoff: float | None = None  # the longest that a run may take
     mark: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mark", self.model.mark())
+
+    @property
+    def priced(self) -> bool:
+        """Whether anything is known or told about costs."""
+        return self.costs is not None or self.model.observed.has_costs
+
+    @property
+    def spent(self) -> float:
+        """What all trials cost together."""
+        log = self.model.observed
+        gone = log.forgotten_by_arm * (1.0 if self.costs is None else np.array(self.costs))
+        return float(spending(log, self.costs).sum() + gone.sum())
 
     def policy(self) -> PolicyState:
         """Return the policy that would be deployed now."""
@@ -138,15 +153,26 @@ class LearnerState(State):
         settings: dict[str, Any] = {}
         if self.half_life is not None:
             settings = {"times": log.places_by_arm(first), "half_life": self.half_life}
+        contexts, rewards = log.by_arm(first)
+        noise, most = log.noise_by_arm(first), len(log) if first is None else first
+        if noise is not None and len(log.censored):
+            # An arm of which every run was cut off says next to nothing about hyperparameters.
+            known = np.isnan(log.limits[:most])
+            used = [known[own[own < most]].any() for own in map(log.places, range(log.n_arms))]
+            for arm in np.flatnonzero(~np.array(used)) if any(used) else ():
+                for told in (contexts, rewards, noise):
+                    told[arm] = told[arm][:0]
         return AmortisedSearch(
-            *log.by_arm(first),
+            contexts,
+            rewards,
             self.model.kernel if self.kernel_given else None,
             criterion,
             alone=self.alone,
             features=None if self.features is None else self.features.numbers,
             layout=self.schema.layout,
             last=last,
-            noise=log.noise_by_arm(first),
+            noise=noise,
+            left_out=most - sum(map(len, rewards)),
             **settings,
         )
 
@@ -208,15 +234,19 @@ class LearnerState(State):
             header["pending_numbers"] = [each.number for each in asked]
         if self.running is not None:
             header["running"] = self.running
+        if self.costs is not None:
+            header["known_costs"] = self.costs
+        if self.cutoff is not None:
+            header["cutoff"] = self.cutoff
         if self.half_life is not None:
             header["half_life"] = self.half_life
-        version = self.file_version(newer=said or drawn or self.half_life is not None)
+        newer = said or drawn or self.priced or self.half_life is not None
         rows = np.array(contexts).reshape(len(arms), self.schema.dimension or 0)
         arrays = {**self.model.arrays(), "pending": rows}
         if self.searching is not None:
             search, operations = self.searching
             header["searching"] = {"rewards": search.rewards, "operations": operations}
-        files.write(path, "learner", header, arrays, version)
+        files.write(path, "learner", header, arrays, self.file_version(newer=newer))
 
     @classmethod
     def read(cls, path: files.File) -> Self:
@@ -243,6 +273,8 @@ class LearnerState(State):
                 pending=_read_pending(header, arrays["pending"], known),
                 trials=checks.whole("trials", header.get("trials", 0), least=0),
                 running=_read_running(header.get("running")),
+                costs=_read_costs(header.get("known_costs"), known.labels),
+                cutoff=_read_cutoff(header.get("cutoff"), known.rules),
             )
             if (searching := header.get("searching")) is None:
                 return state
@@ -266,6 +298,8 @@ def new_state(
     reward: Any,
     points: Any,
     half_life: Any,
+    costs: Any,
+    cutoff: Any,
 ) -> LearnerState:
     """Return the state of a new learner; None means that a setting was not given."""
     described = read_features(features, labels)
@@ -336,6 +370,8 @@ def new_state(
         points=read_points(points, chosen.recommender),
         half_life=half_life,
         features=described,
+        costs=read_known_costs(costs, labels),
+        cutoff=_read_cutoff(cutoff, rules),
     )
 
 
@@ -418,6 +454,20 @@ def _read_running(values: Any) -> Running | None:
     if values is None:
         return None
     return Running(*(checks.whole("running", each, least=0) for each in values))
+
+
+def _read_costs(costs: Any, labels: Sequence[Label]) -> tuple[float, ...] | None:
+    if costs is None:
+        return None
+    return read_known_costs(dict(zip(labels, costs, strict=True)), labels)
+
+
+def _read_cutoff(cutoff: Any, rules: Rules) -> float | None:
+    if cutoff is None:
+        return None
+    if not rules.costs:
+        raise ValueError(f'cutoff is about times to be kept low; give reward="minimize", {cutoff=}')
+    return read_cost("cutoff", cutoff)
 
 
 def _read_growth(factor: Any) -> float:

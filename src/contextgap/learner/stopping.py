@@ -47,13 +47,24 @@ class StoppingRule:
         these arms, and arms that are eligible nowhere need no burn-in.
     average
         Compare the mean certificate with the tolerance; ``share`` is not used then.
+    budget
+        Stop as soon as so much is spent, whatever is certified; without a reference, then alone.
+
+    Examples
+    --------
+    >>> import contextgap as cg
+    >>> rule = cg.StoppingRule(budget=10)
+    >>> learner = cg.Learner(["a", "b"], costs={"a": 1, "b": 4})
+    >>> learner.run(lambda context, arm: 0.0, contexts=[[0.0]] * 20, until=rule).spent
+    10.0
     """
 
-    tolerance: float
+    tolerance: float = 0.0
     share: float = 0.95
     reference: Any = field(default=None, repr=False)
     arms: Any = field(default=None, repr=False)
     average: bool = False
+    budget: float | None = None
     given: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,11 +74,17 @@ class StoppingRule:
             raise ValueError(f"share must be at most 1, got {self.share!r}")
         if not isinstance(self.average, bool):
             raise TypeError(f"average must be True or False, got {self.average!r}")
-        if self.reference is None:
-            raise TypeError("reference must be contexts to certify, got None")
-        intake = read_table(self.reference, "reference")
         object.__setattr__(self, "tolerance", tolerance)
         object.__setattr__(self, "share", share)
+        if self.budget is not None:
+            budget = checks.positive("budget", self.budget, "the sum of costs")
+            object.__setattr__(self, "budget", budget)
+        if self.reference is None:
+            if self.budget is None:
+                raise TypeError("reference must be contexts to certify, got None; or give a budget")
+            object.__setattr__(self, "given", None)
+            return
+        intake = read_table(self.reference, "reference")
         # As it was given, for columns with names or types, which a learner reads by its own.
         object.__setattr__(self, "given", copy.deepcopy(self.reference))
         if intake is not None:

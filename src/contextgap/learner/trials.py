@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -137,7 +137,7 @@ class _Here(Executor):
 
 def explore_on(
     learner: Learner,
-    measure: Callable[[Any, Label], float | None],
+    measure: Callable[[Any, Label], float | Mapping[str, Any] | None],
     plan: Plan,
     executor: Executor | None,
     workers: int | None,
@@ -163,11 +163,14 @@ def explore_on(
                 break
             finished = wait(under_way, return_when=FIRST_COMPLETED).done
             for each in sorted(finished, key=lambda future: under_way[future].number):
-                trial, reward = under_way[each], each.result()
+                trial, reward, about = under_way[each], each.result(), dict[str, Any]()
+                if isinstance(reward, Mapping):
+                    about = dict(reward)
+                    reward = about.pop("reward", None)
                 if reward is None:
                     trial.cancel()
                 else:
-                    learner.tell(trial, reward)
+                    learner.tell(trial, reward, **about)
                 del under_way[each]
                 if plan.save is not None:
                     learner.save(plan.save)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -133,6 +133,10 @@ class Pending:
         return asked
 
 
+def _all_the_same(contexts: FloatArray, arms: Sequence[int]) -> None:
+    del contexts, arms
+
+
 @dataclass
 class View:
     """A model together with the picks whose rewards are still to come."""
@@ -144,6 +148,7 @@ class View:
     rng: np.random.Generator
     follower: Callable[[], Follower]  # keeps the posterior at reference points up to date
     read: Callable[[Any], FloatArray] = as_numbers  # of contexts that an explorer was given
+    costs: Callable[[FloatArray, Sequence[int]], FloatArray | None] = _all_the_same
     batch: Batch | None = None  # the posterior at many contexts that are picked for in order
 
     def among(self, eligible: Mask) -> View:
@@ -167,6 +172,7 @@ class View:
             shares=self.model.related,
             read=self.read,
             kernel_at=lambda reference: self._kernel_at(context, reference),
+            costs=None if (costs := self._costs(context[None])) is None else costs[0],
         )
 
     def pool(self, contexts: FloatArray) -> Pool:
@@ -181,7 +187,13 @@ class View:
             shares=self.model.related,
             rng=self.rng,
             read=self.read,
+            costs=self._costs(contexts),
         )
+
+    def _costs(self, contexts: FloatArray) -> FloatArray | None:
+        """Return what arms cost at contexts, None if all cost the same."""
+        costs = self.costs(contexts, self.active)
+        return None if costs is None or (costs == costs.flat[0]).all() else costs
 
     def told(self, context: FloatArray) -> Belief:
         """Return what the rewards told so far say at one context, pending picks left out."""

@@ -25,6 +25,7 @@ _GUESSES = 30  # steps of expectation maximisation
 _SWEEPS = 6  # over all censored rewards, and how much of each change is made
 _DAMPING = 0.8
 _CLOSE = 1e-2  # changes of a stand-in, in units of what it says, that end the sweeps
+_SURE = 38.0  # standard deviations below a limit, which says nothing then; it may be infinite
 _MOST = 1e6  # noise in units of v: an observation that says nothing
 
 
@@ -58,7 +59,7 @@ def _standardised(
     from scipy.special import log_ndtr  # slow to load, and few rewards are censored
 
     v = np.asarray(np.maximum(variance, 0.0) + ridge)
-    z = np.asarray((limits - mean) / np.sqrt(v))
+    z = np.asarray(np.minimum((limits - mean) / np.sqrt(v), _SURE))
     return v, z, np.exp(-0.5 * np.square(z) - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
 
 
@@ -72,8 +73,9 @@ def first_guess(log: Observations) -> Observations:
     places, limits = log.censored, log.limits[log.censored]
     known = np.delete(log.rewards, places)
     # What stands in for them now depends on how it came about; this does not.
+    told = np.concatenate([known, limits[np.isfinite(limits)]])
     rewards, spread = np.concatenate([known, limits]), np.zeros(len(places))
-    mean, variance = float(rewards.mean()), float(rewards.var()) or 1.0
+    mean, variance = float(told.mean()), float(told.var()) or 1.0
     for _ in range(_GUESSES):
         whole = np.full(len(places), mean), np.full(len(places), variance)
         _, z, ratio = _standardised(limits, *whole, 0.0)

@@ -24,6 +24,7 @@ class Observations:
         self._propensities = Rows()  # NaN, or nothing at the end, where they are unknown
         self._noise = Rows()  # nothing at the end where there is none
         self._limits = Rows()  # NaN, or nothing at the end, where rewards are not censored
+        self._costs = Rows()  # NaN, or nothing at the end, where they were not told
         # Observations that are not kept any more, by arm; only a thinned log has any.
         self._forgotten: list[int] = []
 
@@ -133,7 +134,7 @@ class Observations:
 
     @property
     def limits(self) -> FloatArray:
-        """What censored rewards are at most, NaN for others.
+        """What censored rewards are at most, NaN for others; infinite where told again since.
 
         The reward and the noise of a censored one are those of an observation that says about as
         much; ``censoring`` has them.
@@ -151,6 +152,45 @@ class Observations:
             self._limits.extend(np.full(first - len(self._limits.view), np.nan))
             self._limits.extend(limits)
 
+    def has_censored(self, contexts: FloatArray, arms: IntArray) -> bool:
+        """Return whether a reward of one of these arms at its context was censored."""
+        places = self.censored
+        if not len(places):
+            return False
+        known, own = self.contexts[places], self.arms[places]
+        pairs = zip(contexts, arms, strict=True)
+        return any(((known == x).all(axis=1) & (own == arm)).any() for x, arm in pairs)
+
+    def supersede(self, first: int) -> None:
+        """Let observations from ``first`` on take the place of runs that were cut off earlier.
+
+        A censored reward says nothing any more, its limit being infinite, once the reward of the
+        same arm at the same context is known, or to be lower.
+        """
+        limits, places = self.limits.copy(), self.censored
+        for place in range(first, len(self)):
+            same = (self.contexts[places] == self.contexts[place]).all(axis=1)
+            same &= (self.arms[places] == self.arms[place]) & (places < place)
+            same &= np.isnan(limits[place]) | (limits[places] >= limits[place])
+            limits[places[same]] = np.inf
+        self._limits = Rows.of(limits)
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether the cost of any trial was told."""
+        return len(self._costs.view) > 0
+
+    @property
+    def costs(self) -> FloatArray:
+        """What every trial cost, NaN where that was not told."""
+        return _filled(self._costs.view, len(self), np.nan)
+
+    def note_costs(self, first: int, costs: FloatArray) -> None:
+        """Remember what trials cost, from observation ``first`` on."""
+        if not np.isnan(costs).all():
+            self._costs.extend(np.full(first - len(self._costs.view), np.nan))
+            self._costs.extend(costs)
+
     def restated(self, places: IntArray, rewards: FloatArray, noise: FloatArray) -> Self:
         """Return a log in which some rewards and their noise are others."""
         other, values, variances = self.snapshot(), self.rewards.copy(), self.noise.copy()
@@ -159,10 +199,11 @@ class Observations:
         return other
 
     def take_notes_from(self, other: Observations) -> None:
-        """Take over eligible arms, propensities and limits from a log of the same observations."""
+        """Take over what was said besides rewards from a log of the same observations."""
         self._eligible = other._eligible.snapshot()
         self._propensities = Rows.of(other._propensities.view)
         self._limits = Rows.of(other._limits.view)
+        self._costs = Rows.of(other._costs.view)
 
     def add_arm(self) -> None:
         """Add an arm without observations, with the next index."""
@@ -206,7 +247,7 @@ class Observations:
         for own in self._places:
             own.truncate(int(np.searchsorted(own.view, size)))
         self._eligible.truncate(size)
-        for notes in (self._propensities, self._noise, self._limits):
+        for notes in (self._propensities, self._noise, self._limits, self._costs):
             notes.truncate(min(size, len(notes.view)))
 
     def snapshot(self) -> Self:
@@ -253,6 +294,7 @@ class Observations:
         other = type(self)(self.n_arms)
         other.extend(self.contexts[kept], self.arms[kept], self.rewards[kept], self.noise[kept])
         other.note_limits(0, self.limits[kept])
+        other.note_costs(0, self.costs[kept])
         if self.propensities is not None:
             other._propensities = Rows.of(self.propensities[kept])
         other._forgotten = [self.count(arm) - other.count(arm) for arm in range(self.n_arms)]
@@ -268,7 +310,8 @@ class Observations:
         told = {"contexts": self.contexts, "rewards": self.rewards, "sequence": self.arms}
         if self.has_propensities:
             told["propensities"] = self._propensities.view
-        for name, notes in (("noise", self._noise), ("limits", self._limits)):
+        said = {"noise": self._noise, "limits": self._limits, "costs": self._costs}
+        for name, notes in said.items():
             if len(notes.view):
                 told[name] = notes.view
         return {**told, **self._eligible.arrays(self.n_arms)}
@@ -313,6 +356,12 @@ class Observations:
             other._limits = Rows.of(limits)
             if (other.noise[other.censored] <= 0).any():
                 raise ValueError("a censored reward has no noise")
+        if "costs" in arrays:
+            costs = arrays["costs"]
+            check_floats(np.nan_to_num(costs, nan=1.0), (min(len(costs), len(other)),))
+            if not (np.nan_to_num(costs, nan=1.0) > 0).all():
+                raise ValueError("the cost of a trial is not positive")
+            other._costs = Rows.of(costs)
         if forgotten is not None and forgotten.any():
             if forgotten.shape != (n_arms,) or forgotten.dtype.kind != "i" or forgotten.min() < 0:
                 raise ValueError("the numbers of observations not kept do not match the arms")

@@ -99,6 +99,12 @@ class Card:
         needs no model of rewards. None where propensities are unknown, or no such row was logged.
     reward_range
         Both rewards, or costs, where there are only two; intervals lie within what they allow.
+    spent
+        What the trials cost together; None where nothing is known or told about costs.
+    next_tenth
+        About what a tenth less regret would cost. It is extrapolated: the regret expected now, and
+        that when half had been spent, are taken to fall on as a power of what is spent. None where
+        that cannot be estimated.
     """
 
     rewards: int
@@ -118,6 +124,8 @@ class Card:
     direct: Estimate | None = None
     weighted: Estimate | None = None
     reward_range: Range | None = None
+    spent: float | None = None
+    next_tenth: float | None = None
 
     def __post_init__(self) -> None:
         limits = self.reward_range
@@ -163,7 +171,18 @@ class Card:
             ("error of averages", f"{self.error_of_averages:.4g}"),
             ("explained", f"{100 * self.explained:.1f} %"),
             ("median certificate", f"{self.certificate:.4g} ({kind})"),
+            *self.spending(),
             *([] if self.log is None else [("log", self.log)]),
+        ]
+
+    def spending(self) -> list[tuple[str, str]]:
+        """Return the rows about costs, none where nothing is known of them."""
+        if self.spent is None:
+            return []
+        more = "unknown" if self.next_tenth is None else f"about {self.next_tenth:.3g}"
+        return [
+            ("spent", f"{self.spent:.6g}"),
+            ("a tenth less regret", f"{more}, extrapolated"),
         ]
 
     def __str__(self) -> str:
@@ -185,7 +204,7 @@ class Card:
             if isinstance(value, Estimate):
                 value = [value.value, value.error]
             plain[field.name] = list(value) if isinstance(value, tuple) else value
-        for name in ("log", "direct", "weighted", "reward_range"):
+        for name in ("log", "direct", "weighted", "reward_range", "spent", "next_tenth"):
             if plain[name] is None:
                 del plain[name]
         return {**plain, "best_single_arm": encode_label(self.best_single_arm)}
@@ -208,8 +227,23 @@ class Card:
         if values.get("log") is not None:
             plain["log"] = str(values["log"])
         plain["warnings"] = tuple(str(warning) for warning in values["warnings"])
+        for name in ("spent", "next_tenth"):
+            if values.get(name) is not None:
+                plain[name] = checks.at_least(name, values[name], 0.0)
         plain["reward_range"] = read_range(values.get("reward_range"))
         return cls(**plain)
+
+
+def read_spending(values: Any) -> tuple[float, float | None] | None:
+    """Return what a policy cost, and a tenth less regret would, as a file holds them."""
+    if values is None:
+        return None
+    spent, more = (
+        None if each is None else checks.at_least("spending", each, 0) for each in values
+    )
+    if spent is None:
+        raise ValueError("spending has no total")
+    return spent, more
 
 
 def read_range(values: Any) -> Range | None:

@@ -25,7 +25,7 @@ from contextgap.policy.answers import (
     own_std,
     regret_bounds,
 )
-from contextgap.policy.card import Card, read_range
+from contextgap.policy.card import Card, read_range, read_spending
 from contextgap.policy.choosing import Chooser
 from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from contextgap.export.compression import CompressionReport
     from contextgap.export.onnx import OnnxFile
     from contextgap.insight.watch import Watch
+
+# Of cards, which earlier releases do not know; files have them beside the card.
+_LATER_FIELDS: dict[str, Any] = dict.fromkeys(("reward_range", "spent", "next_tenth"))
 
 
 class Policy(Stateful):
@@ -593,11 +596,13 @@ class Policy(Stateful):
             **state.describe(),
             "seed": state.seed,
             # Earlier releases refuse cards with fields that they do not know.
-            "card": state.card and replace(state.card, reward_range=None).describe(),
+            "card": state.card and replace(state.card, **_LATER_FIELDS).describe(),
             "provenance": provenance.describe(),
         }
         if state.reward_range is not None:
             header["reward_range"] = list(state.reward_range)
+        if state.spending is not None:
+            header["spending"] = list(state.spending)
         if state.fallback is not None:
             header["fallback"] = state.fallback.describe()
         version = state.file_version(newer=state.fallback is not None)
@@ -617,6 +622,9 @@ class Policy(Stateful):
             known = State.restored(header, arrays)
             card = header.get("card")  # files of release 0.1 have none
             limits, fallback = read_range(header.get("reward_range")), None
+            spending = read_spending(header.get("spending"))
+            spent, more = spending or (None, None)
+            later: dict[str, Any] = {"reward_range": limits, "spent": spent, "next_tenth": more}
             if "fallback" in header:
                 dimension = known.schema.dimension
                 fallback = Fallback.restored(header["fallback"], known.arms, dimension)
@@ -624,9 +632,10 @@ class Policy(Stateful):
                 **vars(known),
                 seed=read_seed(header["seed"]),
                 fallback=fallback,
-                card=None if card is None else replace(Card.restored(card), reward_range=limits),
+                card=None if card is None else replace(Card.restored(card), **later),
                 provenance=Provenance.restored(header.get("provenance")),
                 reward_range=limits,
+                spending=spending,
             )
             return cls(state)
 
@@ -680,7 +689,13 @@ class Policy(Stateful):
         card = score(self.chooser, self.arms, *about)
         card = card.of_costs() if self.state.rules.costs else card
         certificate = min(card.certificate, self.state.largest_regret)
-        return replace(card, certificate=certificate, reward_range=self.state.reward_range)
+        spent, more = self.state.spending or (None, None)
+        later: dict[str, Any] = {
+            "reward_range": self.state.reward_range,
+            "spent": spent,
+            "next_tenth": more,
+        }
+        return replace(card, certificate=certificate, **later)
 
     def answers(
         self, rows: FloatArray, eligible: Mask | None = None

@@ -164,6 +164,9 @@ class PolicyState(State):
     compression: CompressionReport | None = None
     provenance: Provenance = Provenance()
     reward_range: Range | None = None  # as users tell them, where there are only two rewards
+    spending: tuple[float, float | None] | None = (
+        None  # what it cost, and a tenth less regret would
+    )
 
     @property
     def largest_regret(self) -> float:

@@ -30,10 +30,11 @@ class Trials:
     kinds: Mapping[str, Kind] = field(default_factory=dict)  # where they are not what they seem
     missing: tuple[str, ...] = ()  # which may lack values later, though the log has them all
     censored: str | None = None  # whether the reward is at most, a cost at least, what is logged
+    cost: str | None = None  # what the trial cost
 
     def columns(self, sheet: Sheet) -> list[str]:
         """Return the columns that are context; says nothing of a saved index that is left out."""
-        named = self.arm, self.reward, self.propensity, self.censored
+        named = self.arm, self.reward, self.propensity, self.censored, self.cost
         outcome = [name for name in named if name is not None]
         left_out = [*self.exclude, *self.eligible]
         for name in left_out:

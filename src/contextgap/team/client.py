@@ -191,6 +191,7 @@ class Campaign(CampaignMethods):
         key: str | None,
         noise: Any = None,
         censored: Any = None,
+        cost: Any = None,
     ) -> Any:
         trials.check_told(trial, contexts, arms, eligible)
         body: dict[str, Any] = {"key": _key(key)}
@@ -203,7 +204,7 @@ class Campaign(CampaignMethods):
             body["contexts"] = request_contexts(record["contexts"])
             body["arms"] = record["arms"][0] if single else record["arms"]
             body["eligible"] = self._eligible(eligible)
-        for name, said in trials.read_about(noise, censored, len(rewards), single).items():
+        for name, said in trials.read_about(noise, censored, cost, len(rewards), single).items():
             body[name] = said[0] if single else said
         return _trials(self._post("tell", reward=rewards[0] if single else rewards, **body))
 

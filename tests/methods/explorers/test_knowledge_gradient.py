@@ -79,7 +79,7 @@ def test_of_many_gains_those_left_out_are_not_the_highest(rng, size, ridge):
     factors = _factors(rng.uniform(0.1, 1, 200), ridge, times)
     want = (_average_gains(distance, move, factors) / times).max(axis=0)
     for best in (0.0, np.median(want), want.max(), 2 * want.max()):
-        found = _highest_gains(distance, move, factors, times, best)
+        found = _highest_gains(distance, move, factors, times, np.ones(move.shape[1]), best)
         assert ((found == want) | (found == 0)).all()
         assert want[found == 0].max(initial=0.0) <= max(best, found.max())
 

@@ -387,3 +387,34 @@ def test_a_corrected_reward_is_known_and_not_censored(local, contexts):
     assert log.censored.tolist() == [4, 7]
     assert log.rewards[[2, 6]].tolist() == [0.2, 0.05]
     assert to_bytes(local.open().learner()) == to_bytes(campaign.learner())
+
+
+def test_costs_are_those_of_a_learner(local, contexts):
+    known = {arm: 1.0 + place for place, arm in enumerate(ARMS)}
+    campaign = local.create(kernel=None, costs=known)
+    learner = cg.Learner(ARMS, seed=0, costs=known)
+    for row, context in enumerate(contexts[:24]):
+        trial = campaign.ask(context)
+        assert trial.arm == learner.ask(context)
+        about = {"cost": 2.0 + row} if row % 2 else {}
+        campaign.tell(trial, reward(context, trial.arm), **about)
+        learner.tell(context, trial.arm, reward(context, trial.arm), **about)
+    outside = {"contexts": contexts[30:32], "arms": [ARMS[0]] * 2}
+    campaign.tell(reward=[0.1, 0.2], **outside, cost=[3.0, 4.0])
+    learner.tell(*outside.values(), [0.1, 0.2], cost=[3.0, 4.0])
+    assert to_bytes(campaign.learner()) == to_bytes(learner)
+    assert to_bytes(local.open().learner()) == to_bytes(learner)
+    check_replay(campaign)
+    spent = campaign.learner().spent
+    assert campaign.status().score.spent == spent
+    assert f"spent                   {spent:.6g}" in str(campaign.status())
+    # A reward that is corrected cost as much as before, one that is retracted is gone.
+    campaign.correct(2, 0.2, "a typing error")
+    campaign.correct(25, 0.2, "a typing error")
+    assert campaign.learner().spent == spent
+    campaign.retract(26, "it was another arm")
+    assert campaign.learner().spent == spent - 4.0
+    with pytest.raises(ValueError, match="cost must be positive"):
+        campaign.tell(contexts=contexts[0], arms=ARMS[0], reward=0.5, cost=0)
+    with pytest.raises(ValueError, match="goal must be about certificates"):
+        local.create(goal=cg.StoppingRule(budget=3))

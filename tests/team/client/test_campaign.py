@@ -227,3 +227,19 @@ def test_noise_and_censoring_go_over_the_wire(both):
         with pytest.raises(TypeError, match="censored"):
             campaign.tell(contexts=rows[0], arms=ARMS[1], reward=1.0, censored="no")
     assert found[0] == found[1]
+
+
+def test_costs_go_over_the_wire(both):
+    rows = np.random.default_rng(0).uniform(size=(6, 2))
+    found = []
+    for campaign in both():
+        for row, context in enumerate(rows):
+            campaign.tell(campaign.ask(context), 0.1 * row, cost=1.5)
+        told = {"contexts": rows, "arms": [ARMS[0]] * 6, "reward": np.arange(6.0)}
+        campaign.tell(**told, cost=np.arange(1.0, 7.0))
+        score = campaign.status(fresh=True).score
+        found.append((score.spent, score.next_tenth))
+        with pytest.raises(ValueError, match="cost"):
+            campaign.tell(contexts=rows[0], arms=ARMS[1], reward=1.0, cost=-1.0)
+    assert found[0] == found[1]
+    assert found[0][0] == 30.0

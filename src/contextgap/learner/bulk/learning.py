@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from contextgap.base.arrays import IntArray
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.base.labels import Label, Written
 from contextgap.beliefs.widths import Width
 from contextgap.kernels import Kernel
@@ -62,6 +62,7 @@ def learn_from(
     columns: Mapping[str, Any] | None = None,
     propensity: str | None = None,
     censored: str | None = None,
+    cost: str | None = None,
     eligible: str | Sequence[str] | None = None,
     separator: str | None = None,
     skip_missing: bool = False,
@@ -104,6 +105,8 @@ def learn_from(
     censored
         The column that says, by 0 or 1, or false or true, whether the reward is censored, as for
         ``Learner.tell``; only for a log that is no longer than the sample.
+    cost
+        The column with what each trial cost; only for a log that is no longer than the sample.
     eligible
         The column with the arms that could have been chosen, such as ``a|b``; of several, all arms.
     separator
@@ -140,6 +143,7 @@ def learn_from(
         exclude=read_names("exclude", exclude) if len(exclude) else (),
         propensity=propensity,
         censored=censored,
+        cost=cost,
         eligible=(eligible,) if isinstance(eligible, str) else tuple(eligible or ()),
         kinds={name: read_kind(name, kind) for name, kind in (columns or {}).items()},
     )
@@ -217,7 +221,7 @@ def learn_trials(
             learner = _reading(learner, summary.codings(_kinds(log.table, trials)))
         learning = watch("learning hyperparameters")
         learning(0, len(log.sheet))
-        about = {"eligible": log.eligible, "censored": log.censored}
+        about = {"eligible": log.eligible, "censored": log.censored, "costs": log.costs}
         learner.fit(log.table, log.arms, log.rewards, **about)
         learning(len(log.sheet), len(log.sheet))
         if log.whole:
@@ -250,19 +254,24 @@ class _Log:
         self.eligible = (
             None if not trials.eligible else eligible_arms(self.sheet, trials.eligible, self.labels)
         )
+        self.costs = None if trials.cost is None else self._kept("costs", trials.cost)
         self.censored = None if trials.censored is None else self._truths(trials.censored)
         self.chances = (
             None if trials.propensity is None else self.sheet.numbers([trials.propensity])[:, 0]
         )
 
-    def _truths(self, column: str) -> list[bool]:
-        """Return a column of truth values."""
+    def _kept(self, what: str, column: str) -> FloatArray:
+        """Return a column of numbers or truth values, of a log that is kept whole."""
         if not self.whole:
             raise ValueError(
-                "censored rewards are for logs of which every row can be kept; this one has "
+                f"{what} are for logs of which every row can be kept; this one has "
                 f"{self.summary.rows:,} rows, of which {len(self.sheet):,} are: learn from fewer"
             )
-        values = self.sheet.rewards(column, self.sheet.are_truths(column))
+        return self.sheet.rewards(column, self.sheet.are_truths(column))
+
+    def _truths(self, column: str) -> list[bool]:
+        """Return a column of truth values."""
+        values = self._kept("censored rewards", column)
         for value, place in zip(values, self.sheet.places, strict=True):
             if value not in (0.0, 1.0):
                 where = f"{self.sheet.path}, {place}, column {column!r}"

@@ -56,6 +56,8 @@ class Moment:
     kernel_at
         Returns the kernel's values between reference contexts, given as for ``look_ahead``, and the
         current one: shape (m + 1, m + 1), the current one last.
+    costs
+        What trying each arm costs, about; None if all cost the same.
     """
 
     believe: Callable[[], Belief]
@@ -68,6 +70,7 @@ class Moment:
     shares: bool = False
     read: Callable[[Any], FloatArray] = as_numbers
     kernel_at: Callable[[IntArray | FloatArray], FloatArray] = _cannot_look_ahead
+    costs: FloatArray | None = None
 
     @lazy
     def belief(self) -> Belief:
@@ -100,6 +103,8 @@ class Pool:
         Whether a reward of one arm says something about the others.
     read
         Returns contexts as users write them as those that ``moves`` takes.
+    costs
+        What trying each arm at each context costs, about; None if all cost the same.
     """
 
     contexts: FloatArray
@@ -110,6 +115,7 @@ class Pool:
     rng: np.random.Generator
     shares: bool = False
     read: Callable[[Any], FloatArray] = as_numbers
+    costs: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -259,8 +265,17 @@ def choose_context(pool: Pool, explorer: Explorer) -> int:
 
 
 def largest_gap(pool: Pool) -> int:
-    """Return the context with the largest regret bound, where a reward is needed most."""
-    return int(pool.belief.gap.min(axis=-1).argmax())
+    """Return the context with the largest regret bound, where a reward is needed most.
+
+    Where costs differ, it is the largest bound per cost of the leader or its challenger, whichever
+    is cheaper.
+    """
+    bound = pool.belief.gap.min(axis=-1)
+    if pool.costs is not None:
+        both = np.stack([pool.belief.leader, pool.belief.challenger], axis=-1)
+        cheaper = np.take_along_axis(pool.costs, both, axis=-1).min(axis=-1)
+        bound = np.where(bound > 0, bound / cheaper, bound)
+    return int(bound.argmax())
 
 
 def least_pulled(moment: Moment) -> int:

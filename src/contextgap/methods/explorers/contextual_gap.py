@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from contextgap.beliefs.belief import Belief, leader_and_challenger
+from contextgap.beliefs.belief import leader_and_challenger
 from contextgap.methods.explorers.base import Explorer, Moment, Pool, largest_gap
 
 
@@ -15,7 +15,8 @@ from contextgap.methods.explorers.base import Explorer, Moment, Pool, largest_ga
 class ContextualGap(Explorer):
     """Try the leader or its challenger, whichever has the wider interval.
 
-    Where arms share what they learn: whichever shrinks the variance of their difference more.
+    Where arms share what they learn, or cost differently: whichever shrinks the variance of their
+    difference more, per cost.
     """
 
     reason: ClassVar[str] = "the leader or its challenger, whichever says more"
@@ -27,10 +28,8 @@ class ContextualGap(Explorer):
         other arms.
         """
         belief = moment.belief
-        if belief.covariance is not None:
-            return more_informative(
-                belief, int(belief.leader), int(belief.challenger), moment.ridge
-            )
+        if belief.covariance is not None or moment.costs is not None:
+            return more_informative(moment, int(belief.leader), int(belief.challenger))
         leader, challenger = leader_and_challenger(belief.lower, belief.upper)
         first, second = sorted((leader, challenger))
         return second if belief.half_width[second] > belief.half_width[first] else first
@@ -40,14 +39,16 @@ class ContextualGap(Explorer):
         return largest_gap(pool)
 
 
-def more_informative(belief: Belief, leader: int, challenger: int, ridge: float) -> int:
-    """Return the leader or the challenger, whichever says more about their difference."""
+def more_informative(moment: Moment, leader: int, challenger: int) -> int:
+    """Return the leader or the challenger, whichever says more about their difference, per cost."""
     # A reward of arm a shrinks the variance of the difference D by cov(a, D)² / (variance of a +
     # ridge): where arms have nothing in common, more the wider a is. A tie goes to the lower index.
+    belief, costs = moment.belief, moment.costs
     covariance = np.diag(belief.std**2) if belief.covariance is None else belief.covariance
     with_difference = covariance[:, leader] - covariance[:, challenger]
 
     def shrinks(arm: int) -> float:
-        return float(with_difference[arm] ** 2 / (covariance[arm, arm] + ridge))
+        by = float(with_difference[arm] ** 2 / (covariance[arm, arm] + moment.ridge))
+        return by if costs is None else by / float(costs[arm])
 
     return max(sorted({leader, challenger}), key=shrinks)

@@ -48,7 +48,7 @@ class EBTC(Explorer):
         others = np.arange(len(lead)) != leader
         # Where every lead is certain, the smallest.
         by = cost if np.isfinite(cost).any() else np.where(others, lead, np.inf)
-        return more_informative(belief, leader, int(by.argmin()), moment.ridge)
+        return more_informative(moment, leader, int(by.argmin()))
 
     def choose(self, pool: Pool) -> int:
         """Return the context with the largest regret bound."""

@@ -87,13 +87,15 @@ class KnowledgeGradient(ReferringExplorer):
         return described
 
     def pick(self, moment: Moment) -> int:
-        """Return argmax of the expected gain, or what Contextual-Gap picks where none has any.
+        """Return argmax of the expected gain per cost, or what Contextual-Gap picks without any.
 
         A learner that believes to know everything may be wrong: the first rewards of every arm
         happened to be the same, say. Where beliefs are so narrow that no gain is left, which arm
         comes first must not decide.
         """
         gains = self.gain(moment)
+        if moment.costs is not None:
+            gains = gains / moment.costs
         return int(gains.argmax()) if gains.max() > 0 else ContextualGap().pick(moment)
 
     def gain(self, moment: Moment) -> FloatArray:
@@ -115,7 +117,7 @@ class KnowledgeGradient(ReferringExplorer):
         return self._per_reward(lines, variance, moment.ridge)
 
     def choose(self, pool: Pool) -> int:
-        """Return the context at which the best arm to try has the highest expected gain.
+        """Return the context at which the best arm to try has the highest expected gain per cost.
 
         References are the given ones, or up to ``most`` contexts of the pool. Where nothing is to
         be gained at any context, it is the one that Contextual-Gap chooses.
@@ -124,20 +126,23 @@ class KnowledgeGradient(ReferringExplorer):
         return int(gains.argmax()) if gains.max() > 0 else ContextualGap().choose(pool)
 
     def pool_gain(self, pool: Pool) -> FloatArray:
-        """Return the expected gain of trying each arm at each context of the pool.
+        """Return the expected gain per cost of trying each arm at each context of the pool.
 
         Gains that are surely not the highest of all may be given as 0.
         """
         belief, variance = pool.belief, pool.belief.std**2
+        costs = np.ones(variance.shape) if pool.costs is None else pool.costs
         if self.local:
             scale = np.sqrt(variance + pool.ridge)
             if belief.covariance is None:
                 apart, moves = distances(belief.mean), variance / scale
-                return self._per_reward(lambda f: gain(apart, moves * f), variance, pool.ridge)
+                by_arm = self._per_reward(lambda f: gain(apart, moves * f), variance, pool.ridge)
+                return by_arm / costs
             means, moves = belief.mean[:, None], belief.covariance / scale[..., None]
-            return self._per_reward(
+            by_arm = self._per_reward(
                 lambda f: highest_line(means, moves * f[..., None]), variance, pool.ridge
             )
+            return by_arm / costs
         reference: IntArray | FloatArray = spread_over(len(pool), self.most)
         if self.references is not None:
             reference = pool.read(self.given_contexts)
@@ -147,10 +152,11 @@ class KnowledgeGradient(ReferringExplorer):
             moves = pool.moves(arm, reference)
             if moves.ndim == 3:
                 lines = partial(_average_line, mean[:, None], moves)
-                gains[:, arm] = self._per_reward(lines, own, pool.ridge)
+                gains[:, arm] = self._per_reward(lines, own, pool.ridge) / costs[:, arm]
             else:
                 own_away, factors = away[:, [arm] * len(own)], _factors(own, pool.ridge, times)
-                gains[:, arm] = _highest_gains(own_away, moves, factors, times, gains.max())
+                about = own_away, moves, factors, times, costs[:, arm]
+                gains[:, arm] = _highest_gains(*about, gains.max())
         return gains
 
     def _per_reward(
@@ -234,9 +240,14 @@ def _gains_per_reward(
 
 
 def _highest_gains(
-    distance: FloatArray, move: FloatArray, factors: FloatArray, times: FloatArray, best: float
+    distance: FloatArray,
+    move: FloatArray,
+    factors: FloatArray,
+    times: FloatArray,
+    costs: FloatArray,
+    best: float,
 ) -> FloatArray:
-    """Return the same, 0 where it is surely not the highest, nor above ``best``.
+    """Return the same per cost, 0 where it is surely not the highest, nor above ``best``.
 
     The gain g is convex in the move, and 0 without one; so with
     the factors f of t rewards, of which the last is the largest, F, and f ≤ √t,
@@ -244,11 +255,12 @@ def _highest_gains(
         g(f·move)/t ≤ g(F·move)·f/(F·t) ≤ g(F·move)/F
     """
     bound = _average_gains(distance, move, factors[-1:], _NEAR)[0] / factors[-1]
-    bound = (bound + _LEFT * np.abs(move).max(axis=0)) * (1 + 1e-9)  # rounding
+    bound = (bound + _LEFT * np.abs(move).max(axis=0)) * (1 + 1e-9) / costs  # rounding
     order, gains, first = np.argsort(-bound), np.zeros(len(bound)), 0
     while first < len(order) and bound[order[first]] > best:
         some = order[first : max(_FIRST, 2 * first)]
-        gains[some] = _gains_per_reward(distance[:, some], move[:, some], factors[:, some], times)
+        own = _gains_per_reward(distance[:, some], move[:, some], factors[:, some], times)
+        gains[some] = own / costs[some]
         best, first = max(best, float(gains[some].max())), max(_FIRST, 2 * first)
     return gains
 

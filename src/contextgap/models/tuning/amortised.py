@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from contextgap.base.arrays import FloatArray
@@ -15,11 +16,13 @@ from contextgap.models.tuning.search import Hyperparameters
 class AmortisedSearch:
     """A search for hyperparameters that goes on where it stopped.
 
-    It takes the arguments of ``search``. What it finds depends on them alone: how far it has come
-    is a cache, which several states of a learner may share.
+    It takes the arguments of ``search``, and how many rewards of the log are not among them. What
+    it finds depends on them alone: how far it has come is a cache, which several states of a
+    learner may share.
     """
 
-    def __init__(self, *given: Any, **settings: Any) -> None:
+    def __init__(self, *given: Any, left_out: int = 0, **settings: Any) -> None:
+        self._left_out = left_out
         self._given, self._settings = given, settings
         self._answers: list[FloatArray] = []
         self._restart()
@@ -31,7 +34,7 @@ class AmortisedSearch:
         self._needed = math.inf
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_given", "_settings", "_answers")  # a generator cannot be pickled
+        names = ("_given", "_settings", "_answers", "_left_out")  # a generator cannot be pickled
         return {name: vars(self)[name] for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -40,8 +43,8 @@ class AmortisedSearch:
 
     @property
     def rewards(self) -> int:
-        """How many rewards are searched."""
-        return sum(map(len, self._given[1]))
+        """How many rewards of the log are searched, those left out included."""
+        return self._left_out + sum(map(len, self._given[1]))
 
     def result(self, operations: float = math.inf) -> tuple[Hyperparameters, Tuning] | None:
         """Return what was found, or None if that takes more operations in all."""
@@ -66,4 +69,6 @@ class AmortisedSearch:
         try:
             self._waiting = steps, steps.send(self._answers[place])
         except StopIteration as end:
-            self._found, self._needed = end.value, before
+            found, tuning = end.value
+            tuning = replace(tuning, rewards=tuning.rewards + self._left_out)
+            self._found, self._needed = (found, tuning), before

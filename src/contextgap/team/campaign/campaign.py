@@ -209,15 +209,16 @@ class Campaign(CampaignMethods):
         key: str | None,
         noise: Any = None,
         censored: Any = None,
+        cost: Any = None,
     ) -> Any:
         trials.check_key(key)
         trials.check_told(trial, contexts, arms, eligible)
         if trial is None:
             request, single = trials.read_record(contexts, arms, reward)
-            request |= trials.read_about(noise, censored, len(request["rewards"]), single)
+            request |= trials.read_about(noise, censored, cost, len(request["rewards"]), single)
         else:
             numbers, rewards, single = trials.read_told(trial, reward)
-            about = trials.read_about(noise, censored, len(numbers), single)
+            about = trials.read_about(noise, censored, cost, len(numbers), single)
 
         def work(draft: Draft) -> list[Trial]:
             with trials.noting_progress(draft, self._goal):

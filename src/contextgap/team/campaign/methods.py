@@ -102,6 +102,7 @@ class CampaignMethods:
         key: str | None = None,
         noise: Any = None,
         censored: Any = None,
+        cost: Any = None,
     ) -> Any:
         """Take in the reward of a trial, or of something that was tried without being asked for.
 
@@ -127,6 +128,8 @@ class CampaignMethods:
         noise, censored
             The standard error of the reward, and whether it is censored, or one of each for each
             trial or context, as for ``Learner.tell``. A reward that is corrected later has neither.
+        cost
+            What the trial cost, or one number for each trial or context.
 
         Returns
         -------
@@ -143,6 +146,7 @@ class CampaignMethods:
             key=key,
             noise=noise,
             censored=censored,
+            cost=cost,
         )
 
     def cancel(self, trial: Any, *, key: str | None = None) -> Trial:

@@ -49,6 +49,8 @@ def encode_goal(goal: StoppingRule | None) -> dict[str, Any] | None:
         raise ValueError("goal must be about all arms, which may come and go; leave out its arms")
     if goal.average:
         raise ValueError("goal must be about a share of contexts; leave out average=True")
+    if goal.budget is not None:
+        raise ValueError("goal must be about certificates; leave out budget=, status says spending")
     reference = encode_contexts(goal.given, called="reference")
     return {"tolerance": goal.tolerance, "share": goal.share, "reference": reference}
 

@@ -74,6 +74,11 @@ def _about(request: _Said) -> dict[str, Any]:
     return {name: request[name] for name in ("noise", "censored") if name in request}
 
 
+def _cost(request: _Said) -> dict[str, Any]:
+    """Return what trials cost, if that was said; a reward that is corrected cost the same."""
+    return {"cost": request["cost"]} if "cost" in request else {}
+
+
 class Replay:
     """The learner of a log up to an event."""
 
@@ -224,6 +229,7 @@ class Replay:
         if result["late"]:  # so that it does not answer for another pick of the same kind
             self.learner.add_pending(context, pick.arm, eligible=pick.eligible)
         about = {} if trial in changes else _about(request)
+        about |= _cost(request)
         self.learner.tell(context, pick.arm, reward, eligible=pick.eligible, **about)
 
     def _on_record(self, request: _Said, result: _Said, changes: Changes) -> None:
@@ -242,6 +248,7 @@ class Replay:
         for row, place in enumerate(left):
             if result["trials"][place] in changes:
                 about |= {name: [*said[:row], 0, *said[row + 1 :]] for name, said in about.items()}
+        about |= {name: [said[place] for place in left] for name, said in _cost(request).items()}
         if "censored" in about:
             about["censored"] = [bool(each) for each in about["censored"]]
         if is_table(contexts):

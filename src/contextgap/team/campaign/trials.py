@@ -21,6 +21,7 @@ from contextgap.base import checks
 from contextgap.base.labels import Label, decode_label, encode_label
 from contextgap.learner import StoppingRule
 from contextgap.learner.arguments import read_censored, read_noise
+from contextgap.learner.costs import read_told_costs
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.tables.eligible import read_eligible
 from contextgap.team.campaign import calls
@@ -171,12 +172,17 @@ def read_told(trial: Any, reward: Any) -> tuple[list[int], list[float], bool]:
     return numbers, rewards, False
 
 
-def read_about(noise: Any, censored: Any, count: int, single: bool) -> dict[str, list[Any]]:
-    """Return the standard errors of rewards, and which are censored, where that was said."""
+def read_about(
+    noise: Any, censored: Any, cost: Any, count: int, single: bool
+) -> dict[str, list[Any]]:
+    """Return rewards' standard errors, which are censored, and costs, where that was said."""
     cut = read_censored(censored, count, single=single)
     errors = read_noise(noise, cut, count, single=single)
     said = {"noise": errors, "censored": cut}
-    return {name: values.tolist() for name, values in said.items() if values.any()}
+    about = {name: values.tolist() for name, values in said.items() if values.any()}
+    if cost is not None:
+        about["cost"] = read_told_costs(cost, count, single=single).tolist()
+    return about
 
 
 def check_told(trial: Any, *outside: Any) -> None:

@@ -205,6 +205,7 @@ class CampaignStatus:
             ("last tuning", tuned),
             ("value if deployed now", value),
             ("gain over the best arm", gain),
+            *([] if self.score is None else self.score.spending()),
             ("events", str(self.events)),
             *([] if self.looked_after == self.events else [age]),
             ("log", self.log),

@@ -130,6 +130,7 @@ class Tell(Keyed):
     )
     eligible: Eligible = Field(None, description="For outside data: what could have been tried.")
     noise: Numbers = Field(None, description="The standard error of the reward, or one for each.")
+    cost: Numbers = Field(None, description="What the trial cost, or one for each.")
     censored: Annotated[
         Any,
         WithJsonSchema(

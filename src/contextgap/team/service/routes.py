@@ -386,6 +386,7 @@ async def tell(request: StrictRequest, campaign: CampaignName, body: bodies.Tell
             "key": bodies.read_key(request, body),
             "noise": body.noise,
             "censored": body.censored,
+            "cost": body.cost,
         }
 
     rows, how = await request.read(read)
