@@ -1,4 +1,4 @@
-"""Draw docs/images/watching.png, the example of watching.md.
+"""Draw docs/images/watching.png, the example of guide/watching.md.
 
 Usage: python docs/watching_figure.py
 """
@@ -16,7 +16,7 @@ DOCS = Path(__file__).parent
 
 def main() -> None:
     """Run the first block of the page, and keep what it draws."""
-    page = (DOCS / "watching.md").read_text(encoding="utf-8")
+    page = (DOCS / "guide/watching.md").read_text(encoding="utf-8")
     exec(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0], {})
     pyplot.gcf().savefig(DOCS / "images" / "watching.png", dpi=110)
 

@@ -16,10 +16,14 @@ from tests.studies.problems.algorithm_selection.writing import write
 from tests.team.service.conftest import closed  # noqa: F401  # a fixture
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+PAGES = [
+    "README.md",
+    *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))),
+    *(f"docs/guide/{path.name}" for path in sorted((ROOT / "docs" / "guide").glob("*.md"))),
+]
 # Sizes, and nothing else, are replaced by smaller ones.
 SMALLER = {
-    "docs/deployment.md": {
+    "docs/guide/deployment.md": {
         "6000": "180",
         "5000": "150",
         "3000": "90",
@@ -30,7 +34,7 @@ SMALLER = {
     "docs/studies.md": {"6000": "120", "2000": "40", "1000": "20"},
 }
 # Commands between the blocks of Python that later ones rest on.
-NEEDED = {"docs/deployment.md": ("learn", "export")}
+NEEDED = {"docs/guide/deployment.md": ("learn", "export")}
 
 # Pages that talk to a service at this address.
 SERVED, ADDRESS = {"docs/service.md"}, "http://127.0.0.1:8000/#token=cgap_..."

@@ -19,7 +19,7 @@ from tests.export.tables import learnt
 from tests.export.test_c import RULES, around, explored, exported
 
 RUNTIME = Path(str(files("contextgap.export.c") / "runtime.c"))
-PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "deployment.md"
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
 needs_cppcheck = pytest.mark.skipif(
     not shutil.which("cppcheck"), reason="cppcheck is not installed"
