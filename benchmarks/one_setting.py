@@ -2,7 +2,7 @@
 
     python benchmarks/one_setting.py sharing=0         # arms that have nothing in common
     python benchmarks/one_setting.py retune=doubling   # hyperparameters learnt less often
-    python benchmarks/one_setting.py method=contextual-gap method=gap-then-gradient --problems all
+    python benchmarks/one_setting.py method=contextual-gap method=knowledge-gradient --problems all
 
 All explore and deploy on the same rows of the leaderboard's problems, of the magnetometer bench and
 of data sets with a fifth of the rewards flipped, so that ratios are paired.

@@ -250,7 +250,7 @@ def test_a_batch_is_one_ask_after_another():
     assert [one.ask(x) for x in contexts] == list(batch.ask(contexts))
 
 
-@pytest.mark.parametrize("method", ["gain-or-gap", "contextual-gap", "gap-then-gradient"])
+@pytest.mark.parametrize("method", ["gain-or-gap", "contextual-gap"])
 @pytest.mark.parametrize(
     "settings", [{"sharing": 0.0}, {"sharing": 0.8}, {"points": 12}], ids=["exact", "joint", "few"]
 )

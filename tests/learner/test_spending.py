@@ -14,7 +14,7 @@ SETTINGS = [
     {},
     {"method": "knowledge-gradient", "kernel": cg.Gaussian(0.5)},
     {"method": "contextual-gap", "kernel": cg.Gaussian(0.5)},
-    {"method": "gap-then-gradient", "kernel": cg.Gaussian(0.5), "sharing": 0.4},
+    {"method": "gain-or-gap", "kernel": cg.Gaussian(0.5), "sharing": 0.4},
     {"method": "eb-tc", "kernel": cg.Gaussian(0.5)},
 ]
 

@@ -74,7 +74,6 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             ("planned-sampling", explorers.PlannedSampling(), HighestMean()),
             ("proportional-response", explorers.ProportionalResponse(), HighestMean()),
             ("gain-or-gap", explorers.GainOrGap(), HighestMean()),
-            ("gap-then-gradient", explorers.GapThenGradient(), HighestMean()),
         )
     }
 )

@@ -24,7 +24,6 @@ from contextgap.methods.explorers.baselines import (
 )
 from contextgap.methods.explorers.contextual_gap import ContextualGap
 from contextgap.methods.explorers.eb_tc import EBTC
-from contextgap.methods.explorers.gap_then_gradient import GapThenGradient
 from contextgap.methods.explorers.knowledge_gradient import GainOrGap, KnowledgeGradient
 from contextgap.methods.explorers.planned_sampling import PlannedSampling
 from contextgap.methods.explorers.proportional_response import ProportionalResponse
@@ -39,7 +38,6 @@ __all__ = [
     "EpsilonGreedy",
     "Explorer",
     "GainOrGap",
-    "GapThenGradient",
     "KernelTS",
     "KernelUCB",
     "KnowledgeGradient",

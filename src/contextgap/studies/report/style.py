@@ -64,7 +64,6 @@ _FIXED = {
     "planned-sampling": LineStyle("#555555", _DASH_DOT, "P"),
     "proportional-response": LineStyle("#66A61E", _DASHED, "d"),
     "gain-or-gap": LineStyle("#B22222", _SOLID, "d"),
-    "gap-then-gradient": LineStyle("#117733", _SOLID, "p"),
     "auto": LineStyle("#B22222", _SOLID, "D"),
     "best single arm": LineStyle("#767676", (0, (2, 2)), "_"),
     "full information": LineStyle("#767676", _SOLID, "_"),
