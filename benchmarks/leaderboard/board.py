@@ -71,10 +71,9 @@ class Contest:
         """The seeds."""
         return list(range(self.first_seed, self.first_seed + self.seeds))
 
-    def entered(self, features: bool = False) -> dict[str, Method]:
-        """Return the methods by name, the reference first; ``features``: whether arms have any."""
-        named = (self.reference, *self.methods)
-        return {name: read_method(name, features=features) for name in named}
+    def entered(self) -> dict[str, Method]:
+        """Return the methods by name, the reference first."""
+        return {name: read_method(name) for name in (self.reference, *self.methods)}
 
     def places(self, known: Mapping[str, Place]) -> list[Place]:
         """Return the problems to compare on."""
@@ -100,7 +99,7 @@ def compare_at(place: Place, contest: Contest, **how: Any) -> DataFrame:
     told = settings_of(rounds[0][0])
     found = evaluate_defaults(
         rounds,
-        methods=contest.entered("features" in told),
+        methods=contest.entered(),
         checkpoints=reachable,
         yardsticks=YARDSTICKS,
         seeds=contest.numbers,

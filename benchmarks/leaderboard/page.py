@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.methods.method import METHODS, RECOMMENDED, WITH_FEATURES
+from contextgap.methods.method import METHODS, RECOMMENDED
 from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
 from contextgap.studies.report.page import three_digits
 from leaderboard.board import Contest
@@ -135,7 +135,7 @@ numbers."""
 def _role(reference: str) -> str:
     if reference != "auto":
         return ""
-    return f", the default: `{RECOMMENDED}`, and `{WITH_FEATURES}` where arms have features"
+    return f", the default: `{RECOMMENDED}`"
 
 
 def _summary(found: Findings) -> str:

@@ -124,7 +124,7 @@ class Learner(Stateful):
     method
         A name from ``METHODS``, a ``Method``, an explorer alone (deployed by the highest mean), or
         one of your own as ``"package.module:name"``; ``"auto"`` for the best that we know, which is
-        ``"gain-or-gap"``, and ``"contextual-gap"`` where arms have ``features``.
+        ``"gain-or-gap"``.
     width
         How standard deviations become confidence intervals. By default the half width is one
         standard deviation with a given kernel, as in the paper, and two with a learnt one.

@@ -116,7 +116,7 @@ class LearnerState(State):
             model=self.model,
             labels=self.labels,
             active=self.active,
-            rules=self.rules,
+            rules=replace(self.rules, method=self.rules.method.suited(self.model.shares)),
             schema=self.schema.told_only(),
             seed=seed_after(self.policy_seed, len(self.model)),
             reward_range=two_values(self.model.observed, self.rules.sign),
@@ -347,7 +347,7 @@ def new_state(
             'half_life="auto" is learnt with the other hyperparameters; leave the kernel out, give '
             'retune="growing" too, or give a number of rewards'
         )
-    chosen = read_method(method, features=numbers is not None)
+    chosen = read_method(method)
     suited = width.suited(adaptive=chosen.adaptive)
     rules = Rules(chosen, suited, burn_in, costs=read_costs(reward))
     mean = 0.0 if prior_mean is None else prior_mean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -50,9 +50,13 @@ class Method(Component):
     def name(self) -> str:
         """The name in ``METHODS``, or else the names of the two parts."""
         for name, method in METHODS.items():
-            if method == self:
+            if self in (method, method.suited(False), method.suited(True)):
                 return name
         return f"{type(self.explorer).__name__}+{type(self.recommender).__name__}"
+
+    def suited(self, shares: bool) -> Method:
+        """Return the method of a policy whose arms share what they learn, or do not."""
+        return replace(self, recommender=self.recommender.suited(shares))
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(
@@ -73,26 +77,23 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             ("eb-tc", explorers.EBTC(), HighestMean()),
             ("planned-sampling", explorers.PlannedSampling(), HighestMean()),
             ("proportional-response", explorers.ProportionalResponse(), HighestMean()),
-            ("gain-or-gap", explorers.GainOrGap(), HighestMean()),
+            ("gain-or-gap", explorers.GainOrGap(), recommenders.MeanOrGap()),
         )
     }
 )
 
 
-# What "auto" stands for, the default of learners and commands, and what it stands for where arms
-# have features: see docs/leaderboard.md.
-RECOMMENDED, WITH_FEATURES = "gain-or-gap", "contextual-gap"
+RECOMMENDED = "gain-or-gap"  # "auto", the default of learners and commands: docs/leaderboard.md
 
 
-def read_method(method: Any, *, features: bool = False) -> Method:
+def read_method(method: Any) -> Method:
     """Return a method from its name, "auto", "package.module:name", or itself.
 
-    ``features`` says whether arms have any. An explorer without a recommender deploys the highest
-    mean.
+    An explorer without a recommender deploys the highest mean.
     """
     if isinstance(method, str) and not names.is_path(method):
         if method == "auto":
-            return METHODS[WITH_FEATURES if features else RECOMMENDED]
+            return METHODS[RECOMMENDED]
         if method not in METHODS:
             raise ValueError(
                 f"method must be one of {['auto', *sorted(METHODS)]} or your own as "

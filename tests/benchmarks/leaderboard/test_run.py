@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from contextgap.methods.method import METHODS, RECOMMENDED, WITH_FEATURES
+from contextgap.methods.method import METHODS, RECOMMENDED
 from contextgap.studies.experiments import defaults
 from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
 from leaderboard import board
@@ -181,11 +181,10 @@ def test_budgets_beyond_what_there_is_to_explore_are_left_out():
         compare_at(short, Contest(methods=("uniform",), budgets=(40,), seeds=1))
 
 
-def test_auto_is_entered_once_and_depends_on_features():
+def test_auto_is_entered_once():
     contest = Contest(methods=("uniform", "auto"))
     assert list(contest.entered()) == ["auto", "uniform"]
     assert contest.entered()["auto"] == METHODS[RECOMMENDED]
-    assert contest.entered(features=True)["auto"] == METHODS[WITH_FEATURES]
     assert next(iter(Contest(methods=("auto",), reference="uniform").entered())) == "uniform"
 
 
