@@ -4,7 +4,7 @@
 
 Regret of the default learner told the features, over that of the same learner not told them; and
 how the highest mean would do, with the same picks, over the default, which deploys the smallest
-gap.
+gap where arms share what they learn by their features.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 import contextgap as cg
 
 DEPLOYED = 500
-BY_MEAN = replace(cg.METHODS["contextual-gap"], recommender=cg.HighestMean())
+BY_MEAN = replace(cg.METHODS["gain-or-gap"], recommender=cg.HighestMean())
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # contexts, expected rewards, features of the arms
 
 

@@ -1102,16 +1102,17 @@ class Learner(Stateful):
 
     def _bounds_at(self, rule: StoppingRule) -> FloatArray:
         """Return the certificate at every reference context of a rule."""
-        state, watch = self.state, self._watches.get(rule)
+        state, policy, watch = self.state, self.state.policy(), self._watches.get(rule)
         reference, eligible = rule.contexts_for(state.schema), rule.eligible(self.arms)
         # Levels of categories that were unknown when the rule was first asked for may be known now.
         same = watch is not None and np.array_equal(watch.contexts, reference)
         # What earlier rewards said about now changes as they age.
         same = same and not isinstance(state.model, AgeingModel)
         if watch is None or watch.model is not state.model or not same:
-            watch = ReferenceWatch(state.model, reference, self.method.recommender, self.width)
+            recommender = policy.rules.method.recommender
+            watch = ReferenceWatch(state.model, reference, recommender, self.width)
             self._watches[rule] = watch
-        return watch.bound(state.active, state.rules.burn_in, state.policy().seed, eligible)
+        return watch.bound(state.active, state.rules.burn_in, policy.seed, eligible)
 
     @synchronized
     def done(self, rule: StoppingRule) -> bool:

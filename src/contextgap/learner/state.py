@@ -112,11 +112,12 @@ class LearnerState(State):
 
     def policy(self) -> PolicyState:
         """Return the policy that would be deployed now."""
+        by_features = self.features is not None and self.model.shares
         return PolicyState(
             model=self.model,
             labels=self.labels,
             active=self.active,
-            rules=replace(self.rules, method=self.rules.method.suited(self.model.shares)),
+            rules=replace(self.rules, method=self.rules.method.suited(by_features)),
             schema=self.schema.told_only(),
             seed=seed_after(self.policy_seed, len(self.model)),
             reward_range=two_values(self.model.observed, self.rules.sign),

@@ -54,9 +54,9 @@ class Method(Component):
                 return name
         return f"{type(self.explorer).__name__}+{type(self.recommender).__name__}"
 
-    def suited(self, shares: bool) -> Method:
-        """Return the method of a policy whose arms share what they learn, or do not."""
-        return replace(self, recommender=self.recommender.suited(shares))
+    def suited(self, by_features: bool) -> Method:
+        """Return the method of a policy, by whether arms share what they learn by features."""
+        return replace(self, recommender=self.recommender.suited(by_features))
 
 
 METHODS: Mapping[str, Method] = MappingProxyType(

@@ -128,9 +128,9 @@ class Recommender(Component, ABC):
         """Return the arms that ``choose`` chooses, faster where that can do without gaps."""
         return self.choose(evidence).arm
 
-    def suited(self, shares: bool) -> Recommender:
-        """Return the rule of a policy whose arms share what they learn, or do not: this one."""
-        del shares
+    def suited(self, by_features: bool) -> Recommender:
+        """Return the rule of a policy, by whether its arms share what they learn by features."""
+        del by_features
         return self
 
 
@@ -218,18 +218,19 @@ class HighestMean(_ByBelief):
 
 @dataclass(frozen=True)
 class MeanOrGap(Recommender):
-    """Deploy the highest mean, or where arms share what they learn the smallest gap.
+    """Deploy the highest mean, or where arms share what they learn by features the smallest gap.
 
-    A frozen policy has one of the two rules. The highest mean needs no widths, which makes exports
-    small. Where neighbouring arms pay nearly the same, the smallest gap has a lower regret.
+    A policy has one of the two rules, by ``suited``. The highest mean needs no widths, which makes
+    exports small. Where neighbouring arms pay nearly the same, the smallest gap has a lower regret.
     """
 
-    def suited(self, shares: bool) -> Recommender:
-        """Return the rule that suits the model."""
-        return SmallestGap() if shares else HighestMean()
+    def suited(self, by_features: bool) -> Recommender:
+        """Return one of the two rules."""
+        return SmallestGap() if by_features else HighestMean()
 
     def choose(self, evidence: Evidence) -> Choice:
-        return self.suited(evidence.belief.covariance is not None).choose(evidence)
+        """Return the choice among arms without features."""
+        return HighestMean().choose(evidence)
 
 
 @dataclass(frozen=True)
