@@ -184,11 +184,10 @@ def page() -> str:
     ]
     return f"""# Bad requests
 
-What the service answers to requests that cannot be carried out. Messages are those of the
-library, and nothing is changed by any of these requests. `python docs/bad_requests.py` makes this
-page, and the test suite compares both.
+How the service answers bad requests. The messages are the library's, and none of these requests
+changes anything. `python docs/bad_requests.py` writes this page, and the test suite checks it.
 
-The campaign has three arms, a trial that is open and one that was told; `...` is `{HERE}`.
+The campaign has three arms, an open trial and one with a reward. `...` stands for `{HERE}`.
 
 | | request | status | detail |
 |---|---|---:|---|

@@ -23,7 +23,7 @@ PAGES = [
 ]
 # Sizes, and nothing else, are replaced by smaller ones.
 SMALLER = {
-    "docs/guide/deployment.md": {
+    "docs/exports.md": {
         "6000": "180",
         "5000": "150",
         "3000": "90",
@@ -34,7 +34,7 @@ SMALLER = {
     "docs/studies.md": {"6000": "120", "2000": "40", "1000": "20"},
 }
 # Commands between the blocks of Python that later ones rest on.
-NEEDED = {"docs/guide/deployment.md": ("learn", "export")}
+NEEDED = {"docs/exports.md": ("learn", "export")}
 
 # Pages that talk to a service at this address.
 SERVED, ADDRESS = {"docs/service.md"}, "http://127.0.0.1:8000/#token=cgap_..."

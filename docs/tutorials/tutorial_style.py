@@ -1,6 +1,7 @@
 """How tutorials print and draw; imported by a hidden cell at their top."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -12,6 +13,7 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 LOGS = Path(__file__).parents[2] / "tests" / "logs"
 """Logs that other tools wrote."""
+_PROGRESS = re.compile(r"^.*: .*about \d+ s(?: left)?\n", re.MULTILINE)
 
 
 def _say(message, category, filename, lineno, file=None, line=None):  # noqa: ARG001  # its interface
@@ -20,15 +22,16 @@ def _say(message, category, filename, lineno, file=None, line=None):  # noqa: AR
 
 @register_cell_magic
 def bash(line, cell):  # noqa: ARG001  # its interface
-    """Run commands and print what they print, at once; raise if one of them fails.
+    """Run commands and print their output at the end; raise if one of them fails.
 
-    IPython's own prints pieces as they come, and lines may break wherever a piece ended.
+    IPython's own prints pieces, and lines may break wherever a piece ended. Lines about progress,
+    which appear on slow machines only, are left out.
     """
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", cell], capture_output=True, text=True, encoding="utf-8"
     )
     print(done.stdout, end="")
-    print(done.stderr, end="", file=sys.stderr)
+    print(_PROGRESS.sub("", done.stderr), end="", file=sys.stderr)
     done.check_returncode()
 
 

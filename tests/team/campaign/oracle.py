@@ -1,4 +1,4 @@
-"""The learner of a log, by the definition in docs/guide/teams.md and plain calls of a learner."""
+"""The learner of a log, by the definition in docs/campaigns.md and plain calls of a learner."""
 
 import base64
 import io

@@ -71,7 +71,7 @@ class Campaign(CampaignMethods):
     ``create`` makes one and ``open`` opens it. Every call takes in first what other processes did;
     one that fails changes nothing. Campaigns are thread-safe.
 
-    ``docs/guide/teams.md`` says what is promised.
+    ``docs/campaigns.md`` says what is promised.
     """
 
     def __init__(self, session: Session, name: str) -> None:
