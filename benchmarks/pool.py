@@ -1,4 +1,4 @@
-"""Choosing the contexts to try against taking them as they come, on the same budget of trials."""
+"""Choosing the contexts to try against their order of arrival, on the same budget of trials."""
 
 from __future__ import annotations
 
@@ -54,11 +54,14 @@ def regrets(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    seeds = range(parser.parse_args().seeds)
+    parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
+    options = parser.parse_args()
+    seeds = range(options.seeds)
     print(f"average regret after {', '.join(map(str, BUDGETS))} trials, mean of {len(seeds)};")
-    print(f"a pool of {POOL} contexts, no settings, evaluated on {EVALUATE} others")
-    print(f"{'problem':20} {'method':19} {'as they come':24} chosen")
-    for name, (make, noise) in PROBLEMS.items():
+    print(f"a pool of {POOL} contexts, default settings, evaluated on {EVALUATE} others")
+    print(f"{'problem':20} {'method':19} {'in order of arrival':24} chosen")
+    for name in options.problems:
+        make, noise = PROBLEMS[name]
         for method in METHODS:
             ends = np.array(
                 [

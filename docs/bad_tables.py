@@ -187,20 +187,18 @@ def page() -> str:
         files = {what: said_of_file(*each) for what, each in IN_FILES.items()}
     return f"""# Bad tables
 
-Every error names the column and, in a table, the row or the line of the file, what stands there,
-and what to do. Nothing is learnt from a table that is refused. `python docs/bad_tables.py` makes
-this page, and the test suite compares both.
+Every error names the column, the row or line, the value, and what to do. A refused table changes
+nothing. `python docs/bad_tables.py` writes this page, and the test suite compares both.
 
-The learner below was told a table with the columns country (a category that may lack values), age
-(a number that may), hour (`Cyclic(24)`) and day (a date). What is called *first* is about the first
-table that another learner sees.
+The learner below has learnt from a table with four columns: country (a category with missing
+values), age (a number with missing values), hour (`Cyclic(24)`) and day (a date). Rows marked
+*first* are about the first table of another learner.
 
 {found[0]}
-Columns that are probably not meant to be context are named in a warning when the first table is
-told:
+When the first table arrives, a warning names columns that are probably not context:
 
 {found[1]}
-Files go through `contextgap learn log.csv --arm ad --reward clicked`:
+Files are read by `contextgap learn log.csv --arm ad --reward clicked`:
 
 {table(("in a file", "what is said"), files)}"""
 

@@ -15,7 +15,7 @@ DECISIONS = [
         "Which method?",
         [
             ("usually", 'leave it: "auto"'),
-            ("a promise, or hundreds of arms", '"contextual-gap"'),
+            ("a guarantee, or hundreds of arms", '"contextual-gap"'),
             ("contexts are yours to choose", "ask(pool=...)"),
             ("reward is earned while learning", "another library"),
         ],

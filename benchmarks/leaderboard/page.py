@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def with_error(mean: float, error: float, signed: bool = False) -> str:
 
 
 def _head(found: Findings) -> str:
-    contest = found.contest
+    contest, today = found.contest, date.today()
     problems = len({cell.problem for cell in found.cells})
     methods = len(found.cells[0].labels) - len(YARDSTICKS)
     missing = (
@@ -99,22 +100,22 @@ def _head(found: Findings) -> str:
 
 {methods} methods on {problems} problems with default settings: `cg.Learner(arms, method=...)`,
 which learns hyperparameters from the rewards. They explore {_listed(contest.budgets)} steps and are
-then deployed, without feedback, on rows they have not met. Every number, table and figure on this
-page was written by
+then deployed, without feedback, on new rows. One command writes every number, table and figure of
+this page, last on {today.day} {today:%B %Y}:
 
 ```
 {found.command}
 ```
 
-{_repetitions(contest)}{chosen_on}.{_kept(found)}
-Compared is the average simple regret. Two yardsticks stand in every row. *{FULL.capitalize()}* is
-the same model after it observed the rewards of all arms at every context.
-*{SINGLE.capitalize()}* is the one arm that is best for the rows deployed on, known in hindsight; a
-rule above it does not yet make use of the context. The reference is
+Numbers come {_repetitions(contest)}{chosen_on}.{_kept(found)}
+All numbers are average simple regrets. Every row has two yardsticks. *{FULL.capitalize()}* is
+the same model after observing the rewards of all arms at every context.
+*{SINGLE.capitalize()}* is the arm that is best on average for the deployed rows, known in
+hindsight; a method with more regret does not yet use the context. The reference is
 `{found.reference}`{_role(found.reference)}.{missing}
 
-What was explored and deployed on is [at the end](#problems), and so is how to
-[enter a method of your own](#a-method-of-your-own)."""
+The [problems](#problems), and how to [enter your own method](#a-method-of-your-own), are at the
+end."""
 
 
 def _repetitions(contest: Contest) -> str:
@@ -127,9 +128,8 @@ def _kept(found: Findings) -> str:
     if not kept:
         return ""
     return f"""
-The rows of {_listed(found.run)} were run by it. Those of {_listed(kept)} are kept as an earlier run
-printed them, the same command without `--problems` and `--keep`; averages are made of the printed
-numbers."""
+The rows of {_listed(found.run)} were run by it. Those of {_listed(kept)} are from an earlier run
+of the same command without `--problems` and `--keep`; averages use the printed numbers."""
 
 
 def _role(reference: str) -> str:
@@ -157,15 +157,15 @@ def _summary(found: Findings) -> str:
 {markdown_table(headers, rows)}
 
 The first number is the geometric mean, over budgets and then over problems, of a method's regret
-over that of `{found.reference}`. Behind it is a 95 % interval from drawing problems again: the
-sinusoids together, and clicks together with payments. If it holds 1, there is no significant
-difference. A regret of 0 counts as half the smallest other one of its cell.
+over that of `{found.reference}`. In brackets is a 95 % interval from a bootstrap over
+problems, with the sinusoids drawn together, and clicks with payments. If it contains 1, there is
+no significant difference. A regret of 0 counts as half the smallest other one of its cell.
 
 Ranks are among the {len(own)} methods. A cell is a problem at a budget. It counts as better or
 worse where the mean difference to `{found.reference}`, seed by seed, is beyond two standard errors.
-With {found.contest.seeds} seeds chance alone does that in some {100 * alarms:.0f} % of the cells
-where nothing differs, of {len(found.cells)} cells in some {alarms * len(found.cells):.0f}; and
-cells of one problem are not independent.
+With {found.contest.seeds} seeds this happens by chance in about {100 * alarms:.0f} % of the cells
+without a difference: of {len(found.cells)} cells in about {alarms * len(found.cells):.0f}.
+Cells of one problem are not independent.
 
 ![Regret of every method over the reference's, by problem and budget](images/leaderboard-ratios.png)
 
@@ -175,8 +175,8 @@ difference.*
 ![Regret by budget on several problems](images/leaderboard-curves.png)
 
 *Mean regret by number of steps, with standard errors. Methods share their seeds, so two may
-differ significantly where their bars overlap; the tables below say which. Full information may be
-too low to be seen.*"""
+differ significantly although their bars overlap; see the tables below. Full information may be
+below the axis.*"""
 
 
 def _ratio(one: Standing) -> str:
@@ -195,10 +195,10 @@ def _situations(found: Findings) -> str:
     tried = len(others) * len(rows)
     return f"""## Which method in which situation
 
-Regret over that of `{found.reference}`, as above, in some of the cells; in brackets how many cells
-are better, and worse. Bold: the interval over problems leaves out 1, where there are at least
-{FEWEST} independent problems. Of the {tried} entries one in twenty may be bold by chance alone: a
-single one is a hint and not a finding.
+Regret over that of `{found.reference}`, as above, by situation; in brackets the numbers of cells
+that are better and worse. Bold: the interval excludes 1, and there are at least
+{FEWEST} independent problems. Of the {tried} entries one in twenty may be bold by chance: a single
+one is a hint, not a finding.
 
 {markdown_table(["situation", "problems", "cells", *others], rows)}"""
 
@@ -261,23 +261,23 @@ def _protocol(found: Findings) -> str:
 {markdown_table(list(found.sizes[0]), rows)}
 
 {without}- **sinusoids**: the paper's 20 sines. The number is the standard deviation of Gaussian
-  noise in what is observed, in units of that of the rewards. Regret is measured without noise.
+  noise in observed rewards, in units of that of the rewards. Regret is measured without noise.
 - **spacecraft**: rows in time order, a new flight per seed. Learners observe readings with their
   noise; regret is measured against expected rewards. All budgets are deployed on the same
   {DEPLOYED} rows, those after the largest budget, so that a curve shows what was learnt and not
-  where the satellite was. After a small budget there is a gap in time before them.
+  where the satellite was.
 - **digits, wine, breast_cancer, iris** are in their own units. Rows are drawn with replacement, so
   a row may be met several times, at most {VISITS} times on average; longer budgets are left out.
 - **clicks** (0 or 1, about one in five) and **payments** (clicks that pay log-normal amounts) are
-  those of `benchmarks/noisy_logs.py`: noise is several times what there is to learn.
+  those of `benchmarks/noisy_logs.py`: the noise is several times the signal.
 - **doses**: 30 arms on a line, `benchmarks/dose_arms.py`. The learner knows their features.
-- **Scenarios** of the Algorithm Selection Library: the seed names the fold that is deployed on.
-  Every training instance is met once, because running a solver again teaches nothing; budgets
-  beyond their number are left out.
+- **Scenarios** of the Algorithm Selection Library: the seed names the fold to deploy on.
+  Every training instance is met once, because running a solver again teaches nothing; longer
+  budgets are left out.
 
 Every seed is a new sample or split, which all methods share. Budgets are points of one exploration.
-Data sets and scenarios exist once: seeds are other splits of the same rows, so those that constants
-of the library were chosen on flatter it somewhat.
+Data sets and scenarios exist once, so seeds are other splits of the same rows. Constants of the
+library were chosen on some of these rows, which favours it a little.
 
 ## A method of your own
 
@@ -289,9 +289,9 @@ current folder,
 python benchmarks/leaderboard/run.py --methods auto,mine:StillPossible --out out/mine
 ```
 
-compares it with `auto`. Finished runs are kept in the folder `--out`, by the code of the library
-and of your method. So methods, problems and seeds can be added later, and only what is new is run.
-`--estimate` runs one seed and says how long all take.{left}"""
+compares it with `auto`. Finished runs are kept in the folder `--out`, so methods, problems and
+seeds can be added later. If the library's code or yours changes, they are run again. `--estimate`
+runs one seed and extrapolates the time.{left}"""
 
 
 def printed_cells(text: str, contest: Contest) -> list[Cell]:
