@@ -190,6 +190,7 @@ def test_until_stops_early_by_contexts_that_are_not_deployed_on(undrawn, tmp_pat
     assert f"contextual-gap stopped after {used} of 30 steps" in shown.stdout
 
 
+@pytest.fixture
 def table(tmp_path):
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 1, 90)
