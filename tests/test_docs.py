@@ -7,6 +7,8 @@ import sys
 import types
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot
 
@@ -34,7 +36,10 @@ SMALLER = {
     "docs/studies.md": {"6000": "120", "2000": "40", "1000": "20"},
 }
 # Commands between the blocks of Python that later ones rest on.
-NEEDED = {"docs/exports.md": ("learn", "export")}
+NEEDED = {
+    "docs/exports.md": ("learn", "export"),
+    "docs/cheatsheet.md": ("learn", "recommend", "show", "watch", "export", "verify"),
+}
 
 # Pages that talk to a service at this address.
 SERVED, ADDRESS = {"docs/service.md"}, "http://127.0.0.1:8000/#token=cgap_..."
@@ -43,7 +48,8 @@ SERVED, ADDRESS = {"docs/service.md"}, "http://127.0.0.1:8000/#token=cgap_..."
 def steps(page):
     """Yield what a page shows, in order: ("python", code) or ("contextgap", arguments)."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    for kind, block in re.findall(r"```(\w*)\n(.*?)```", text, flags=re.DOTALL):
+    fences = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+    for kind, block in fences.findall(text):
         for large, small in SMALLER.get(page, {}).items():
             block = block.replace(large, small)
         if kind == "python":
@@ -62,6 +68,10 @@ def test_blocks_run_one_after_the_other(page, tmp_path, monkeypatch, request):
         address = f"{running.url}/#token={token}"
     (tmp_path / "BNSL-2016").mkdir()
     write(tmp_path / "BNSL-2016")
+    rng = np.random.default_rng(0)
+    log = pd.DataFrame({"size": rng.uniform(size=40), "arm": np.resize(["a", "b"], 40)})
+    log.assign(reward=rng.normal(size=40)).to_csv("log.csv", index=False)
+    log[["size"]].to_csv("new.csv", index=False)
     # A module of its own, so that classes defined on the page can be pickled.
     module = types.ModuleType(re.sub(r"\W", "_", page))
     monkeypatch.setitem(sys.modules, module.__name__, module)

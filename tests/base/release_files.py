@@ -1,6 +1,6 @@
 """Files of a release, with what it answered, for all later releases to be compared with.
 
-``python tests/base/release_files.py 0_2`` writes those of the present version, once: files that a
+``python tests/base/release_files.py 0_3`` writes those of the present version, once: files that a
 release wrote are never made anew.
 """
 
@@ -96,6 +96,33 @@ def _typed():
     return learner.fit(rows, tried, np.round(costs, 3), eligible=could)
 
 
+def _costly():
+    """Known and observed costs, a cutoff, censored times and known noise."""
+    rng, contexts = np.random.default_rng(4), np.array(NUMBERS * 3)
+    arms = np.resize(["slow", "quick"], len(contexts))
+    times = np.where(arms == "slow", 3 + contexts[:, 0], 4 - 2 * contexts[:, 1])
+    return cg.Learner(
+        ["slow", "quick"],
+        kernel=cg.Gaussian(0.7),
+        ridge=0.02,
+        reward="minimize",
+        costs={"slow": 5, "quick": 1},
+        cutoff=5.0,
+        seed=4,
+    ).fit(
+        contexts + 0.01 * rng.normal(size=contexts.shape).round(2),
+        arms,
+        np.minimum(times, 5.0).round(3),
+        censored=times > 5.0,
+        noise=np.where(times > 5.0, 0.0, 0.3),
+        costs=times.round(1),
+    )
+
+
+def _ageing():
+    return _numbers(cg.Learner(2, kernel=cg.Gaussian(0.7), ridge=0.02, half_life=20, seed=5), 30)
+
+
 def _waiting(learner, contexts):
     for place, context in enumerate(contexts[:3]):
         learner.ask(context, arms=None if place else learner.arms[:2])
@@ -107,9 +134,13 @@ CASES = {
     "policy_bounded": lambda: (_bounded().freeze(), NUMBERS),
     "policy_typed": lambda: (_typed().freeze(), ROWS),
     "policy_fallback": lambda: (_typed().freeze(fallback="leave", tolerance=0.5), ROWS),
+    "policy_costly": lambda: (_costly().freeze(), NUMBERS),
+    "policy_ageing": lambda: (_ageing().freeze(), NUMBERS),
     "learner_shared": lambda: (_waiting(_shared(), NUMBERS), NUMBERS),
     "learner_bounded": lambda: (_waiting(_bounded(), NUMBERS), NUMBERS),
     "learner_typed": lambda: (_waiting(_typed(), ROWS), ROWS),
+    "learner_costly": lambda: (_waiting(_costly(), NUMBERS), NUMBERS),
+    "learner_ageing": lambda: (_waiting(_ageing(), NUMBERS), NUMBERS),
 }
 
 

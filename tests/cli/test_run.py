@@ -190,14 +190,6 @@ def test_until_stops_early_by_contexts_that_are_not_deployed_on(undrawn, tmp_pat
     assert f"contextual-gap stopped after {used} of 30 steps" in shown.stdout
 
 
-def test_grid_is_deprecated_and_says_what_to_use(undrawn, tmp_path):
-    given = [*SMALL, *SET, "--methods", "uniform", "--json", "--out", tmp_path]
-    shown = call("run", *given, "--grid", "5")
-    assert "warning: run --grid is deprecated" in shown.stderr
-    assert "contextgap compare" in shown.stderr
-    assert json.loads(shown.stdout) == json.loads(call("run", *given).stdout)
-
-
 @pytest.fixture
 def table(tmp_path):
     rng = np.random.default_rng(0)

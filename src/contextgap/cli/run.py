@@ -31,7 +31,6 @@ from contextgap.cli.terminal import (
     phases,
     print_json,
     print_table,
-    say_warning,
 )
 from contextgap.cli.workers import workers
 from contextgap.kernels import Gaussian, read_kernel
@@ -86,7 +85,6 @@ def run_command(
     ] = None,
     share: Annotated[float, typer.Option(help="At this share of held-out contexts.")] = 0.95,
     card_rows: CardRows = None,
-    grid: Annotated[int | None, typer.Option(hidden=True)] = None,
     seed: Seed = 0,
     jobs: Jobs = CORES,
     folder: Results = Path("out/run"),
@@ -100,11 +98,6 @@ def run_command(
     """
     from contextgap.studies.report.studies import ranked, run_report, write
 
-    if grid is not None:
-        say_warning(
-            "run --grid is deprecated and ignored: nothing is tuned on held-out rows any more; "
-            "contextgap compare does that"
-        )
     with complaints(), phases() as watch, workers(jobs, None) as executor:
         seeds = list(range(seed, seed + repetitions))
         samples = [data.read(problem, number) for number in seeds]
