@@ -259,7 +259,8 @@ def _explain(ax: Axes, ncols: int = 4, first: Sequence[str] = ()) -> None:
         [unique[label] for label in labels],
         labels,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.18),
+        bbox_to_anchor=(0.5, 0.0),
+        borderaxespad=4.3,  # letters, for ticks and the axis' name
         ncols=ncols,
         frameon=False,
         fontsize=9,
