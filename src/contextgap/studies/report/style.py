@@ -104,8 +104,8 @@ def dress(ax: Axes) -> None:
     """Give axes the common style."""
     plot.dress(ax, grid=None)
     ax.tick_params(labelsize=SMALL)
-    ax.xaxis.label.set_size(TEXT)
-    ax.yaxis.label.set_size(TEXT)
+    ax.xaxis.label.set_fontsize(TEXT)
+    ax.yaxis.label.set_fontsize(TEXT)
 
 
 def log_axis(ax: Axes, low: float, high: float) -> None:
