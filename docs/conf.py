@@ -1,5 +1,6 @@
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -20,8 +21,29 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "contextgap"
-html_static_path = ["_static"]
-html_css_files = ["tutorials.css"]
+html_static_path = ["_static", str(Path(contextgap.__file__).parent / "base" / "look.css")]
+html_css_files = ["look.css", "docs.css"]
+_LOOK = {  # furo's names, and ours for the same colours in reports and on the live page
+    "font-stack": "sans",
+    "font-stack--monospace": "mono",
+    "color-foreground-primary": "ink",
+    "color-foreground-secondary": "quiet",
+    "color-foreground-muted": "quiet",
+    "color-foreground-border": "quiet",
+    "color-background-primary": "paper",
+    "color-background-secondary": "ground",
+    "color-background-hover": "faint",
+    "color-background-border": "rule",
+    "color-brand-primary": "accent",
+    "color-brand-content": "accent",
+    "color-brand-visited": "accent",
+    "color-link-underline": "accent",
+    "color-problematic": "accent",
+    "color-card-background": "paper",
+    "color-card-border": "rule",
+}
+_VARIABLES = {name: f"var(--{ours})" for name, ours in _LOOK.items()}
+html_theme_options = {"light_css_variables": _VARIABLES, "dark_css_variables": _VARIABLES}
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
@@ -62,3 +84,17 @@ os.environ |= {
     "COLUMNS": "80",
     "OPENBLAS_NUM_THREADS": "1",
 }
+
+
+def _accessible(app, pagename, templatename, context, doctree) -> None:  # noqa: ARG001  # Sphinx's
+    """Say which level captions of the contents have, and let keys scroll what is wide."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
+    scrolled = r'<pre|<div class="(?:table-wrapper|cell_output|math-wrapper)\b[^>]*'
+    context["body"] = re.sub(scrolled, r'\g<0> tabindex="0"', context.get("body", ""))
+
+
+def setup(app) -> None:
+    app.connect("html-page-context", _accessible, priority=900)  # after furo's own

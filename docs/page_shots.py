@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 import contextgap as cg
 
@@ -79,9 +79,8 @@ def serving(database: str) -> Iterator[str]:
         process.wait()
 
 
-def shoot(browser: Browser, address: str, ending: str, width: int, most: int, scheme: str) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.goto(f"{address}/#/campaigns/{quote(NAME)}")
+def fill(page: Page) -> None:
+    """Wait for all parts of a campaign's page; ask it for an explanation and for a watch."""
     page.wait_for_selector(".live.on")
     for part in (".why", ".trials"):
         page.locator(part).scroll_into_view_if_needed()
@@ -93,8 +92,16 @@ def shoot(browser: Browser, address: str, ending: str, width: int, most: int, sc
     why.get_by_role("button", name="Explain").click()
     page.locator(".answer").wait_for()
     page.locator(".facts div").first.wait_for()
+    page.get_by_role("button", name="Watch first flight").click()
+    page.locator("pre").wait_for()
     page.evaluate("window.scrollTo(0, 0)")
     page.wait_for_timeout(1500)
+
+
+def shoot(browser: Browser, address: str, ending: str, width: int, most: int, scheme: str) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(f"{address}/#/campaigns/{quote(NAME)}")
+    fill(page)
     height = min(most, page.evaluate("document.documentElement.scrollHeight"))
     path = IMAGES / f"campaign-page{ending}.png"
     clip = {"x": 0, "y": 0, "width": width, "height": height}

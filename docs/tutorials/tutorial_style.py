@@ -8,8 +8,11 @@ import warnings
 from pathlib import Path
 
 import matplotlib
+from cycler import cycler
 from IPython.core.magic import register_cell_magic
 from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+from contextgap.insight.plot import ARMS
 
 LOGS = Path(__file__).parents[2] / "tests" / "logs"
 """Logs that other tools wrote."""
@@ -44,6 +47,7 @@ matplotlib.rcParams |= {
     "figure.figsize": (6.5, 3.6),
     "figure.dpi": 120,
     "font.size": 9,
+    "axes.prop_cycle": cycler(color=ARMS),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,

@@ -433,4 +433,4 @@ def test_loaded_policies_are_watched_alike(tmp_path):
         watch.see(fresh(100, 3))
     assert one.evidence == other.evidence
     assert "100 rows" in repr(one)
-    assert "<table>" in one._repr_html_()
+    assert "100 rows seen; no alarm</caption>" in one._repr_html_()

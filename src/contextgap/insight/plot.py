@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["along", "decision", "explanation", "importance", "map", "progress", "rules", "watch"]
 
 # Okabe and Ito's palette, which colour-blind readers can distinguish too.
-GREY, BLUE, ORANGE, YELLOW = "#7f7f7f", "#0072B2", "#D55E00", "#F0E442"
-_ARMS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#5D3A9B")
+GREY, BLUE, ORANGE, YELLOW = "#666666", "#0072B2", "#D55E00", "#F0E442"
+INK, FAINT = "#222222", "#D9D9D9"
+ARMS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#5D3A9B")
+_ROLES = ("leader (smallest gap)", "challenger", "other arms")
 _MOST_DOTS = 400  # trials drawn
 _PALE = 0.8  # how much white is mixed in where the bound is largest
 _LONGEST, _LONGEST_TITLE = 44, 80  # letters of a label, and of a title
@@ -70,9 +72,8 @@ def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -
     ax.set_xlabel(found.column)
     ax.set_ylabel("reward: mean and interval")
     ax.set_title(_elsewhere(found.context, found.column), fontsize=9)
-    ax.legend(frameon=False, fontsize=8, ncols=min(4, count))
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    _explain(ax)
+    return dress(ax)
 
 
 def map(  # noqa: A001  # the word users know it by
@@ -116,8 +117,8 @@ def map(  # noqa: A001  # the word users know it by
     most = found.bound[np.isfinite(found.bound)].max(initial=0.0)
     doubt = f"palest: regret up to {most:.3g}" if most else "certain everywhere"
     ax.set_title(f"{doubt} {_elsewhere(found.context, found.x, found.y)}", fontsize=9)
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=6, frameon=False, fontsize=8)
-    return ax
+    _explain(ax)
+    return dress(ax, grid=None)
 
 
 def _shaded(area: Area, hues: list[str]) -> Any:
@@ -152,15 +153,14 @@ def importance(source: Any, *, ax: Axes | None = None) -> Axes:
     ax.barh(order, shares, color=BLUE, height=0.7)
     for place, name in enumerate(order):
         text = "" if found.spread is None else f" {found.spread[name]:.2g}"
-        ax.text(shares[place], place, text, va="center", fontsize=8, color=GREY)
+        ax.text(shares[place], place, text, va="center", fontsize=9, color=GREY)
     ax.set_xlim(0, 1.2 * max(5.0, *shares))
     said = "decisions that change if the column is shuffled, %"
     if found.spread is not None:
         said += "\ngrey: how many bandwidths the column spreads over"
     ax.set_xlabel(said, fontsize=9)
-    ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    return ax
+    return dress(ax, "left", grid="x")
 
 
 def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple[Axes, Axes, Axes]:
@@ -186,7 +186,7 @@ def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple
     picks.stackplot(found.rewards, 100 * shares.T, labels=found.arms, colors=hues, alpha=0.85)
     picks.set_ylabel("picks, %")
     picks.set_ylim(0, 100)
-    picks.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6, frameon=False, fontsize=8)
+    picks.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=6, frameon=False, fontsize=9)
     settled.plot(found.rewards, 100 * found.settled, "o-", ms=3, color=BLUE)
     settled.set_ylim(0, 103)
     settled.set_ylabel("settled contexts, %")
@@ -196,9 +196,7 @@ def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple
     value.plot(found.rewards, found.value, "o-", ms=3, color=ORANGE)
     value.set_ylabel("value if deployed")
     value.set_xlabel("rewards told")
-    for axes in (picks, settled, value):
-        axes.spines[["top", "right"]].set_visible(False)
-    return picks, settled, value
+    return dress(picks), dress(settled), dress(value)
 
 
 def decision(decision: Decision, ax: Axes | None = None) -> Axes:
@@ -240,33 +238,48 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
     ax.set_xlim(-0.6, len(names) - 0.4)
     ax.set_xlabel("arm")
     ax.set_ylabel("reward: mean and interval")
-    ax.set_title(f"pick: {decision.arm} ({decision.reason})", fontsize=10)
-    ax.spines[["top", "right"]].set_visible(False)
-    _legend(ax)
-    return ax
+    ax.set_title(f"pick: {decision.arm} ({decision.reason})", fontsize=9)
+    _explain(ax, ncols=2, first=_ROLES)
+    return dress(ax)
 
 
 def _role(decision: Decision, place: int) -> tuple[str, str]:
     if decision.arms[place] == decision.leader:
-        return "leader (smallest gap)", BLUE
+        return _ROLES[0], BLUE
     if decision.arms[place] == decision.challenger:
-        return "challenger", ORANGE
-    return "other arms", GREY
+        return _ROLES[1], ORANGE
+    return _ROLES[2], GREY
 
 
-def _legend(ax: Axes) -> None:
-    handles, labels = ax.get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
-    order = sorted(unique, key=lambda label: ("lco p".find(label[0]), label))
+def _explain(ax: Axes, ncols: int = 4, first: Sequence[str] = ()) -> None:
+    """Say below the axes what is what, each once."""
+    unique = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+    labels = sorted(unique, key=[*first, *unique].index)
     ax.legend(
-        [unique[label] for label in order],
-        order,
+        [unique[label] for label in labels],
+        labels,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.2),
-        ncols=2,
+        bbox_to_anchor=(0.5, 0.0),
+        borderaxespad=4.3,  # letters, for ticks and the axis' name
+        ncols=ncols,
         frameon=False,
-        fontsize=8,
+        fontsize=9,
+        labelcolor=INK,
     )
+
+
+def dress(ax: Axes, *hidden: str, grid: Any = "y") -> Axes:
+    """Give axes the look of all figures: no frame, and light rules along one axis."""
+    ax.spines[["top", "right", *hidden]].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(INK)
+    ax.tick_params(color=INK, labelcolor=INK)
+    for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
+        text.set_color(INK)
+    ax.set_axisbelow(True)
+    if grid is not None:
+        ax.grid(axis=grid, color=FAINT, lw=0.8)
+    return ax
 
 
 def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
@@ -302,7 +315,7 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     parts = [part for _, part in rows]
     colours = [BLUE if part > 0 else ORANGE for part in parts]
     ax.barh(places, parts, color=colours, height=0.7)
-    ax.set_yticks(places, [_shortened(name) for name, _ in rows], fontsize=8)
+    ax.set_yticks(places, [_shortened(name) for name, _ in rows], fontsize=9)
     ax.set_ylim(max(places, default=0) + 0.7, -0.7)
     ax.axvline(0.0, color=GREY, lw=0.8)
     if trials and columns:
@@ -312,11 +325,10 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
         f"{explanation.arm} over {explanation.against}: "
         f"{explanation.difference:+.3g} ± {explanation.std:.2g}\n"
         f"at {_shortened(in_words(explanation.context), _LONGEST_TITLE)}",
-        fontsize=10,
+        fontsize=9,
     )
-    ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    return ax
+    return dress(ax, "left", grid="x")
 
 
 def rules(rules: Rules, ax: Axes | None = None) -> Axes:
@@ -349,15 +361,15 @@ def rules(rules: Rules, ax: Axes | None = None) -> Axes:
             for end, said in zip(below, ("yes", "no"), strict=True):
                 ax.plot([x, end], [-depth, -depth - 1], color=GREY, lw=1.0, zorder=0)
                 where = (x + end) / 2, -depth - 0.5
-                ax.text(*where, said, fontsize=7, ha="center", va="center", backgroundcolor="white")
-        ax.text(x, -depth, text, ha="center", va="center", fontsize=8, bbox=frame)
+                ax.text(*where, said, fontsize=8, ha="center", va="center", backgroundcolor="white")
+        ax.text(x, -depth, text, ha="center", va="center", fontsize=9, bbox=frame)
         return x
 
     draw(rules.tree, 0)
     ax.set_xlim(-0.7, leaves - 0.3)
     ax.set_ylim(-levels - 0.5, 0.5)
     ax.set_axis_off()
-    ax.set_title(f"{100 * rules.agreement:.0f} % of decisions kept", fontsize=10)
+    ax.set_title(f"{100 * rules.agreement:.0f} % of decisions kept", fontsize=9)
     return ax
 
 
@@ -387,16 +399,16 @@ def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
         doubt.plot(rows[known], over[name][known], color=colour, label=said)
         doubt.axhline(getattr(report, name)[1], color=colour, lw=0.8, ls=":")
     doubt.set_ylabel("regret; dotted: log")
-    doubt.legend(frameon=False, fontsize=8)
+    doubt.legend(frameon=False, fontsize=9)
     outside.fill_between(rows, 100 * over["outside"], step="pre", color=ORANGE, alpha=0.6, lw=0)
     outside.set_ylabel("outside, %")
     outside.set_ylim(0, 103)
     outside.set_xlabel("rows seen")
+    evidence.set_title("\n".join(textwrap.wrap(str(report.alarm or "no alarm"), 80)), fontsize=9)
     for axes in (evidence, doubt, outside):
-        axes.spines[["top", "right"]].set_visible(False)
+        dress(axes)
         if report.alarm is not None:
             axes.axvline(report.alarm.row, color=ORANGE, lw=1.2)
-    evidence.set_title("\n".join(textwrap.wrap(str(report.alarm or "no alarm"), 80)), fontsize=9)
     return evidence, doubt, outside
 
 
@@ -443,7 +455,7 @@ def _elsewhere(context: Any, *shown: str) -> str:
 
 def _colours(count: int) -> list[str]:
     """Return a colour per arm; from the ninth arm on they come again."""
-    return [_ARMS[place % len(_ARMS)] for place in range(count)]
+    return [ARMS[place % len(ARMS)] for place in range(count)]
 
 
 def _new_figure(width: float, height: float) -> Figure:

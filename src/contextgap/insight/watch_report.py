@@ -168,7 +168,7 @@ class WatchReport:
     def lines(self) -> list[tuple[str, str, str]]:
         """Return the report for people: a name, what it is now, what it was in the log."""
         found = [
-            (name.replace("_", " "), f"{now:.4g}", f"{then:.4g}")
+            (name.replace("_", " "), _number(now), _number(then))
             for name, (now, then) in (
                 ("expected_regret", self.expected_regret),
                 ("certificate", self.certificate),
@@ -248,8 +248,12 @@ class Spans:
             }
 
 
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.4g}"
+
+
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return "–" if math.isnan(share) else f"{100 * share:.3g} %"
 
 
 def short(label: Any) -> str:

@@ -129,7 +129,7 @@ _ROLES = {
     "#000000": "currentColor",
     "#222222": "currentColor",
     "#ffffff": "var(--paper)",
-    "#d9d9d9": "var(--grid)",
+    "#d9d9d9": "var(--rule)",
 }
 # Neither the day nor links to vocabularies.
 _NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
@@ -294,7 +294,7 @@ def _page(report: Report) -> str:
         title=escape(report.title),
         summary=_paragraphs(report.summary),
         origin="" if report.origin is None else _origin(report.origin),
-        css=resource("page.css"),
+        css=resource("look.css", "contextgap.base") + resource("page.css"),
         script=resource("page.js"),
         contents="\n".join(
             f'<li><a href="#part-{place}">{escape(title)}</a></li>'
@@ -318,9 +318,9 @@ def _origin(origin: Origin) -> str:
     )
 
 
-def resource(name: str) -> str:
-    """Return a file that lies beside this module."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+def resource(name: str, package: str = "contextgap.studies.report") -> str:
+    """Return the text of a file that lies beside this module, or in another package."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _section(section: Section, place: int) -> str:

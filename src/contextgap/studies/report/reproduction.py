@@ -19,6 +19,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from contextgap.base.names import study_import
+from contextgap.insight.plot import ARMS
 from contextgap.studies.experiments import Comparison, FlightTrace, fly
 from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction, protocol_width
 from contextgap.studies.problems import Problem
@@ -130,7 +131,6 @@ def beside(records: DataFrame, study: str, protocol: str = PAPER) -> DataFrame:
 
 
 # Okabe and Ito; sensors are not methods, so they get colours that no method's line has in a panel.
-_SENSORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _ALONE = "#E8E8E8"
 _UNIT = 100.0  # nT per unit of reward
 
@@ -152,7 +152,7 @@ def mission_timeline(mission: Any, trace: FlightTrace, orbits: int = 2) -> Figur
     above.fill_between(minutes, -90, -82, where=night, color=style.INK, lw=0, step="mid")
     for place, arm in enumerate(mission.arms):
         error = -_UNIT * mission.rewards[rows, place]
-        middle.plot(minutes, error, color=_SENSORS[place % 6], lw=1.3, label=str(arm))
+        middle.plot(minutes, error, color=ARMS[place % len(ARMS)], lw=1.3, label=str(arm))
     middle.set_ylabel("expected error [nT]")
     middle.set_yscale("log")
     middle.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -182,7 +182,7 @@ def _strip(ax: Axes, minutes: Any, arms: Any, deployed: Any) -> None:
     ):
         places = list(group)
         stretch = [(minutes[places[0]], minutes[places[-1]] - minutes[places[0]] + step)]
-        ax.broken_barh(stretch, (0.05 if alone else 1.05, 0.9), color=_SENSORS[arm % 6], lw=0)
+        ax.broken_barh(stretch, (0.05 if alone else 1.05, 0.9), color=ARMS[arm % len(ARMS)], lw=0)
     ax.set_ylim(0, 2)
 
 

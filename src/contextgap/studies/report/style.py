@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from contextgap.base.arrays import FloatArray
+from contextgap.insight import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,8 +26,7 @@ Dashes: TypeAlias = tuple[int, tuple[float, ...]]
 WIDTH = 7.0
 TEXT = 13.0
 SMALL = 11.0
-INK = "#222222"
-FAINT = "#D9D9D9"
+INK, FAINT = plot.INK, plot.FAINT
 DEFAULT = " (default)"  # behind the name of the method that users get
 
 _DIGITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
@@ -101,12 +101,10 @@ def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
 
 def dress(ax: Axes) -> None:
     """Give axes the common style."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(INK)
-    ax.tick_params(labelsize=SMALL, color=INK, labelcolor=INK)
-    ax.xaxis.label.set(size=TEXT, color=INK)
-    ax.yaxis.label.set(size=TEXT, color=INK)
-    ax.set_axisbelow(True)
+    plot.dress(ax, grid=None)
+    ax.tick_params(labelsize=SMALL)
+    ax.xaxis.label.set_fontsize(TEXT)
+    ax.yaxis.label.set_fontsize(TEXT)
 
 
 def log_axis(ax: Axes, low: float, high: float) -> None:

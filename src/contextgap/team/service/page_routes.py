@@ -82,7 +82,8 @@ def _describe(summary: str, example: Any, *errors: int) -> dict[str, Any]:
 def assets() -> dict[str, tuple[bytes, str]]:
     """Return all files of the page by name, each with its type."""
     found = {}
-    for file in files("contextgap.team.service").joinpath("static").iterdir():
+    own = files("contextgap.team.service").joinpath("static")
+    for file in (*own.iterdir(), files("contextgap.base").joinpath("look.css")):
         kind = next((kind for end, kind in _KINDS.items() if file.name.endswith(end)), None)
         if kind is not None:
             found[file.name] = file.read_bytes(), f"{kind}; charset=utf-8"

@@ -104,7 +104,7 @@ function row(state, policy, said) {
       said.textContent = LOADING;
       try {
         const found = await get(at(state.name, `policies/${encodeURIComponent(policy.name)}/watch`, "v1"), state.signal);
-        replace(said, [h("strong", {}, policy.name), h("pre", {}, found.text)]);
+        replace(said, [h("strong", {}, policy.name), h("pre", { tabindex: "0" }, found.text)]);
       } catch (error) {
         said.textContent = error.message;
       }
