@@ -182,6 +182,19 @@ class Decision:
         None if no pick is pending.
     propensity
         The probability with which the arm was picked, where the explorer draws and knows it.
+
+    See Also
+    --------
+    Learner.decide : The arm to try.
+    Policy.decide : The arm to deploy.
+
+    Examples
+    --------
+    >>> decision = policy.decide([0.5, 0.0])
+    >>> decision.arm, decision.reason
+    ('right', 'deployed by HighestMean')
+    >>> decision.mean.round(1)
+    array([-0.5,  0.5])
     """
 
     arm: Label

@@ -36,6 +36,8 @@ _LONGEST, _LONGEST_TITLE = 44, 80  # letters of a label, and of a title
 def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw means and intervals of all arms along one column.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     source
@@ -51,6 +53,15 @@ def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    insight.along : The numbers.
+
+    Examples
+    --------
+    >>> cg.plot.along(policy, "x").get_xlabel()
+    'x'
     """
     found = courses.along(source, column, at)
     ax = ax or _new_axes(6.4, 3.8)
@@ -80,6 +91,8 @@ def map(  # noqa: A001  # the word users know it by
 ) -> Axes:
     """Draw which arm is answered where: pale where regret bounds are large, trials as dots.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     source
@@ -95,6 +108,15 @@ def map(  # noqa: A001  # the word users know it by
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    insight.area : The numbers.
+
+    Examples
+    --------
+    >>> cg.plot.map(policy, "x", "y").get_ylabel()
+    'y'
     """
     found = courses.area(source, x, y, at)
     ax = ax or _new_axes(6.0, 4.8)
@@ -133,6 +155,8 @@ def _shaded(area: Area, hues: list[str]) -> Any:
 def importance(source: Any, *, ax: Axes | None = None) -> Axes:
     """Draw how many decisions change if a column is shuffled, by column.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     source
@@ -144,6 +168,15 @@ def importance(source: Any, *, ax: Axes | None = None) -> Axes:
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    insight.importance : The numbers.
+
+    Examples
+    --------
+    >>> cg.plot.importance(policy).get_xlabel()
+    'decisions that change if the column is shuffled, %'
     """
     found = find_importance(source)
     order = sorted(found.changed, key=lambda name: found.changed[name])
@@ -166,6 +199,8 @@ def importance(source: Any, *, ax: Axes | None = None) -> Axes:
 def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple[Axes, Axes, Axes]:
     """Draw picks, the share of contexts that are settled, and the estimated value over time.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     source
@@ -179,6 +214,15 @@ def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple
     -------
     axes
         The three axes drawn on, from above, of a new pyplot figure.
+
+    See Also
+    --------
+    insight.progress : The numbers.
+
+    Examples
+    --------
+    >>> len(cg.plot.progress(policy))
+    3
     """
     found = find_progress(source, tolerance, contexts=contexts)
     picks, settled, value = _new_figure(6.4, 6.0).subplots(3, 1, sharex=True)
@@ -215,6 +259,15 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    Learner.decide, Policy.decide : What it draws.
+
+    Examples
+    --------
+    >>> cg.plot.decision(policy.decide([0.5, 0.0])).get_xlabel()
+    'arm'
     """
     checks.instance("decision", decision, Decision, "learner.decide(context)")
     ax = ax or _new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
@@ -275,6 +328,8 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     Of contexts that trials were made at, the columns that are different from the context in
     question are written.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     explanation
@@ -286,6 +341,15 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    Policy.explain : What it draws.
+
+    Examples
+    --------
+    >>> cg.plot.explanation(policy.explain([0.5, 0.0])).get_xlabel()
+    'added by trials (above), by columns (below)'
     """
     checks.instance("explanation", explanation, Explanation, "policy.explain(context)")
     trials = []
@@ -322,12 +386,23 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
 def rules(rules: Rules, ax: Axes | None = None) -> Axes:
     """Draw a short rule as a tree: yes to the left, arms at the bottom.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     rules
         What ``policy.rules`` returned.
     ax
         Where to draw; new axes by default.
+
+    See Also
+    --------
+    Policy.rules : What it draws.
+
+    Examples
+    --------
+    >>> cg.plot.rules(policy.rules(depth=1)).get_title()
+    '98 % of decisions kept'
     """
     checks.instance("rules", rules, Rules, "policy.rules()")
     leaves, levels = _size(rules.tree)
@@ -364,6 +439,8 @@ def rules(rules: Rules, ax: Axes | None = None) -> Axes:
 def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
     """Draw the evidence of a shift, the regret in doubt and what is outside, over time.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     watch
@@ -373,6 +450,17 @@ def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
     -------
     axes
         The three axes drawn on, from above, of a new pyplot figure.
+
+    See Also
+    --------
+    Policy.watch : What it draws.
+
+    Examples
+    --------
+    >>> watch = policy.watch()
+    >>> _ = watch.see(contexts)
+    >>> cg.plot.watch(watch)[0].get_title()
+    'no alarm'
     """
     checks.instance("watch", watch, Watch, "policy.watch()")
     report = watch.report()

@@ -183,6 +183,11 @@ class Learner(Stateful):
         (``reward="minimize"``). ``ask(..., cutoff=True)`` then says how long to let each run go on,
         and a trial costs the time told, if nothing else is said.
 
+    See Also
+    --------
+    Campaign : The same loop, kept in a database.
+    Policy : What ``freeze`` returns.
+
     Examples
     --------
     >>> import numpy as np
@@ -255,10 +260,18 @@ class Learner(Stateful):
     def from_state(cls, state: LearnerState) -> Self:
         """Return a learner that continues from a state, whose model it takes over.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         state
             What another learner's ``state`` was.
+
+        Examples
+        --------
+        >>> other = cg.Learner.from_state(learner.state)
+        >>> other.recommend([0.5, 0.0])
+        'right'
         """
         learner = cls.__new__(cls)
         learner._begin(state)
@@ -280,6 +293,8 @@ class Learner(Stateful):
         file of a policy with inducing points holds at most 8192 rewards, chosen at random, and then
         the learner knows these.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         policy
@@ -291,6 +306,10 @@ class Learner(Stateful):
             policy's were learnt, unless arms have features, else ``"never"``.
         points
             How many inducing points there may be, as for a new learner.
+
+        See Also
+        --------
+        freeze : Make a policy.
 
         Examples
         --------
@@ -312,6 +331,8 @@ class Learner(Stateful):
 
         Hyperparameters and pending picks are kept. An arm left with fewer rewards than the burn-in
         is tried again before the method takes over.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
@@ -350,10 +371,20 @@ class Learner(Stateful):
     def restore(self, state: LearnerState) -> None:
         """Undo all asks and tells since an earlier state of this learner.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         state
             What ``state`` was then. Arms must not have been added since.
+
+        Examples
+        --------
+        >>> before = learner.state
+        >>> learner.tell([0.2, 0.1], "left", -0.2)
+        >>> learner.restore(before)
+        >>> sum(learner.counts.values())
+        40
         """
         self.state = state
         state.model.rewind(state.mark)
@@ -395,6 +426,8 @@ class Learner(Stateful):
         """What all trials whose rewards were told cost together.
 
         A trial costs what was told, else what is known of its arm, else 1.
+
+        .. versionadded:: 0.3
         """
         return self.state.spent
 
@@ -409,12 +442,18 @@ class Learner(Stateful):
 
     @completed
     def columns(self) -> Columns | None:
-        """What each column of a context holds; None before the first, and for arrays."""
+        """What each column of a context holds; None before the first, and for arrays.
+
+        .. versionadded:: 0.2
+        """
         return self.state.schema.kinds
 
     @property
     def tuning(self) -> Tuning | None:
-        """The report of the last tuning; None before the first."""
+        """The report of the last tuning; None before the first.
+
+        .. versionadded:: 0.2
+        """
         return self.state.tuning
 
     @synchronized
@@ -466,6 +505,22 @@ class Learner(Stateful):
         arm
             A label for one context; an array of labels, one per row, for several. For a pool, the
             row chosen, as it was given, and a label. With ``cutoff`` a ``Pick``, or a list of them.
+
+        See Also
+        --------
+        tell : Take in the reward.
+        trial : The same, with a number by which to tell the reward.
+        run : The whole loop.
+        decide : What ``ask`` would pick, and why.
+        recommend : The arm to deploy.
+
+        Examples
+        --------
+        >>> arm = learner.ask([0.2, 0.1])
+        >>> learner.tell([0.2, 0.1], arm, measure([0.2, 0.1], arm))
+        >>> context, arm = learner.ask(pool=contexts)
+        >>> learner.ask(contexts[:3]).shape
+        (3,)
         """
         if cutoff and (pool is not None or self.state.cutoff is None):
             raise TypeError("cutoff=True needs contexts, not a pool, and Learner(..., cutoff=...)")
@@ -518,6 +573,8 @@ class Learner(Stateful):
 
         It is ``ask`` in another form, with ``tell(trial, reward)`` or ``trial.cancel()`` to follow.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         context
@@ -528,6 +585,18 @@ class Learner(Stateful):
             The labels of the eligible arms, all by default.
         metadata
             Anything that belongs to the trial, as a mapping; ``trial.metadata`` is a copy.
+
+        See Also
+        --------
+        ask : The same without a number.
+        pending_trials : Those whose reward is still to come.
+
+        Examples
+        --------
+        >>> trial = learner.trial([0.2, 0.1])
+        >>> learner.tell(trial, measure(trial.context, trial.arm))
+        >>> trial.number
+        40
         """
         if context is not None and not self._read(context).single:
             raise ValueError("trial takes one context; pass a 1-D context or one row")
@@ -541,7 +610,10 @@ class Learner(Stateful):
 
     @property
     def pending_trials(self) -> tuple[Trial, ...]:
-        """The trials that still wait for their reward; those of a learner that was loaded too."""
+        """The trials that still wait for their reward; those of a learner that was loaded too.
+
+        .. versionadded:: 0.3
+        """
         state, waiting = self.state, self.state.pending.trials()
         where = [state.schema.decode(context[None])[0] for _, _, context in waiting]
         return tuple(
@@ -568,6 +640,8 @@ class Learner(Stateful):
         If it is interrupted, or ``measure`` fails, all rewards measured so far are told, and trials
         under way are cancelled. With ``save``, the same call goes on where it was interrupted, in
         another process too.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
@@ -602,6 +676,17 @@ class Learner(Stateful):
         -------
         learner
             The learner itself.
+
+        See Also
+        --------
+        ask : Choose one arm.
+        trial : Choose one arm, and get a number for it.
+
+        Examples
+        --------
+        >>> learner = cg.Learner(["left", "right"], seed=0)
+        >>> learner.run(measure, contexts=contexts, n=10, progress=False).counts
+        {'left': 5, 'right': 5}
         """
         plan = Plan(self, contexts, pool, n, until, save)
         explore_on(self, measure, plan, executor, workers, callbacks, progress)
@@ -643,6 +728,19 @@ class Learner(Stateful):
         cost
             What the trial cost, or one number per context; it is predicted by context and arm for
             trials to come. By default what is known of the arm, or 1.
+
+        See Also
+        --------
+        ask : Choose the arm.
+        fit : Take in a whole log.
+
+        Examples
+        --------
+        >>> learner.tell([0.2, 0.1], "right", 0.2)
+        >>> learner.tell(contexts[:2], ["left", "left"], [0.3, 0.9], noise=0.1)
+        >>> learner.tell([0.9, 0.1], "left", -0.5, censored=True)
+        >>> sum(learner.counts.values())
+        44
         """
         if isinstance(contexts, Trial):
             contexts, arms, rewards = self._answering(contexts, arms, rewards)
@@ -752,6 +850,19 @@ class Learner(Stateful):
         -------
         learner
             The learner itself.
+
+        See Also
+        --------
+        tell : Take in rewards one at a time.
+        learn_from : Learn from files of any length.
+
+        Examples
+        --------
+        >>> arms = ["left", "right"] * 20
+        >>> rewards = [measure(*trial) for trial in zip(contexts, arms)]
+        >>> learner = cg.Learner(["left", "right"], kernel=cg.Gaussian(0.5))
+        >>> learner.fit(contexts, arms, rewards).recommend([0.5, 0.0])
+        'right'
         """
         self._check_order(contexts, arms)
         if self._read(contexts).single:
@@ -787,6 +898,16 @@ class Learner(Stateful):
         -------
         learner
             The learner itself.
+
+        See Also
+        --------
+        tuning : The report.
+
+        Examples
+        --------
+        >>> learner = cg.Learner(2, kernel=cg.Linear())
+        >>> learner.fit(contexts[:10], [0, 1] * 5, contexts[:10, 0]).tune().tuning.rewards
+        10
         """
         state, log = self.state, self.state.model.observed
         if len(log) < 2:
@@ -807,6 +928,17 @@ class Learner(Stateful):
             One context.
         arms
             The labels of the eligible arms, all by default; the decision is about them alone.
+
+        See Also
+        --------
+        ask : Make the pick.
+        Policy.decide : The arm to deploy, and why.
+
+        Examples
+        --------
+        >>> decision = learner.decide([0.5, 0.0])
+        >>> decision.leader, decision.challenger
+        ('right', 'left')
         """
         intake = self._read(context)
         if not intake.single:
@@ -836,6 +968,18 @@ class Learner(Stateful):
         cost
             What a trial of it costs, where costs of arms are known; by default the geometric mean
             of the others.
+
+        See Also
+        --------
+        remove_arm : Stop choosing an arm.
+
+        Examples
+        --------
+        >>> learner.add_arm("up")
+        >>> learner.arms
+        ('left', 'right', 'up')
+        >>> learner.ask([0.2, 0.1])
+        'up'
         """
         check_new_label(label, self.state.labels)
         self._add_arm(label, features, cost)
@@ -877,6 +1021,12 @@ class Learner(Stateful):
         ----------
         label
             One of ``arms``.
+
+        Examples
+        --------
+        >>> learner.remove_arm("left")
+        >>> learner.arms
+        ('right',)
         """
         place, active = self._place(label), self.state.active
         if place not in active:
@@ -896,6 +1046,8 @@ class Learner(Stateful):
     ) -> None:
         """Count picks as pending that were made elsewhere: by hand, or by another process.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts
@@ -907,6 +1059,17 @@ class Learner(Stateful):
         propensities
             The probability with which each was picked, None where it is not known; their rewards,
             once told, are logged with them.
+
+        See Also
+        --------
+        ask : Choose an arm and count it as pending.
+        cancel : Stop counting a pick as pending.
+
+        Examples
+        --------
+        >>> learner.add_pending([0.2, 0.1], "left")
+        >>> learner.pending
+        1
         """
         intake = self._read(contexts)
         rewards = 0.0 if intake.single else np.zeros(len(intake.rows))
@@ -923,12 +1086,25 @@ class Learner(Stateful):
     def cancel(self, context: Any, arm: Label = None) -> None:
         """Forget the oldest pending pick of an arm at a context; its reward will never come.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         context
             One context; or a trial, alone.
         arm
             The label of the arm picked there.
+
+        See Also
+        --------
+        drop_pending : Cancel all pending picks.
+
+        Examples
+        --------
+        >>> arm = learner.ask([0.2, 0.1])
+        >>> learner.cancel([0.2, 0.1], arm)
+        >>> learner.pending
+        0
         """
         if isinstance(context, Trial):
             place, row = self._waiting(context)
@@ -951,7 +1127,15 @@ class Learner(Stateful):
 
     @synchronized
     def drop_pending(self) -> None:
-        """Forget all picks whose reward was not told; it will never come."""
+        """Forget all picks whose reward was not told; it will never come.
+
+        Examples
+        --------
+        >>> arms = learner.ask(contexts[:3])
+        >>> learner.drop_pending()
+        >>> learner.pending
+        0
+        """
         self.state = replace(self.state, pending=Pending())
 
     @synchronized
@@ -971,6 +1155,20 @@ class Learner(Stateful):
         -------
         arm
             A label for one context; an array of labels, one per row, for many.
+
+        See Also
+        --------
+        ask : The arm to try.
+        beliefs : Means and intervals of all arms.
+        rank : All arms, best first.
+        freeze : A policy that does not change.
+
+        Examples
+        --------
+        >>> learner.recommend([0.5, 0.0])
+        'right'
+        >>> learner.recommend([[0.5, 0.0], [-0.5, 0.0]])
+        array(['right', 'left'], dtype=object)
         """
         return self._deployed().recommend(contexts, arms=arms)
 
@@ -978,10 +1176,21 @@ class Learner(Stateful):
     def beliefs(self, contexts: Any) -> Beliefs:
         """Return what the rewards told so far say about every arm, as ``Policy.beliefs`` does.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts
             One context (1-D) or many (2-D or a DataFrame, whose index is kept).
+
+        See Also
+        --------
+        Policy.beliefs : The same for a frozen policy.
+
+        Examples
+        --------
+        >>> learner.beliefs([0.5, 0.0]).mean.round(1)
+        array([-0.5,  0.5])
         """
         return self._deployed().beliefs(contexts)
 
@@ -989,10 +1198,18 @@ class Learner(Stateful):
     def means(self, contexts: Any) -> FloatArray:
         """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts
             One context or many, as for ``beliefs``.
+
+        Examples
+        --------
+        >>> learner.means([[0.5, 0.0], [-0.5, 0.0]]).round(1)
+        array([[-0.5,  0.5],
+               [ 0.5, -0.5]])
         """
         return self._deployed().means(contexts)
 
@@ -1000,12 +1217,19 @@ class Learner(Stateful):
     def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
         """Return all eligible arms at one context, best to deploy first, as ``Policy.rank`` does.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         context
             One context.
         arms
             The labels of the eligible arms, all by default.
+
+        Examples
+        --------
+        >>> [ranked.arm for ranked in learner.rank([0.5, 0.0])]
+        ['right', 'left']
         """
         return self._deployed().rank(context, arms=arms)
 
@@ -1026,6 +1250,8 @@ class Learner(Stateful):
         seconds, so that the same log has the same card on every machine. Averages of all rows stand
         in for the rest, and the standard errors say how well.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         propensities
@@ -1037,6 +1263,16 @@ class Learner(Stateful):
             Those of the policy to be frozen, as for ``freeze``.
         rows
             How many rewards to predict leave-one-out at most.
+
+        See Also
+        --------
+        Policy.card : The card of a frozen policy.
+
+        Examples
+        --------
+        >>> card = learner.score()
+        >>> card.best_single_arm, card.gain.value > 0
+        ('right', True)
         """
         policy = self._policy(self._finished(), None, fallback, tolerance)
         return policy.score(propensities, rows=rows)
@@ -1069,6 +1305,18 @@ class Learner(Stateful):
             Where observations are represented by inducing points, the policy may have so many of
             them, such as 2048. All observations are then gone through once more, if that brings the
             policy closer to exact beliefs.
+
+        See Also
+        --------
+        resume : Explore on from a policy.
+        score : Estimate how good the policy is.
+
+        Examples
+        --------
+        >>> policy = learner.freeze()
+        >>> policy.recommend([0.5, 0.0])
+        'right'
+        >>> safe = learner.freeze(fallback="left", tolerance=0.1)
         """
         if not len(self.state.model) and fallback is None:
             raise ValueError(f"{_NOTHING}; tell rewards first (ask returns arms to try)")
@@ -1094,6 +1342,16 @@ class Learner(Stateful):
         ----------
         rule
             What is wanted. Asking after every ``tell`` costs one small update each time.
+
+        See Also
+        --------
+        done : Whether the rule is met.
+
+        Examples
+        --------
+        >>> rule = cg.StoppingRule(0.5, reference=contexts)
+        >>> learner.settled(rule)
+        1.0
         """
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         if rule.reference is None:
@@ -1128,6 +1386,17 @@ class Learner(Stateful):
         ----------
         rule
             What is wanted.
+
+        See Also
+        --------
+        settled : How far the rule is met.
+        run : Explores until a rule is met.
+
+        Examples
+        --------
+        >>> rule = cg.StoppingRule(0.5, reference=contexts)
+        >>> learner.done(rule)
+        True
         """
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         if rule.budget is not None and self.spent + self._under_way() >= rule.budget:
@@ -1157,6 +1426,16 @@ class Learner(Stateful):
         ----------
         path
             Where to write, or a binary file that is open already.
+
+        See Also
+        --------
+        load : Read the file.
+
+        Examples
+        --------
+        >>> learner.save("learner.cgap")
+        >>> cg.Learner.load("learner.cgap").arms
+        ('left', 'right')
         """
         # A loaded learner has no followed points; without them both continue identically.
         self._followed = None
@@ -1170,6 +1449,16 @@ class Learner(Stateful):
         ----------
         path
             A file that ``save`` wrote, or a binary file that is open already.
+
+        See Also
+        --------
+        Policy.load : Read a policy.
+
+        Examples
+        --------
+        >>> learner.save("learner.cgap")
+        >>> cg.Learner.load("learner.cgap").counts == learner.counts
+        True
         """
         return cls.from_state(LearnerState.read(path))
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Trial:
     """An arm to try at a context; ``learner.tell(trial, reward)`` tells what came of it.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     number
@@ -35,6 +37,16 @@ class Trial:
         Whatever belongs to it. Files do not keep it.
     learner
         The learner that it belongs to.
+
+    See Also
+    --------
+    Learner.trial : Makes one.
+
+    Examples
+    --------
+    >>> trial = learner.trial([0.2, 0.1], metadata={"operator": "Ada"})
+    >>> trial.arm in learner.arms, trial.metadata
+    (True, {'operator': 'Ada'})
     """
 
     number: int
@@ -44,7 +56,15 @@ class Trial:
     learner: Learner = field(repr=False)
 
     def cancel(self) -> None:
-        """Forget the trial: its reward will never come."""
+        """Forget the trial: its reward will never come.
+
+        Examples
+        --------
+        >>> trial = learner.trial([0.2, 0.1])
+        >>> trial.cancel()
+        >>> learner.pending
+        0
+        """
         self.learner.cancel(self)
 
 

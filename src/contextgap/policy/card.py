@@ -19,6 +19,8 @@ Range = tuple[float, float]  # the lower value first
 class Estimate:
     """A number and its standard error.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     value
@@ -27,6 +29,14 @@ class Estimate:
         Its standard error.
     limits
         The lowest and the highest value that there can be; None if they are unknown.
+
+    Examples
+    --------
+    >>> from contextgap.policy.card import Estimate
+    >>> Estimate(2.0, 0.5).interval
+    (1.02, 2.98)
+    >>> print(Estimate(2.0, 0.5))
+    2 ± 0.5
     """
 
     value: float
@@ -42,7 +52,10 @@ class Estimate:
 
     @property
     def in_words(self) -> str:
-        """The number, its standard error, and the 95 % interval in brackets."""
+        """The number, its standard error, and the 95 % interval in brackets.
+
+        .. versionadded:: 0.3
+        """
         low, high = self.interval
         return f"{self} [{low:.4g}, {high:.4g}]"
 
@@ -57,6 +70,8 @@ class Card:
     Every logged reward is predicted, and every logged context decided, as if that reward had never
     been observed. Nothing is deployed for it. Where it is known which arms were eligible at a
     context, the policy chooses among these.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -105,6 +120,19 @@ class Card:
         About what a tenth less regret would cost. It is extrapolated: the regret expected now, and
         that when half had been spent, are taken to fall on as a power of what is spent. None where
         that cannot be estimated.
+
+    See Also
+    --------
+    Policy.card : The card of a policy.
+    Learner.score : The card of deploying now.
+
+    Examples
+    --------
+    >>> card = policy.card
+    >>> card.rewards, card.best_single_arm
+    (40, 'right')
+    >>> round(card.gain.value, 1)
+    0.4
     """
 
     rewards: int
@@ -144,7 +172,10 @@ class Card:
 
     @property
     def basis(self) -> str:
-        """What the card rests on, in words."""
+        """What the card rests on, in words.
+
+        .. versionadded:: 0.3
+        """
         return (
             f"{self.looked_at} of {self.rewards} rewards predicted leave-one-out; [95 % intervals]"
         )
@@ -158,7 +189,13 @@ class Card:
         return replace(self, **costs)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the card for people: pairs of a name and a text."""
+        """Return the card for people: pairs of a name and a text.
+
+        Examples
+        --------
+        >>> [name for name, text in policy.card.rows()][:3]
+        ['value of the policy', 'always right', 'gain over that']
+        """
         kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
         others = (("  by predictions alone", self.direct), ("  by weights alone", self.weighted))
         return [
@@ -197,7 +234,13 @@ class Card:
         return html.table(f"score card: {self.basis}", ["", ""], [*self.rows(), *warned])
 
     def describe(self) -> dict[str, Any]:
-        """Return the card as plain values; ``restored`` reverses it."""
+        """Return the card as plain values; ``restored`` reverses it.
+
+        Examples
+        --------
+        >>> policy.card.describe()["estimator"]
+        'direct'
+        """
         plain: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)

@@ -26,6 +26,8 @@ _SEEN = 64  # contexts from which a column takes other values
 class Argument:
     """A trial, and what it adds to the difference between two arms.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     place
@@ -41,6 +43,12 @@ class Argument:
         being what it is.
     part
         What the trial adds to the difference: weight times (reward − the prior mean).
+
+    Examples
+    --------
+    >>> argument = policy.explain([0.5, 0.0]).trials[0]
+    >>> argument.arm in policy.arms
+    True
     """
 
     place: int
@@ -54,6 +62,8 @@ class Argument:
 @dataclass(frozen=True)
 class Explanation:
     """Why one arm is believed to be better, or worse, than another at a context; print it.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -75,6 +85,17 @@ class Explanation:
     columns
         By column: the difference here minus what it is on average if the column, and nothing else,
         is as in other contexts that were seen.
+
+    See Also
+    --------
+    Policy.explain : Returns one.
+    plot.explanation : Draws it.
+
+    Examples
+    --------
+    >>> explanation = policy.explain([0.5, 0.0], most=2)
+    >>> len(explanation.trials), explanation.others
+    (2, 38)
     """
 
     context: Any
@@ -88,7 +109,13 @@ class Explanation:
     columns: Mapping[str, float]
 
     def describe(self) -> dict[str, Any]:
-        """Return the explanation as plain values, for machines."""
+        """Return the explanation as plain values, for machines.
+
+        Examples
+        --------
+        >>> policy.explain([0.5, 0.0]).describe()["against"]
+        'left'
+        """
         return asdict(self)
 
     def __str__(self) -> str:

@@ -21,7 +21,19 @@ _MARGIN = 0.1  # of a column's range: so far beyond what was seen a context may 
 
 
 class Status(IntEnum):
-    """How a policy came to its answer; a number, as flight software would have it."""
+    """How a policy came to its answer; a number, as flight software would have it.
+
+    .. versionadded:: 0.2
+
+    See Also
+    --------
+    Policy.status : Returns it.
+
+    Examples
+    --------
+    >>> policy.with_fallback("left").status([9.0, 0.0])
+    <Status.OUTSIDE: 2>
+    """
 
     RECOMMENDED = 0
     """The arm that the recommender chose."""
@@ -37,6 +49,8 @@ class Status(IntEnum):
 class Fallback:
     """A safe arm, and when it is answered in place of the recommended one.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     arm
@@ -49,6 +63,15 @@ class Fallback:
         The range of each number of a context that counts as seen: that of the contexts whose
         rewards were told, and a tenth of its length to either side; for codes of categories their
         range alone, which leaves out levels never met. Empty if there were none.
+
+    See Also
+    --------
+    Policy.with_fallback : Sets one.
+
+    Examples
+    --------
+    >>> policy.with_fallback("left", tolerance=0.5).fallback.tolerance
+    0.5
     """
 
     arm: Label

@@ -49,6 +49,18 @@ class Policy(Stateful):
     """A decision rule that never changes; made by ``Learner.freeze`` or ``Policy.load``.
 
     All methods may be called from several threads at once.
+
+    See Also
+    --------
+    Learner.freeze : Makes a policy.
+    Learner.resume : Explores on from a policy.
+
+    Examples
+    --------
+    >>> policy.arms
+    ('left', 'right')
+    >>> policy.recommend([[0.5, 0.0], [-0.5, 0.0]])
+    array(['right', 'left'], dtype=object)
     """
 
     state: PolicyState
@@ -95,6 +107,8 @@ class Policy(Stateful):
 
         It is computed when first asked for, which takes up to about 10 seconds, and saved with the
         policy from then on. A compressed policy has the card of the policy it was made from.
+
+        .. versionadded:: 0.2
         """
         if self.state.card is None:
             vars(self)["state"] = replace(self.state, card=self.score())
@@ -102,7 +116,10 @@ class Policy(Stateful):
 
     @property
     def provenance(self) -> Provenance:
-        """The release that froze the policy, when, and a hash of the data it was learnt from."""
+        """The release that froze the policy, when, and a hash of the data it was learnt from.
+
+        .. versionadded:: 0.3
+        """
         known, card = self.state.provenance, self.state.card
         if known.data is None and (card is None or card.rewards <= len(self.state.model.observed)):
             known = replace(known, data=self.state.data_hash())
@@ -111,6 +128,8 @@ class Policy(Stateful):
 
     def score(self, propensities: Any = None, *, rows: int | None = None) -> Card:
         """Return a new score card, as ``Learner.score`` does; ``card`` stays what it is.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
@@ -121,6 +140,15 @@ class Policy(Stateful):
         rows
             How many rewards to predict leave-one-out at most; by default as many as take about 10
             seconds.
+
+        See Also
+        --------
+        card : The card that is saved with the policy.
+
+        Examples
+        --------
+        >>> policy.score().best_single_arm
+        'right'
         """
         card = self.state.card
         if card is not None and card.rewards > (kept := len(self.state.model)):
@@ -137,7 +165,10 @@ class Policy(Stateful):
 
     @completed
     def kinds(self) -> Columns | None:
-        """What each column of a context holds; None if columns have no names."""
+        """What each column of a context holds; None if columns have no names.
+
+        .. versionadded:: 0.2
+        """
         return self.state.schema.kinds
 
     @property
@@ -152,7 +183,10 @@ class Policy(Stateful):
 
     @property
     def fallback(self) -> Fallback | None:
-        """The safe arm, and when it is answered; None if there is none."""
+        """The safe arm, and when it is answered; None if there is none.
+
+        .. versionadded:: 0.2
+        """
         return self.state.fallback
 
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
@@ -171,6 +205,22 @@ class Policy(Stateful):
         -------
         arm
             A label for one context; an array of labels, one per row, for many.
+
+        See Also
+        --------
+        decide : One context, with the reason.
+        beliefs : Means and intervals of all arms.
+        certificate : Regret bounds.
+        status : Where the fallback is answered.
+
+        Examples
+        --------
+        >>> policy.recommend([0.5, 0.0])
+        'right'
+        >>> policy.recommend([[0.5, 0.0], [-0.5, 0.0]])
+        array(['right', 'left'], dtype=object)
+        >>> policy.recommend([0.5, 0.0], arms=["left"])
+        'left'
         """
         rows, eligible, single = self._read(contexts, arms)
         if self.state.fallback is None:
@@ -193,6 +243,16 @@ class Policy(Stateful):
             One context.
         arms
             The labels of the eligible arms, all by default; the decision is about them alone.
+
+        See Also
+        --------
+        recommend : The arm alone, for many contexts.
+        explain : The trials and columns that make the difference.
+
+        Examples
+        --------
+        >>> print(policy.decide([0.5, 0.0]).reason)
+        deployed by HighestMean
         """
         rows, eligible = self._read_one("decide explains", context, arms)
         ((_, chooser),) = self.chooser.groups(eligible)
@@ -215,12 +275,25 @@ class Policy(Stateful):
         The first is what ``recommend`` answers, the second what it would answer if the first were
         not eligible, and so on.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         context
             One context.
         arms
             The labels of the eligible arms, all by default.
+
+        See Also
+        --------
+        recommend : The first of them, for many contexts.
+
+        Examples
+        --------
+        >>> for ranked in policy.rank([0.5, 0.0]):
+        ...     print(ranked.arm, round(ranked.mean, 1))
+        right 0.5
+        left -0.5
         """
         rows, eligible = self._read_one("rank orders the arms at", context, arms)
         left = np.ones((1, len(self.arms)), dtype=bool) if eligible is None else eligible.copy()
@@ -246,10 +319,25 @@ class Policy(Stateful):
 
         Where rewards have two values, means and bounds are clipped to the range between them.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts
             One context (1-D) or many (2-D or a DataFrame, whose index is kept).
+
+        See Also
+        --------
+        means : The means alone, faster.
+        decide : One context, with gaps.
+        rank : One context, arms in order.
+
+        Examples
+        --------
+        >>> beliefs = policy.beliefs([[0.5, 0.0], [-0.5, 0.0]])
+        >>> beliefs.mean.round(1)
+        array([[-0.5,  0.5],
+               [ 0.5, -0.5]])
         """
         rows, single = self.state.read(contexts)
         found = np.empty((4, len(rows), len(self.arms)))
@@ -264,10 +352,21 @@ class Policy(Stateful):
     def means(self, contexts: Any) -> FloatArray:
         """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts
             One context or many, as for ``beliefs``.
+
+        See Also
+        --------
+        beliefs : With standard deviations and intervals.
+
+        Examples
+        --------
+        >>> policy.means([0.5, 0.0]).round(1)
+        array([-0.5,  0.5])
         """
         rows, single = self.state.read(contexts)
         found = self.state.within(self.raw_means(rows))
@@ -287,6 +386,8 @@ class Policy(Stateful):
     ) -> Explanation:
         """Return why an arm is believed to be better than another, by trials and by columns.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         context
@@ -297,6 +398,18 @@ class Policy(Stateful):
             The arm in question; by default the one answered.
         most
             How many trials to name.
+
+        See Also
+        --------
+        plot.explanation : Draws it.
+
+        Examples
+        --------
+        >>> explanation = policy.explain([0.5, 0.0])
+        >>> explanation.arm, explanation.against
+        ('right', 'left')
+        >>> max(explanation.columns, key=explanation.columns.get)
+        'x'
         """
         rows, _ = self._read_one("explain compares two arms at", context, None)
         if len(self.arms) < 2:
@@ -322,12 +435,25 @@ class Policy(Stateful):
         do; it is text, SQL, C, and a policy of its own. Dates are not split on: add a column such
         as the month, if that matters.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         depth
             How many questions are asked at most before an arm is answered.
         contexts
             A sample of contexts like those to deploy on; the observed ones by default.
+
+        See Also
+        --------
+        plot.rules : Draws the tree.
+        to_c : The policy itself as C.
+
+        Examples
+        --------
+        >>> rules = policy.rules(depth=1)
+        >>> rules.tree.question, rules.tree.yes.arm, rules.tree.no.arm
+        ('x <= 0.03', 'left', 'right')
         """
         return grow_rules(self, depth, contexts)
 
@@ -342,6 +468,8 @@ class Policy(Stateful):
     ) -> Watch:
         """Return what watches the policy in deployment; print it.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         failure_probability
@@ -354,6 +482,19 @@ class Policy(Stateful):
             The lowest and the highest reward that there can be; by default those of the log.
         seed
             Of audits, and of the numbers that break ties.
+
+        See Also
+        --------
+        insight.Watch : What it returns.
+        plot.watch : Draws it.
+
+        Examples
+        --------
+        >>> watch = policy.watch()
+        >>> watch.see([[0.5, 0.0], [-0.5, 0.0]])
+        array(['right', 'left'], dtype=object)
+        >>> watch.alarm is None
+        True
         """
         found: Watch = import_module("contextgap.insight.watch").Watch(
             self,
@@ -379,6 +520,17 @@ class Policy(Stateful):
             One context or many.
         arms
             The eligible arms, all by default, as for ``recommend``.
+
+        See Also
+        --------
+        expected_regret : What is lost on average.
+        probability : With which probability certificates hold.
+
+        Examples
+        --------
+        >>> certificate = policy.certificate([[0.5, 0.0], [-0.5, 0.0]])
+        >>> certificate.bound.round(2), certificate.probability
+        (array([0., 0.]), None)
         """
         rows, eligible, _ = self._read(contexts, arms)
         return self._certificate(self._answer(rows, eligible).gap)
@@ -389,6 +541,8 @@ class Policy(Stateful):
         0: the recommended arm. 1: the fallback, because the recommended arm's bound exceeds the
         tolerance. 2: the fallback, because the context lies outside what was seen, whatever the
         bound. 3: the recommended arm, because the fallback would be answered but is not eligible.
+
+        .. versionadded:: 0.2
 
         Parameters
         ----------
@@ -401,6 +555,16 @@ class Policy(Stateful):
         -------
         status
             A ``Status`` for one context; an array of numbers, one per row, for many.
+
+        See Also
+        --------
+        with_fallback : Set the safe arm.
+
+        Examples
+        --------
+        >>> safe = policy.with_fallback("left")
+        >>> safe.status([[0.5, 0.0], [9.0, 0.0]])
+        array([0, 2])
         """
         rows, eligible, single = self._read(contexts, arms)
         if self.state.fallback is None:
@@ -418,12 +582,25 @@ class Policy(Stateful):
         category has a level that was never met. A compressed policy knows only the points it kept,
         so put the fallback on before compressing.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         arm
             The label of the safe arm.
         tolerance
             The largest bound that is accepted; None for any, which leaves the rule about contexts.
+
+        See Also
+        --------
+        status : Where the fallback is answered, and why.
+        Learner.freeze : Sets a fallback, too.
+
+        Examples
+        --------
+        >>> safe = policy.with_fallback("left", tolerance=0.5)
+        >>> safe.recommend([9.0, 0.0])
+        'left'
         """
         card, seen = self.state.card, self.state.model.observed.contexts
         if card is not None and card.rewards > len(self.state.model):
@@ -439,10 +616,18 @@ class Policy(Stateful):
         A policy that was learnt from arrays knows columns by their order alone, and refuses tables
         whose columns have names. This one takes both.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         names
             One name for each number of a context, in the order learnt.
+
+        Examples
+        --------
+        >>> unnamed = cg.Learner(2, kernel=cg.Gaussian(1.0)).fit([[0.0], [1.0]], [0, 1], [1.0, 2.0])
+        >>> unnamed.freeze().with_columns(["x"]).recommend({"x": 0.9})
+        1
         """
         return Policy(replace(self.state, schema=self.state.schema.named(names)))
 
@@ -454,12 +639,23 @@ class Policy(Stateful):
         independent but for what all of them share. If the model is right, it is the
         average regret of recommendations; ``certificate`` bounds the regret of each.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         contexts
             One context or many.
         arms
             The eligible arms, all by default, as for ``recommend``.
+
+        See Also
+        --------
+        certificate : A bound on the regret of each answer.
+
+        Examples
+        --------
+        >>> policy.expected_regret([[0.5, 0.0]]).round(3)
+        array([0.])
         """
         rows, eligible, _ = self._read(contexts, arms)
         regret = np.empty(len(rows))
@@ -497,6 +693,19 @@ class Policy(Stateful):
             Whether bytes are counted for ``float`` or for ``double``.
         seed
             Makes everything random repeatable.
+
+        See Also
+        --------
+        compression : What it cost.
+        to_c : Write the result as C.
+
+        Examples
+        --------
+        >>> small = policy.compress(points=5)
+        >>> small.compression.points
+        (3, 3)
+        >>> small.recommend([0.5, 0.0])
+        'right'
         """
         card = self.card if len(self.state.model) > 1 else None  # fewer points cannot tell any more
         provenance = self.provenance
@@ -532,6 +741,18 @@ class Policy(Stateful):
             Also put out means, bounds, gaps and certificates.
         eligible
             Take a second input that says which arms may be chosen in each row.
+
+        See Also
+        --------
+        to_c : Write C.
+        export.onnx.GraphPolicy : Runs the graph.
+
+        Examples
+        --------
+        >>> file = policy.to_onnx("policy.onnx")
+        >>> graph = cg.export.onnx.GraphPolicy("policy.onnx")
+        >>> graph.recommend([[0.5, 0.0], [-0.5, 0.0]]).tolist()
+        [1, 0]
         """
         written: OnnxFile = import_module("contextgap.export.onnx").write_onnx(
             self, path, float32=float32, explain=explain, eligible=eligible
@@ -567,6 +788,17 @@ class Policy(Stateful):
             Include a function that chooses among some of the arms.
         watch
             What ``policy.watch`` returned, before it saw anything: include one that does the same.
+
+        See Also
+        --------
+        to_onnx : Write an ONNX graph.
+        compress : Make it smaller before.
+
+        Examples
+        --------
+        >>> export = policy.to_c("flight", float32=True)
+        >>> export.header.name, export.source.name
+        ('contextgap_policy.h', 'contextgap_policy.c')
         """
         written: CExport = import_module("contextgap.export.c").write_c(
             self,
@@ -587,6 +819,18 @@ class Policy(Stateful):
         ----------
         path
             Where to write, or a binary file that is open already.
+
+        See Also
+        --------
+        to_c : Write C.
+        to_onnx : Write an ONNX graph.
+        mlflow.log_policy : Log the policy to MLflow.
+
+        Examples
+        --------
+        >>> policy.save("policy.cgap")
+        >>> cg.Policy.load("policy.cgap").arms
+        ('left', 'right')
         """
         provenance, model = self.provenance, self.state.model.deployed()
         if model is not self.state.model and len(model) > 1:
@@ -616,6 +860,16 @@ class Policy(Stateful):
         ----------
         path
             A file that ``save`` wrote, or a binary file that is open already.
+
+        See Also
+        --------
+        save : Write the file.
+
+        Examples
+        --------
+        >>> policy.save("policy.cgap")
+        >>> cg.Policy.load("policy.cgap").recommend([0.5, 0.0])
+        'right'
         """
         header, arrays = files.read(path, "policy")
         with files.making_sense_of(path):

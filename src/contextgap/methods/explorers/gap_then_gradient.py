@@ -25,6 +25,14 @@ class GapThenGradient(Explorer):
     It is in doubt while the challenger's upper bound exceeds the leader's lower bound, both with
     intervals twice as wide as the learner's. Where arms share what they learn, the knowledge
     gradient takes several times as long without a lower regret, and Contextual-Gap always picks.
+
+    .. versionadded:: 0.3
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.GapThenGradient()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
     """
 
     reason: ClassVar[str] = "the leader or its challenger, or once settled the highest gain"
