@@ -44,7 +44,7 @@ def address(tmp_path_factory):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
-        yield re.search(r"http://[^ ;]+", process.stdout.readline())[0]
+        yield re.search(r"http://[^\s;]+", process.stdout.readline())[0]
         process.terminate()
 
 

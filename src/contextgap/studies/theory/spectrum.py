@@ -112,7 +112,7 @@ def spectrum(contexts: Any, kernel: Kernel, *, share: float = 0.95) -> Spectrum:
     --------
     >>> from contextgap import Linear
     >>> corners = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
-    >>> spectrum(corners, Linear())
+    >>> cg.theory.spectrum(corners, Linear())
     Spectrum(eigenvalue_floor=0.5, effective_dimension=2, kernel_bound=1.0)
     """
     checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
