@@ -68,7 +68,7 @@ class Log:
         return len(self.rewards)
 
     def fit(self, **settings: Any) -> Learner:
-        """Return a learner that was told everything; propensities are taken along.
+        """Return a learner that has learnt from the whole log, propensities included.
 
         Parameters
         ----------

@@ -63,7 +63,7 @@ class PolicyModel(PythonModel):  # type: ignore[misc]  # it has no types
         self.policy = Policy.load(context.artifacts["policy"])
 
     def predict(self, context: Any, model_input: pandas.DataFrame, params: Any = None) -> Any:
-        """Return a DataFrame with the arm, how it was come to, and its regret bound, row by row.
+        """Return a DataFrame with arm, status and regret bound of every row.
 
         Parameters
         ----------

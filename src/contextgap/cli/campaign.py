@@ -40,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 database_app = typer.Typer(
-    help="Look after a database of campaigns: status, upgrade, backup, restore, verify.",
+    help="Maintain a database of campaigns: status, upgrade, backup, restore, verify.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -66,11 +66,12 @@ Which = Annotated[
     ),
 ]
 Key = Annotated[
-    str | None, typer.Option(help="Names the request: repeated with the same key, nothing happens.")
+    str | None,
+    typer.Option(help="A name for the request; repeating it with the same key does nothing."),
 ]
 By = Annotated[
     str | None,
-    typer.Option(envvar="CONTEXTGAP_BY", help="Who does it, for the log; you if left out."),
+    typer.Option(envvar="CONTEXTGAP_BY", help="Your name in the log; the user by default."),
 ]
 Number = Annotated[int, typer.Argument(help="The trial's number.", min=1)]
 Output = Annotated[
@@ -145,7 +146,7 @@ def create_command(
         float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if no bandwidth is given.")] = None,
-    seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -209,7 +210,7 @@ def ask_command(
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Say which arm to try at a context, and open a trial."""
+    """Choose the arm to try at a context, and open a trial."""
     with opened(database, campaign, by) as current:
         learner = current.learner()
         trial = current.ask(
@@ -244,7 +245,7 @@ def tell_command(
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Tell the reward of a trial, or of something tried without being asked for."""
+    """Record the reward of a trial, or of outside data without a trial."""
     about: dict[str, Any] = {"noise": noise, "censored": censored or None, "key": key, "cost": cost}
     with opened(database, campaign, by) as current:
         if arm is None:
@@ -271,7 +272,7 @@ def cancel_command(
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Take back an open trial, which will not be tried."""
+    """Cancel an open trial."""
     with opened(database, campaign, by) as current:
         found = current.cancel(trial)
     show_trial(found, json)
@@ -279,7 +280,7 @@ def cancel_command(
 
 @app.command("status")
 def status_command(database: Where = FILE, campaign: Which = None, json: Json = False) -> None:
-    """Show how a campaign stands."""
+    """Show trials, rewards, progress and score of a campaign."""
     with opened(database, campaign) as current:
         status, policies = current.status(), current.policies()
     if json:
@@ -328,7 +329,7 @@ def retract_command(
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Take a reward back, and say which frozen policies rest on it."""
+    """Take a reward back, and list the frozen policies that were learnt from it."""
     with opened(database, campaign, by) as current:
         recall = current.retract(trial, why, key=key)
     show_recall(recall, "retracted", json)
@@ -358,10 +359,10 @@ def freeze_command(
     campaign: Which = None,
     output: Output = None,
     fallback: Annotated[
-        str | None, typer.Option(help="A safe arm, answered where too little is known.")
+        str | None, typer.Option(help="A safe arm, for contexts where regret bounds are too large.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="The safe arm is answered where bounds are above it.")
+        float | None, typer.Option(help="The regret bound above which the safe arm is recommended.")
     ] = None,
     key: Key = None,
     by: By = None,

@@ -61,7 +61,7 @@ def export_command(
         Path | None, typer.Option(help="Policy file for what --max-bytes makes.")
     ] = None,
     eligible: Annotated[
-        bool, typer.Option("--eligible", help="Have some of the arms given with each context.")
+        bool, typer.Option("--eligible", help="Take the eligible arms as a second input.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the compression.", min=0)] = 0,
     json: Json = False,
@@ -279,9 +279,9 @@ def verify_command(
 ) -> None:
     """Compare an export's decisions with the policy's; exit status 1 if they differ.
 
-    So are the statuses that say how it came to them, certificates, if the export has any, and, if
-    it chooses among eligible arms, decisions among some of the arms. Near ties, where rounding
-    decides, are no difference.
+    Statuses are compared too, and certificates if the export has any. An export that takes
+    eligible arms is also compared among some of the arms. Near ties, where rounding decides, do
+    not count as differences.
     """
     with complaints(), _compiler_errors():
         rule = Policy.load(policy)

@@ -82,7 +82,9 @@ def learn_command(
         float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
-    scale: Annotated[float, typer.Option(help="Width of the intervals, in deviations.")] = 2.0,
+    scale: Annotated[
+        float, typer.Option(help="Half width of intervals in standard deviations.")
+    ] = 2.0,
     propensity: Annotated[
         str | None,
         typer.Option(help="Column with the probability with which the logged arm was chosen."),
@@ -100,17 +102,17 @@ def learn_command(
         typer.Option(help="File with a row of features for each arm, in a column named as --arm."),
     ] = None,
     fallback: Annotated[
-        str | None, typer.Option(help="A safe arm, answered where too little is known.")
+        str | None, typer.Option(help="A safe arm, for contexts where regret bounds are too large.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="The safe arm is answered where bounds are above it.")
+        float | None, typer.Option(help="The regret bound above which the safe arm is recommended.")
     ] = None,
     points: Annotated[
         int,
         typer.Option(help="Inducing points where trials are many; 0 for exact beliefs.", min=0),
     ] = POINTS,
     card_rows: CardRows = None,
-    seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
     dask: Dask = None,
     json: Json = False,
 ) -> None:

@@ -73,7 +73,7 @@ def select_command(
     choose: Annotated[
         bool,
         typer.Option(
-            "--choose", help="Have methods, once more, choose the training instances too."
+            "--choose", help="Also run every method with training instances that it chooses itself."
         ),
     ] = False,
     cpu: Annotated[

@@ -37,7 +37,7 @@ def plan_command(
     tolerance: Annotated[float, typer.Option(help="Simple regret that may be left.")],
     probability: Annotated[float, typer.Option(help="Probability of reaching it.")] = 0.9,
     steps: Annotated[
-        int | None, typer.Option(help="Ask what this exploration length gives.", min=1)
+        int | None, typer.Option(help="Estimate the result of this many steps instead.", min=1)
     ] = None,
     norm: Annotated[
         float, typer.Option(help="Size of the rewards: RKHS norm bound, and prior deviation.")
@@ -61,7 +61,7 @@ def plan_command(
     ),
     json: Json = False,
 ) -> None:
-    """Say how long to explore: by the theorem's formula, and by a pilot simulation."""
+    """Estimate how long to explore: by the theorem's formula and by simulation."""
     from contextgap.studies.report.curves import pilot_curve
     from contextgap.studies.report.page import save
 

@@ -37,7 +37,7 @@ def watch_command(
     separator: Separator = None,
     json: Json = False,
 ) -> None:
-    """Say whether contexts are like those learnt from; exit with 3 if they are not."""
+    """Test whether contexts are like those learnt from; exit status 3 if they are not."""
     with complaints():
         rule = Policy.load(policy)
         watch = rule.watch(failure_probability, block=block)

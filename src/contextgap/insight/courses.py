@@ -23,7 +23,7 @@ _MOST_LEVELS = 40  # of a category, the first that were met
 
 @dataclass(frozen=True)
 class Course:
-    """What is believed of every arm along one column.
+    """Means and intervals of every arm along one column.
 
     .. versionadded:: 0.2
 
@@ -40,7 +40,7 @@ class Course:
     arms
         The arms, in the order of the arrays.
     mean, lower, upper
-        Shape (values, arms): expected rewards, or costs where costs are told.
+        Shape (values, arms): expected rewards, or costs where rewards are costs.
     best
         Which arm is answered at each value.
     bound
@@ -80,7 +80,7 @@ class Course:
 
 
 def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
-    """Return what is believed along one column.
+    """Return means and intervals of all arms along one column.
 
     .. versionadded:: 0.2
 
@@ -130,7 +130,7 @@ def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
 
 @dataclass(frozen=True)
 class Area:
-    """Which arm is answered over two columns, and how certain that is.
+    """The recommended arm over two columns, with regret bounds.
 
     .. versionadded:: 0.2
 
@@ -170,7 +170,7 @@ class Area:
 
 
 def area(source: Any, x: Any, y: Any, at: Any = None, points: int = 61) -> Area:
-    """Return which arm is answered over two columns.
+    """Return the recommended arm over two columns.
 
     .. versionadded:: 0.2
 

@@ -20,7 +20,7 @@ _REPEATS = 5  # shufflings of each column
 
 @dataclass(frozen=True)
 class Importance:
-    """How far decisions depend on each column; print it.
+    """How much decisions depend on each column; print it.
 
     .. versionadded:: 0.2
 

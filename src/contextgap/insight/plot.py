@@ -1,4 +1,4 @@
-"""Pictures of what was learnt and of single decisions; needs the extra ``plot``."""
+"""Plots of what a learner or policy has learnt; needs the extra ``plot``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -
     column
         A column's name, or its number.
     at
-        The context that all other columns are taken from; by default the most typical one seen.
+        The context that fixes all other columns; by default the most typical observed one.
     ax
         Where to draw; by default a new pyplot figure, which notebooks show.
 
@@ -89,7 +89,7 @@ def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -
 def map(  # noqa: A001  # the word users know it by
     source: Any, x: Any, y: Any, at: Any = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw which arm is answered where: pale where regret bounds are large, trials as dots.
+    """Draw which arm is recommended where: pale where regret bounds are large, trials as dots.
 
     .. versionadded:: 0.2
 
@@ -100,7 +100,7 @@ def map(  # noqa: A001  # the word users know it by
     x, y
         Two columns, by name or number.
     at
-        The context that all other columns are taken from; by default the most typical one seen.
+        The context that fixes all other columns; by default the most typical observed one.
     ax
         Where to draw; by default a new pyplot figure, which notebooks show.
 
@@ -153,7 +153,7 @@ def _shaded(area: Area, hues: list[str]) -> Any:
 
 
 def importance(source: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw how many decisions change if a column is shuffled, by column.
+    """Draw the share of decisions that change when a column is shuffled, by column.
 
     .. versionadded:: 0.2
 
@@ -197,7 +197,7 @@ def importance(source: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple[Axes, Axes, Axes]:
-    """Draw picks, the share of contexts that are settled, and the estimated value over time.
+    """Draw picks, the share of settled contexts, and the estimated value over time.
 
     .. versionadded:: 0.2
 
@@ -323,7 +323,7 @@ def _legend(ax: Axes) -> None:
 
 
 def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
-    """Draw what trials and columns add to the difference of two arms, the largest on top.
+    """Draw what trials and columns add to the difference between two arms, the largest on top.
 
     Of contexts that trials were made at, the columns that are different from the context in
     question are written.

@@ -75,7 +75,7 @@ class Audit(NamedTuple):
 
 
 class Watch:
-    """Watches what a deployed policy sees and answers; made by ``Policy.watch``.
+    """A watch over a deployed policy, which detects changes; made by ``Policy.watch``.
 
     ``see`` may be called in place of ``policy.recommend``, and ``report`` at any time.
 
@@ -215,7 +215,7 @@ class Watch:
 
     @synchronized
     def see(self, contexts: Any, *, decisions: Any = None, eligible: Any = None) -> Any:
-        """Take in contexts that the policy meets; return the arms that it answers.
+        """Take in contexts from deployment; return the arms that the policy recommends.
 
         Parameters
         ----------
@@ -360,7 +360,7 @@ class Watch:
 
     @synchronized
     def report(self) -> WatchReport:
-        """Return all that is known now.
+        """Return a report of everything observed so far.
 
         Examples
         --------
@@ -502,7 +502,7 @@ class Watch:
         arms
             The arm measured at each.
         rewards
-            What it gave, or what it cost where costs are told.
+            What it gave, or what it cost where rewards are costs.
         weights
             Those of the audit; 1 by default, for rows drawn at random, all alike.
 

@@ -14,7 +14,7 @@ from contextgap.base import html
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, encode_label
 
-_SPANS = 64  # parts of the time since the start that are told apart
+_SPANS = 64  # parts into which the time since the start is divided
 
 
 class Interval(NamedTuple):
@@ -50,7 +50,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something changed; print it.
+    """A detected change; print it.
 
     .. versionadded:: 0.3
 
@@ -112,7 +112,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class WatchReport:
-    """What a watch knows; print it.
+    """The report of a watch; print it.
 
     Averages and shares are those since the change, if there was an alarm; else since the start.
     Pairs hold the number now, and that of the log.

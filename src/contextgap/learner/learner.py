@@ -83,7 +83,7 @@ from contextgap.tables.contexts import ContextSchema, Encoded, Intake, row_of
 from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
-_NOTHING = "no reward was told yet, so nothing is known about any arm"
+_NOTHING = "there is no reward yet, so nothing is known about any arm"
 # Operations of the search for hyperparameters per reward told: those of one or two Cholesky
 # factorisations of a matrix of 1000 rows.
 _PER_REWARD = 4e8
@@ -106,15 +106,15 @@ class _OfPolicies:
 class Learner(Stateful):
     """Learns which arm is best at each context.
 
-    ``ask`` and ``tell`` may come in any order and with any delay, and ``recommend`` at any time
-    between them: exploration and deployment may alternate without notice. Learners are
+    Call ``ask`` and ``tell`` in any order and with any delay, and ``recommend`` at any time:
+    exploration and deployment may alternate without notice. Learners are
     thread-safe, and every ``ask`` and ``tell`` is atomic: one that fails changes nothing.
 
     Parameters
     ----------
     arms
-        Labels of any hashable kind; an int n means 0, 1, ..., n − 1. Files and campaigns hold
-        text, numbers, truth values, None, and tuples of these.
+        Labels of any hashable type; an int n means 0, 1, ..., n − 1. Files and campaigns can
+        store text, numbers, booleans, None, and tuples of these.
     kernel
         Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. If it
         is None, kernel, ridge and prior mean are learnt from the rewards, and contexts and rewards
@@ -142,9 +142,9 @@ class Learner(Stateful):
         time, and ``"never"`` only by ``tune``. By default ``"growing"`` if no kernel is given, else
         ``"never"``.
     sharing
-        How much arms have in common: the correlation between the expected rewards of two arms at
-        the same context, from 0, nothing, to below 1. A reward of one arm then teaches something
-        about all others, at the price of a step that takes time in the square of all observations.
+        How similar arms are: the correlation between the expected rewards of two arms at
+        the same context, from 0 (independent) to below 1. A reward of one arm then also informs
+        about the others. A step takes time quadratic in the number of all observations.
         If no kernel is given it is learnt with the other hyperparameters, and used where it is
         clearly better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
     features
@@ -158,30 +158,29 @@ class Learner(Stateful):
         first table. Columns that are not named are left out of contexts. A list of names says only
         how columns are called: contexts may then be arrays in that order as well as tables.
     reward
-        ``"minimize"`` if what is told are costs, times or errors, to be kept low: what is believed
-        is then said of them too, with their own sign. ``"maximize"`` by default.
+        ``"minimize"`` if rewards are costs, times or errors, to be kept low. Means and intervals
+        are then those of the costs. ``"maximize"`` by default.
     points
-        Inducing points that take the place of observations when there are many: at most so many,
-        for all arms together. A step then takes the same time however many rewards were told, and
-        beliefs are close approximations, without a guarantee. It happens when an arm has twice as
-        many observations as this, or earlier where few points explain all contexts. None keeps
-        exact beliefs for ever, at the price of memory and time in the square of the number of
-        observations. Arms that share, rewards that age, and rules that look back over all steps,
-        stay exact.
+        The largest number of inducing points, for all arms together, that replace observations
+        when these are many. A step then takes constant time. Beliefs become close approximations,
+        without a guarantee. The learner switches when an arm has twice as many observations as
+        this, or earlier where few points explain all contexts. None keeps exact beliefs; memory
+        and time then grow with the square of the number of observations. Beliefs also stay exact
+        where arms share, rewards age, or a rule looks back over all steps.
     half_life
-        For rewards that drift: after how many rewards, of all arms together, the expected reward at
-        a context has a correlation of a half with what it was. What was observed says less and less
-        about now, and intervals widen again. ``"auto"`` learns it, and uses it where the evidence
-        for drift is clear. None, the default, for rewards that do not drift. Arms do not share
-        where a number is given.
+        For rewards that drift: the number of rewards, of all arms together, after which the
+        expected reward at a context has a correlation of one half with its earlier value. Old
+        rewards count less and less, and intervals widen again. ``"auto"`` learns it, and uses it
+        where the evidence for drift is clear. None, the default, is for rewards that do not drift.
+        Arms do not share where a number is given.
     costs
-        What a trial of each arm costs, in any unit, as a mapping. Gain-based and gap-based rules
-        then compare arms by what they gain per cost. Costs that depend on the context are told
-        with ``tell(..., cost=...)`` and predicted; given both, predictions start from these.
+        The cost of a trial of each arm, in any unit, as a mapping. Gain-based and gap-based rules
+        then compare arms by gain per cost. Give costs that depend on the context to
+        ``tell(..., cost=...)``; they are predicted. Given both, predictions start from these.
     cutoff
-        How long a run may take at most, where what is told are times to be kept low
-        (``reward="minimize"``). ``ask(..., cutoff=True)`` then says how long to let each run go on,
-        and a trial costs the time told, if nothing else is said.
+        The longest time that a run may take, where rewards are times (``reward="minimize"``).
+        ``ask(..., cutoff=True)`` then also returns how long to let each run go on. By default a
+        trial costs its time.
 
     See Also
     --------
@@ -258,14 +257,14 @@ class Learner(Stateful):
 
     @classmethod
     def from_state(cls, state: LearnerState) -> Self:
-        """Return a learner that continues from a state, whose model it takes over.
+        """Return a learner that continues from a state and takes over its model.
 
         .. versionadded:: 0.3
 
         Parameters
         ----------
         state
-            What another learner's ``state`` was.
+            The ``state`` of another learner.
 
         Examples
         --------
@@ -327,7 +326,7 @@ class Learner(Stateful):
 
     @synchronized
     def forget(self, *, before: int | None = None, keep: int | None = None) -> None:
-        """Drop the oldest rewards, as if they had never been told.
+        """Drop the oldest rewards, as if they had never been observed.
 
         Hyperparameters and pending picks are kept. An arm left with fewer rewards than the burn-in
         is tried again before the method takes over.
@@ -337,8 +336,7 @@ class Learner(Stateful):
         Parameters
         ----------
         before
-            The number of the first reward to keep, counted from 0 in the order in which they were
-            told.
+            The number of the first reward to keep, counted from 0 in order of arrival.
         keep
             Instead of ``before``: how many of the latest rewards to keep.
 
@@ -369,14 +367,14 @@ class Learner(Stateful):
 
     @synchronized
     def restore(self, state: LearnerState) -> None:
-        """Undo all asks and tells since an earlier state of this learner.
+        """Return to an earlier state of this learner: undo all later calls.
 
         .. versionadded:: 0.3
 
         Parameters
         ----------
         state
-            What ``state`` was then. Arms must not have been added since.
+            The value of ``learner.state`` at that time. No arm may have been added since.
 
         Examples
         --------
@@ -418,14 +416,14 @@ class Learner(Stateful):
 
     @property
     def pending(self) -> int:
-        """How many picks still wait for their reward."""
+        """The number of picks whose reward has not arrived yet."""
         return len(self.state.pending)
 
     @property
     def spent(self) -> float:
-        """What all trials whose rewards were told cost together.
+        """The total cost of all trials with a reward.
 
-        A trial costs what was told, else what is known of its arm, else 1.
+        A trial costs what ``tell`` was given, else the cost of its arm, else 1.
 
         .. versionadded:: 0.3
         """
@@ -470,8 +468,8 @@ class Learner(Stateful):
     ) -> Any:
         """Return the arm to try; from a pool, also the context to try it at.
 
-        Picks whose reward was not told yet count as made: they shrink the variance where they
-        were made, so a batch, or a slow experiment, does not try the same thing over and over.
+        Picks whose reward has not arrived yet count as made: they shrink the variance at their
+        contexts, so that a batch, or a slow experiment, does not repeat the same trial.
 
         Parameters
         ----------
@@ -485,7 +483,7 @@ class Learner(Stateful):
             The eligible arms, all by default: labels in any order; for several contexts also one
             collection of labels per row, or a boolean array of shape (rows, arms) in the order of
             ``learner.arms``. The pick is made, burn-in included, as if there were no other arms;
-            its reward, once told, is logged with them.
+            its reward is later logged with them.
         once
             With a pool: never return a context and an arm that were told before or are pending,
             for trials whose result is always the same.
@@ -495,8 +493,8 @@ class Learner(Stateful):
             Return how long to let each run go on as well, as a ``Pick`` of an arm and a cutoff, at
             most the learner's: short while that decides, longer where it pays. Arms are compared
             by gain per expected time. Of a run that was cut off, tell the time that it had as
-            ``censored``. It may go on later, or be made again for longer: what is told then takes
-            the place of what was told before.
+            ``censored``. The run may go on later, or be repeated for longer: its new result then
+            replaces the earlier one.
         unknown
             Any other name is an error.
 
@@ -569,9 +567,9 @@ class Learner(Stateful):
     def trial(
         self, context: Any = None, *, pool: Any = None, arms: Any = None, metadata: Any = None
     ) -> Trial:
-        """Return the arm to try at a context, with a number by which its reward is told.
+        """Return the arm to try at a context, as a trial with a number.
 
-        It is ``ask`` in another form, with ``tell(trial, reward)`` or ``trial.cancel()`` to follow.
+        Follow it with ``tell(trial, reward)`` or ``trial.cancel()``.
 
         .. versionadded:: 0.3
 
@@ -584,7 +582,7 @@ class Learner(Stateful):
         arms
             The labels of the eligible arms, all by default.
         metadata
-            Anything that belongs to the trial, as a mapping; ``trial.metadata`` is a copy.
+            Notes of yours, as a mapping; ``trial.metadata`` is a copy.
 
         See Also
         --------
@@ -610,7 +608,7 @@ class Learner(Stateful):
 
     @property
     def pending_trials(self) -> tuple[Trial, ...]:
-        """The trials that still wait for their reward; those of a learner that was loaded too.
+        """The trials whose reward has not arrived yet, including those of a loaded learner.
 
         .. versionadded:: 0.3
         """
@@ -635,11 +633,11 @@ class Learner(Stateful):
         save: str | os.PathLike[str] | None = None,
         progress: bool = True,
     ) -> Self:
-        """Explore: make trials, measure their rewards and tell them, one after the other.
+        """Explore: choose arms, measure their rewards and learn from them, one after the other.
 
-        If it is interrupted, or ``measure`` fails, all rewards measured so far are told, and trials
-        under way are cancelled. With ``save``, the same call goes on where it was interrupted, in
-        another process too.
+        If the run is interrupted, or ``measure`` fails, the learner keeps all rewards measured so
+        far and cancels the trials under way. With ``save``, the same call continues an interrupted
+        run, even in another process.
 
         .. versionadded:: 0.3
 
@@ -664,7 +662,7 @@ class Learner(Stateful):
         workers
             How many trials are under way at once in an executor; by default one per core.
         callbacks
-            Each is called with the learner, a trial and its reward after this was told; one that
+            Each is called with the learner, a trial and its reward after every reward. One that
             returns True ends the run.
         save
             A file to keep the learner in, written after every reward. If it holds an interrupted
@@ -704,7 +702,7 @@ class Learner(Stateful):
         censored: Any = None,
         cost: Any = None,
     ) -> None:
-        """Take in rewards of any trials, asked for or not, in any order and after any delay.
+        """Take in rewards of trials, asked for or not, in any order and after any delay.
 
         Parameters
         ----------
@@ -723,8 +721,8 @@ class Learner(Stateful):
             addition to the noise that the learner assumes or learns (``ridge``).
         censored
             Whether the reward is censored, or one truth value per context: where costs are
-            minimised, the cost is at least what is told, else the reward at most that, as for a run
-            that was cut off.
+            minimised, the true cost is at least the given one, as for a run that was cut off;
+            otherwise the true reward is at most the given one.
         cost
             What the trial cost, or one number per context; it is predicted by context and arm for
             trials to come. By default what is known of the arm, or 1.
@@ -824,9 +822,9 @@ class Learner(Stateful):
         propensities: Any = None,
         costs: Any = None,
     ) -> Self:
-        """Take in logged data, in addition to what was told before.
+        """Take in logged data, in addition to earlier rewards.
 
-        With a given kernel, the posterior is the same as after telling it row by row, but for
+        With a given kernel, the posterior is the same as after one ``tell`` per row, except for
         inducing points, which are chosen knowing all rows. Where hyperparameters are learnt, they
         are learnt once, from all rows.
 
@@ -877,13 +875,13 @@ class Learner(Stateful):
 
     @synchronized
     def tune(self, criterion: str = "evidence") -> Self:
-        """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
+        """Learn bandwidths, ridge, prior mean and reward scale from the observed rewards.
 
         Observations are kept, and the posterior is recomputed with the settings found. A kernel
         that was given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a
         Matérn kernel, with or without a linear trend, a linear model, or a constant for each arm if
-        contexts seem to make no difference. ``tuning`` says what was chosen and why. A search that
-        single tells had begun is given up.
+        contexts seem to make no difference. ``tuning`` says what was chosen and why. It replaces a
+        search that is under way.
 
         Tuning reads the rewards, so bounds are no longer guaranteed: certificates are heuristic
         from then on.
@@ -917,10 +915,10 @@ class Learner(Stateful):
 
     @synchronized
     def decide(self, context: Any, *, arms: Any = None) -> Decision:
-        """Return what ``ask`` would pick and everything believed there; changes nothing.
+        """Return what ``ask`` would pick, with means and intervals of all arms; changes nothing.
 
-        Intervals and gaps rest on the rewards told. Pending picks change which arm is picked;
-        ``pending_std`` shows the standard deviations that the pick was made by.
+        Intervals and gaps use observed rewards only. Pending picks may change the pick;
+        ``pending_std`` holds the standard deviations that it used.
 
         Parameters
         ----------
@@ -1015,7 +1013,7 @@ class Learner(Stateful):
 
     @synchronized
     def remove_arm(self, label: Label) -> None:
-        """Never choose an arm again; what was observed of it is kept.
+        """Never choose an arm again; its rewards are kept.
 
         Parameters
         ----------
@@ -1044,7 +1042,7 @@ class Learner(Stateful):
     def add_pending(
         self, contexts: Any, arms: Any, *, eligible: Any = None, propensities: Any = None
     ) -> None:
-        """Count picks as pending that were made elsewhere: by hand, or by another process.
+        """Count picks as pending that were made elsewhere, by hand or by another process.
 
         .. versionadded:: 0.3
 
@@ -1084,7 +1082,7 @@ class Learner(Stateful):
 
     @synchronized
     def cancel(self, context: Any, arm: Label = None) -> None:
-        """Forget the oldest pending pick of an arm at a context; its reward will never come.
+        """Cancel the oldest pending pick of an arm at a context; its reward will never come.
 
         .. versionadded:: 0.2
 
@@ -1127,7 +1125,7 @@ class Learner(Stateful):
 
     @synchronized
     def drop_pending(self) -> None:
-        """Forget all picks whose reward was not told; it will never come.
+        """Cancel all pending picks; their rewards will never come.
 
         Examples
         --------
@@ -1140,7 +1138,7 @@ class Learner(Stateful):
 
     @synchronized
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return the arm to deploy, given what is known now; changes nothing.
+        """Return the arm to deploy, by the rewards observed so far; changes nothing.
 
         Before the first reward it warns that nothing is known.
 
@@ -1174,7 +1172,7 @@ class Learner(Stateful):
 
     @synchronized
     def beliefs(self, contexts: Any) -> Beliefs:
-        """Return what the rewards told so far say about every arm, as ``Policy.beliefs`` does.
+        """Return means and intervals of every arm, as ``Policy.beliefs`` does.
 
         .. versionadded:: 0.3
 
@@ -1242,7 +1240,7 @@ class Learner(Stateful):
         tolerance: float | None = None,
         rows: int | None = None,
     ) -> Card:
-        """Return how good deploying now would be, estimated from the rewards told so far.
+        """Return a score card: an estimate of how good deploying now would be.
 
         Every reward is left out of what predicts it and decides at its context, among the arms that
         were eligible there; ``Card`` says what is reported. Of a long log, the default leaves out
@@ -1256,7 +1254,7 @@ class Learner(Stateful):
         ----------
         propensities
             The probability with which each logged arm was chosen, in the order in which
-            the rewards were told. With them the estimate of the policy's value does not depend on
+            the rewards arrived. With them the estimate of the policy's value does not depend on
             the model being right. By default those logged with the picks, if every reward was
             asked for and its arm drawn with a known probability, as by ``"proportional-response"``.
         fallback, tolerance
@@ -1288,19 +1286,18 @@ class Learner(Stateful):
     ) -> Policy:
         """Return the current decision rule; the learner may continue to learn.
 
-        A search for hyperparameters that is under way is finished for the policy, and goes on in
-        the learner as if nothing had happened. At least one reward must have been told, unless
-        there is a fallback to answer.
+        A search for hyperparameters that is under way is finished for the policy; the learner's own
+        search goes on. Freezing needs at least one reward, or a fallback.
 
         Parameters
         ----------
         card
-            A card that ``score`` returned, for the policy to carry; by default it makes its own.
+            A card that ``score`` returned, to keep with the policy; by default it computes its own.
         fallback
-            A safe arm, which the policy answers where the certificate exceeds the tolerance, and at
-            contexts outside what was seen; ``Policy.with_fallback`` says what that means.
+            A safe arm. The policy returns it where the certificate exceeds the tolerance, and at
+            contexts outside the range of those observed; see ``Policy.with_fallback``.
         tolerance
-            The largest bound with which the recommended arm is answered; None for any.
+            The largest bound at which the recommended arm is returned; None for any.
         points
             Where observations are represented by inducing points, the policy may have so many of
             them, such as 2048. All observations are then gone through once more, if that brings the
@@ -1332,7 +1329,7 @@ class Learner(Stateful):
 
     @synchronized
     def settled(self, rule: StoppingRule) -> float:
-        """Return the share of a rule's reference contexts that is certified within its tolerance.
+        """Return the share of a rule's reference contexts with a certificate within its tolerance.
 
         It may fall when hyperparameters are learnt anew: certificates that rested on the old ones
         are replaced by others, which may be wider. Of a rule that has a budget alone, it is the

@@ -63,7 +63,7 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranked:
-    """One arm of a ranking, and what is believed about it.
+    """One arm of a ranking, with its mean, interval and regret bound.
 
     .. versionadded:: 0.2
 
@@ -72,7 +72,7 @@ class Ranked:
     arm
         Its label.
     mean, std, lower, upper
-        What is believed about its reward, or its cost where costs are told.
+        Posterior of its reward; of its cost where rewards are costs.
     bound
         A bound on the simple regret of deploying it: max(0, its gap among the eligible arms), and
         at most the difference of rewards that have two values.
@@ -98,7 +98,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What is believed about the reward of every arm at many contexts.
+    """Means, standard deviations and intervals of every arm at many contexts.
 
     .. versionadded:: 0.3
 

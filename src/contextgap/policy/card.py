@@ -65,11 +65,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Card:
-    """How good a policy is, estimated from logged rewards that it was not allowed to use; print it.
+    """An estimate of how good a policy is, by leave-one-out predictions; print it.
 
-    Every logged reward is predicted, and every logged context decided, as if that reward had never
-    been observed. Nothing is deployed for it. Where it is known which arms were eligible at a
-    context, the policy chooses among these.
+    Every logged reward is predicted, and every logged context decided, without that reward. No
+    trial is needed. Where the eligible arms at a context are known, the policy chooses among them.
 
     .. versionadded:: 0.2
 
@@ -86,7 +85,7 @@ class Card:
         The same for each arm's average reward.
     value
         Average reward that the policy would earn at contexts like the logged ones; the average
-        cost, as below, where costs are told.
+        cost, as below, where rewards are costs.
     best_single_arm
         The arm that would earn most if it were always chosen.
     best_single
@@ -103,7 +102,7 @@ class Card:
     probability
         The probability with which all such bounds hold; None if they are heuristic.
     warnings
-        What a user should know before deploying, in words.
+        Warnings before deployment, in words.
     log
         SHA-256 of the events of the campaign that the policy was frozen from; None without one.
     direct

@@ -61,7 +61,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why one arm is believed to be better, or worse, than another at a context; print it.
+    """Why the expected rewards of two arms differ at a context; print it.
 
     .. versionadded:: 0.2
 
@@ -72,10 +72,9 @@ class Explanation:
     arm, against
         The two arms.
     difference
-        What is believed of the first arm's expected reward minus the second's; of their costs,
-        where costs are told.
+        The first arm's posterior mean minus the second's; of costs, where rewards are costs.
     std
-        The standard deviation of that belief.
+        Its posterior standard deviation.
     trials
         Those that add most to the difference, the largest first.
     others
@@ -83,8 +82,8 @@ class Explanation:
     rest
         What these add. The parts of ``trials`` and the rest sum up to the difference.
     columns
-        By column: the difference here minus what it is on average if the column, and nothing else,
-        is as in other contexts that were seen.
+        By column: how much the difference changes, on average, when only this column takes its
+        value from other observed contexts.
 
     See Also
     --------

@@ -21,7 +21,7 @@ _MARGIN = 0.1  # of a column's range: so far beyond what was seen a context may 
 
 
 class Status(IntEnum):
-    """How a policy came to its answer; a number, as flight software would have it.
+    """Why a policy returned an arm; a number, as in exported C.
 
     .. versionadded:: 0.2
 
@@ -47,7 +47,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Fallback:
-    """A safe arm, and when it is answered in place of the recommended one.
+    """A safe arm, and when a policy returns it in place of the recommended one.
 
     .. versionadded:: 0.2
 
@@ -58,7 +58,7 @@ class Fallback:
     column
         Its place among the policy's arms.
     tolerance
-        The largest bound with which a recommended arm is answered; None for any.
+        The largest bound at which a recommended arm is returned; None for any.
     low, high
         The range of each number of a context that counts as seen: that of the contexts whose
         rewards were told, and a tenth of its length to either side; for codes of categories their

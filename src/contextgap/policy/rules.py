@@ -40,7 +40,7 @@ _ENOUGH = 0.8  # of the policy's gain that a rule must keep to be called good
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where a rule answers one arm.
+    """A leaf of the tree, with its arm.
 
     .. versionadded:: 0.3
 
@@ -67,7 +67,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """A question about a column, and what follows.
+    """A question about a column, and the branches for yes and no.
 
     .. versionadded:: 0.3
 
@@ -163,7 +163,7 @@ class Rules:
 
     @property
     def verdict(self) -> str:
-        """Whether the rule will do, in a sentence."""
+        """Whether the rule is good enough, in a sentence."""
         if self.gain <= 0:
             return f"Always {self.single!r} does as well as the policy: no rule is needed."
         lost = f"it loses {100 * (1 - self.kept):.0f} % of what the policy gains over always "
@@ -178,7 +178,7 @@ class Rules:
         return "\n".join([basis, *_in_words(self.tree, ""), kept, self.verdict])
 
     def recommend(self, contexts: Any) -> Any:
-        """Return the arm that the rule answers.
+        """Return the arm that the rule recommends.
 
         Parameters
         ----------

@@ -53,7 +53,7 @@ class Rules:
 
     @property
     def deployment(self) -> str:
-        """The deployment rule in words; where costs are told, it sees minus the cost."""
+        """The deployment rule in words; where rewards are costs, it sees minus the cost."""
         name = type(self.method.recommender).__name__
         return f"{name} of minus the cost" if self.costs else name
 

@@ -303,7 +303,7 @@ class GraphPolicy:
         return self._run(contexts, arms, ("arm",))["arm"]
 
     def status(self, contexts: Any, *, arms: Any = None) -> NDArray[np.int64]:
-        """Return how the policy comes to its answers, as ``Policy.status`` does; −1 for no answer.
+        """Return the status of every row, as ``Policy.status`` does; −1 for no answer.
 
         .. versionadded:: 0.2
 

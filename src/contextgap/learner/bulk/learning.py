@@ -126,7 +126,7 @@ def learn_from(
     eligible
         The column with the arms that could have been chosen, such as ``a|b``; of several, all arms.
     separator
-        What separates the cells of text files; told from the header if None.
+        What separates the cells of text files; inferred from the header if None.
     skip_missing
         Whether to leave out rows without a reward, which are an error otherwise.
     minimize

@@ -30,7 +30,7 @@ def _cannot_look_ahead(reference: IntArray | FloatArray) -> Any:
 
 @dataclass
 class Moment:
-    """What an explorer sees at one step: the current context.
+    """What an explorer knows at one step.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Moment:
 
 @dataclass
 class Pool:
-    """What an explorer sees when it chooses the context to try next.
+    """What an explorer knows when it chooses the next context.
 
     Parameters
     ----------

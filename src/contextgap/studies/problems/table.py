@@ -36,7 +36,7 @@ class Table(FixedData):
     missing
         Columns of which later tables may lack cells, though this one lacks none.
     separator
-        What separates the cells of a text file; by default told from its header.
+        What separates the cells of a text file; by default inferred from its header.
     skip_missing
         Whether to leave out rows that lack a reward, which are an error otherwise.
     rewards

@@ -66,7 +66,7 @@ _LEAST = 2  # rewards to freeze a policy, so that one can be left out
 
 
 class Campaign(CampaignMethods):
-    """A learner that lasts: its log of events is in a database that several processes may use.
+    """A learner whose log of events is in a database that several processes share.
 
     ``create`` makes one and ``open`` opens it. Every call takes in first what other processes did;
     one that fails changes nothing. Campaigns are thread-safe.

@@ -120,7 +120,7 @@ class CampaignMethods:
         censored: Any = None,
         cost: Any = None,
     ) -> Any:
-        """Take in the reward of a trial, or of something that was tried without being asked for.
+        """Take in the reward of a trial, or of outside data that nobody asked for.
 
         A reward that comes after its trial was cancelled, or its lease ran out, is taken all the
         same. To change a reward, ``correct`` it.
@@ -178,7 +178,7 @@ class CampaignMethods:
         )
 
     def cancel(self, trial: Any, *, key: str | None = None) -> Trial:
-        """Take back an open trial: it will not be tried, and stops counting as pending.
+        """Cancel an open trial; it no longer counts as pending.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class CampaignMethods:
         return cast("Trial", self._call("cancel", trial=trial, key=key))
 
     def retract(self, trial: Any, why: str, *, key: str | None = None) -> Recall:
-        """Take a reward back: it was never told, as far as the learner is concerned.
+        """Take a reward back; the learner forgets it.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class CampaignMethods:
         return cast("Recall", self._call("retract", trial=trial, why=why, key=key))
 
     def correct(self, trial: Any, reward: float, why: str, *, key: str | None = None) -> Recall:
-        """Replace a reward by another, as if that had been told in the first place.
+        """Replace a wrong reward by the right one.
 
         A retracted trial counts again from then on.
 
@@ -321,7 +321,7 @@ class CampaignMethods:
         return cast("Trial", self._call("trial", number=number))
 
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return the arm to deploy, given what is known now, as ``Learner.recommend`` does.
+        """Return the arm to deploy, as ``Learner.recommend`` does.
 
         Parameters
         ----------
@@ -338,7 +338,7 @@ class CampaignMethods:
         return self._call("recommend", contexts=contexts, arms=arms)
 
     def learner(self) -> Learner:
-        """Return a copy of the learner, to read all that ``Learner`` offers, or to go on with.
+        """Return a copy of the learner; changes to it do not affect the campaign.
 
         Examples
         --------
@@ -355,7 +355,7 @@ class CampaignMethods:
         tolerance: float | None = None,
         key: str | None = None,
     ) -> Policy:
-        """Return the current decision rule, and keep it under a name.
+        """Freeze the current decision rule and store it under a name.
 
         Its card carries the hash of the log up to now, from which ``rebuild`` makes it again.
 
@@ -385,7 +385,7 @@ class CampaignMethods:
         )
 
     def policies(self) -> tuple[FrozenPolicy, ...]:
-        """Return what is known of all frozen policies, and which trials they rest on in error.
+        """Return all frozen policies, with trials retracted or corrected since.
 
         Examples
         --------
@@ -412,7 +412,7 @@ class CampaignMethods:
         return cast("Policy", self._call("policy", name=name))
 
     def rebuild(self, name: str) -> Policy:
-        """Return a frozen policy, made again from the log alone; its file has the same bytes.
+        """Return a frozen policy, rebuilt from the log; its file has the same bytes.
 
         Parameters
         ----------
@@ -486,7 +486,7 @@ class CampaignMethods:
         self._call("remove_arm", label=label, key=key)
 
     def status(self, *, fresh: bool = True) -> CampaignStatus:
-        """Return how the campaign stands.
+        """Return the state of the campaign: trials, rewards, progress and score.
 
         Parameters
         ----------

@@ -92,7 +92,7 @@ STATES = ("open", "told", "cancelled", "expired", "retracted")
 
 @dataclass(frozen=True)
 class Trial:
-    """An arm to try at a context, and what became of it.
+    """An arm to try at a context, with its state and reward.
 
     .. versionadded:: 0.2
 
@@ -147,7 +147,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class FrozenPolicy:
-    """What is known of a frozen policy.
+    """A frozen policy of a campaign: its name, its time, its hashes.
 
     .. versionadded:: 0.2
 
@@ -188,7 +188,7 @@ class FrozenPolicy:
 
 @dataclass(frozen=True)
 class Recalled:
-    """A frozen policy that rests on a trial that was taken back.
+    """A frozen policy that was learnt from a retracted or corrected trial.
 
     .. versionadded:: 0.2
 
@@ -216,7 +216,7 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Recall:
-    """What a retraction or correction means for what was frozen before.
+    """Which frozen policies a retraction or correction affects.
 
     .. versionadded:: 0.2
 
@@ -245,7 +245,7 @@ class Recall:
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """How a campaign stands; print it.
+    """The state of a campaign; print it.
 
     .. versionadded:: 0.2
 

@@ -68,7 +68,7 @@ class Along(bodies.Body):
 
 
 class Why(bodies.Body):
-    """Why an arm is answered."""
+    """Why an arm is recommended."""
 
     context: bodies.OneContext = Field(description="One context.")
     against: bodies.Label = Field(None, description="The other arm; by default the next best.")
@@ -219,7 +219,7 @@ async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> 
 @router.post(
     "/page/campaigns/{campaign}/why",
     **_describe(
-        "Why an arm is answered, for the page",
+        "Why an arm is recommended, for the page",
         {"event": 26, "ranking": [], "explanation": None},
         400,
         422,
