@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ |= {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_DISABLE_TELEMETRY": "true"}
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let MLflow, and nothing else, use what pandas deprecates."""
     for item in items:
         if item.name.startswith("contextgap.mlflow"):
@@ -21,22 +23,22 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def blocks():
+def blocks() -> list[str]:
     """Return the code that sections of the reference begin with."""
     page = (Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
     return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.fixture(scope="session")
-def shared(blocks):
+def shared(blocks: list[str]) -> dict[str, Any]:
     """Run the code that the reference begins with."""
-    made = {}
+    made: dict[str, Any] = {}
     exec(blocks[0], made)
     return {name: made[name] for name in ("np", "cg", "contexts", "measure", "learner", "policy")}
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory):
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve campaigns on this machine; return what ``contextgap serve`` prints."""
     database = tmp_path_factory.mktemp("service") / "bench.db"
     command = [sys.executable, "-m", "contextgap", "serve", "--port", "0", "--no-tokens"]
@@ -44,7 +46,8 @@ def address(tmp_path_factory):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
-        yield re.search(r"http://[^\s;]+", process.stdout.readline())[0]
+        line = process.stdout.readline() if process.stdout else ""
+        yield re.findall(r"http://[^\s;]+", line)[0]
         process.terminate()
 
 
@@ -58,7 +61,14 @@ BLOCKS = {
 
 
 @pytest.fixture(autouse=True)
-def _prepared(request, doctest_namespace, blocks, shared, tmp_path, monkeypatch):
+def _prepared(
+    request: pytest.FixtureRequest,
+    doctest_namespace: dict[str, Any],
+    blocks: list[str],
+    shared: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[None]:
     """Give every example its own copies, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     doctest_namespace.clear()

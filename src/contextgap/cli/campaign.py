@@ -35,7 +35,7 @@ from contextgap.tables.cells import to_number
 from contextgap.tables.columns import Category, Date, Kind
 
 app = typer.Typer(
-    help="Explore for days, from several places: campaigns, with their log in a database.",
+    help="Run long explorations by several people or programs, logged in a database.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -143,7 +143,7 @@ def create_command(
     ] = False,
     method: Annotated[str, typer.Option(help="How to explore and deploy.")] = "auto",
     bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
+        float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if no bandwidth is given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
@@ -239,7 +239,11 @@ def tell_command(
     noise: Annotated[float | None, typer.Option(help="The reward's standard error.")] = None,
     cost: Annotated[float | None, typer.Option(help="What the trial cost.")] = None,
     censored: Annotated[
-        bool, typer.Option("--censored", help="The cost is at least that, a reward at most.")
+        bool,
+        typer.Option(
+            "--censored",
+            help="The true cost is at least, or the true reward at most, the given one.",
+        ),
     ] = False,
     key: Key = None,
     by: By = None,
@@ -474,7 +478,7 @@ def restore_command(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Replace everything in a database by a backup, of a database of either kind."""
+    """Replace everything in a database by a backup of SQLite or PostgreSQL."""
     with _maintaining(database) as (where, maintenance):
         if not yes:
             typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
@@ -487,7 +491,7 @@ def restore_command(
 
 @database_app.command("verify")
 def verify_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
-    """Check hashes of logs, trials against logs, snapshots and policies; status 1 if altered."""
+    """Check all hashes and compare trials with logs; exit status 1 if altered."""
     with _maintaining(url or database, existing=True) as (where, maintenance):
         problems = list(maintenance.verify(where))
     if json:

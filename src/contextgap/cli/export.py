@@ -50,7 +50,7 @@ def export_command(
         bool, typer.Option("--explain", help="Widths, gaps and certificates too.")
     ] = False,
     prefix: Annotated[
-        str, typer.Option(help="Of all names in C, so that several policies can be linked.")
+        str, typer.Option(help="Prefix of all names in C, to link several policies.")
     ] = DEFAULT_PREFIX,
     contexts: ContextFile = None,
     max_bytes: Annotated[
@@ -63,7 +63,7 @@ def export_command(
     eligible: Annotated[
         bool, typer.Option("--eligible", help="Take the eligible arms as a second input.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the compression.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the compression.", min=0)] = 0,
     json: Json = False,
 ) -> None:
     """Write a policy as an ONNX graph, as C99, or as both."""
@@ -265,12 +265,12 @@ def verify_command(
     ],
     contexts: ContextFile = None,
     count: Annotated[int, typer.Option(help="Random contexts to compare at.", min=1)] = 10_000,
-    seed: Annotated[int, typer.Option(help="Of the random contexts.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random contexts.", min=0)] = 0,
     compiler: Annotated[
         str | None, typer.Option(help="For C; $CC, cc, gcc or clang if left out.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option(help="Of the C export, if its folder holds several.")
+        str | None, typer.Option(help="Prefix of the C export, if its folder holds several.")
     ] = None,
     agreement: Annotated[
         float, typer.Option(help="Least share of equal decisions in float32.", min=0, max=1)

@@ -76,10 +76,10 @@ def learn_command(
         bool, typer.Option("--minimize", help="The reward is a cost, to be kept low.")
     ] = False,
     method: Annotated[
-        str, typer.Option(help=f"Its deployment rule is used: {', '.join(METHODS)}.")
+        str, typer.Option(help=f"The method whose deployment rule is used: {', '.join(METHODS)}.")
     ] = "auto",
     bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
+        float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
     scale: Annotated[
@@ -91,7 +91,7 @@ def learn_command(
     ] = None,
     censored: Annotated[
         str | None,
-        typer.Option(help="Column with 1 where a cost is at least, a reward at most, that logged."),
+        typer.Option(help="Column with 1 where the true cost is higher, or the true reward lower."),
     ] = None,
     cost: Annotated[
         str | None, typer.Option(help="Column with what the trial cost, for the score card.")

@@ -55,7 +55,7 @@ Methods = Annotated[
     ),
 ]
 KernelName = Annotated[
-    str | None, typer.Option(help="Your own as package.module:name, in place of Gaussian ones.")
+    str | None, typer.Option(help="A kernel of your own, as package.module:name.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of data and methods.", min=0)]
 Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
@@ -74,7 +74,7 @@ CyclicColumns = Annotated[
 ]
 Missing = Annotated[
     list[str] | None,
-    list_option("Columns that may lack values later, though the file has them all."),
+    list_option("Columns whose values may be missing later, though none is missing here."),
 ]
 Separator = Annotated[
     str | None,

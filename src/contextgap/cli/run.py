@@ -66,7 +66,7 @@ def run_command(
     *,
     data: ProblemOptions,
     bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
+        float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
     ] = None,
     kernel: KernelName = None,
     ridge: Annotated[

@@ -37,7 +37,8 @@ def serve_command(
     context: typer.Context,
     database: Where = FILE,
     host: Annotated[
-        str, typer.Option(help="The address to listen at; 0.0.0.0 is all of this machine's.")
+        str,
+        typer.Option(help="The address to listen at; 0.0.0.0 for all addresses of this machine."),
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="The port to listen at; 0 is any free one.", min=0, max=65535)
@@ -65,7 +66,8 @@ def serve_command(
         int, typer.Option(help="Requests that one token or address may send at once.", min=1)
     ] = 10_000,
     row_rate: Annotated[
-        float, typer.Option(help="Contexts per second of one token; 100 times as many at once.")
+        float,
+        typer.Option(help="Contexts per second of one token; bursts may be 100 times as large."),
     ] = 10_000.0,
     campaign_rate: Annotated[
         float, typer.Option(help="Campaigns that one token may begin per day.")
@@ -142,7 +144,7 @@ def create_command(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a token and show its secret, this once."""
+    """Make a token and show its secret once."""
     with service_complaints():
         from contextgap.team.campaign.database import Database
         from contextgap.team.service.access import create_token

@@ -145,7 +145,7 @@ class Watch:
                 "like it: watch the policy that it was made from"
             )
         if not len(log):
-            raise ValueError("a watch needs a log to compare with, and no reward was told")
+            raise ValueError("a watch needs a log to compare with, and there are no rewards")
         self._range = _read_range(reward_range, policy)
         codes = 0 if state.schema.layout is None else state.schema.layout.categories
         arms = policy.arms

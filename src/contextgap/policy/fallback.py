@@ -124,7 +124,7 @@ class Fallback:
                     return f"outside what was seen: {schema.table.column_of(i)!r}"
                 name = f"column {i}" if schema.columns is None else repr(schema.columns[i])
                 return f"outside what was seen: {name} is {value:.4g}, not {low:.4g} to {high:.4g}"
-        return "outside what was seen: no reward was told"
+        return "outside what was seen: there are no rewards"
 
     def describe(self) -> dict[str, Any]:
         """Return the fallback as plain values; ``restored`` reverses it."""
