@@ -471,7 +471,7 @@ def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
     evidence.set_ylabel("evidence of a shift")
     for name, colour in (("certificate", ORANGE), ("expected_regret", BLUE)):
         said = name.replace("_", " ")
-        known = np.isfinite(over[name])  # some spans are shorter than rows looked at are apart
+        known = np.isfinite(over[name])  # some spans hold no scored row
         doubt.plot(rows[known], over[name][known], color=colour, label=said)
         doubt.axhline(getattr(report, name)[1], color=colour, lw=0.8, ls=":")
     doubt.set_ylabel("regret; dotted: log")

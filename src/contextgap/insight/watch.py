@@ -35,7 +35,7 @@ from contextgap.policy.state import read_truth
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask, read_eligible
 
-_TOGETHER = 64  # rows that are scored at once, unless somebody looks before
+_TOGETHER = 64  # rows that are scored at once, unless somebody reads before
 _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 128  # certificates take long: they are computed at one row of so many, or of more
 _EARLY, _EARLY_AUDITS = 1000.0, 20.0  # rows, and audits, after which a change counts as late

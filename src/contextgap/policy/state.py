@@ -264,7 +264,7 @@ class Stateful:
 
     @completed
     def counts(self) -> dict[Label, int]:
-        """How many rewards of each arm were told."""
+        """The number of rewards of each arm."""
         log = self.state.model.observed
         return {self.state.labels[i]: log.count(i) for i in self.state.active}
 

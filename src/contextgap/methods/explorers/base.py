@@ -37,7 +37,7 @@ class Moment:
     believe
         Computes the belief at the context; called only by explorers that use it.
     pulls
-        How often each arm was picked so far, picks whose reward is still to come included.
+        How often each arm was picked so far, pending picks included.
     step
         The number of this pick, from 1.
     rng

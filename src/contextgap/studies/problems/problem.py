@@ -323,7 +323,7 @@ def _read_contexts(
     contexts: Any, columns: Any, schema: ContextSchema | None
 ) -> tuple[FloatArray, tuple[str, ...] | None, ContextSchema | None]:
     if schema is not None and schema.table is not None:  # rows that were read before
-        # Codes stay as they are, whichever rows a learner observes.
+        # Codes do not change, whichever rows a learner observes.
         told = schema.table.all_told()
         schema = schema if told is schema.table else ContextSchema.of(told)
         return frozen(np.array(contexts)), schema.columns, schema
