@@ -219,7 +219,7 @@ async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> 
 @router.post(
     "/page/campaigns/{campaign}/why",
     **_describe(
-        "Why an arm is recommended, for the page",
+        "Why an arm is answered, for the page",
         {"event": 26, "ranking": [], "explanation": None},
         400,
         422,
