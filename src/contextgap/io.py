@@ -30,6 +30,8 @@ __all__ = ["Log", "read_jsonl", "read_mabwiser", "read_obp", "read_vw", "to_obp"
 class Log:
     """Logged trials.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     contexts
@@ -46,6 +48,12 @@ class Log:
         All arms, those that were never tried included.
     features
         Features of arms, for ``fit(features=log.features)``; None if there are none.
+
+    Examples
+    --------
+    >>> log = cg.io.read_mabwiser(["left", "right"], [0.1, 0.4], [[0.0], [1.0]])
+    >>> log.labels, log.propensities
+    (('left', 'right'), None)
     """
 
     contexts: Any
@@ -60,12 +68,22 @@ class Log:
         return len(self.rewards)
 
     def fit(self, **settings: Any) -> Learner:
-        """Return a learner that was told everything; propensities are taken along.
+        """Return a learner that has learnt from the whole log, propensities included.
 
         Parameters
         ----------
         settings
             Those of ``Learner``.
+
+        See Also
+        --------
+        Learner.fit : The same for arrays.
+
+        Examples
+        --------
+        >>> log = cg.io.read_mabwiser(["left", "right"], [0.1, 0.4], [[0.0], [1.0]])
+        >>> log.fit(kernel=cg.Gaussian(1.0)).counts
+        {'left': 1, 'right': 1}
         """
         learner = Learner(self.labels, **settings)
         return learner.fit(
@@ -78,16 +96,26 @@ class Log:
 
 
 def read_vw(path: str | os.PathLike[str]) -> Log:
-    """Return a log of Vowpal Wabbit: ``cb`` or ``cb_adf`` in a .vw file, or .dsjson; also .gz.
+    r"""Return a log of Vowpal Wabbit: ``cb`` or ``cb_adf`` in a .vw file, or .dsjson; also .gz.
 
     Rewards are minus the costs. Arms are the numbers of actions or, where actions have features,
     what these say. A feature that is written ``name=text`` is a column of text; others are numbers,
     0 where they are left out.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     path
         The file.
+
+    Examples
+    --------
+    >>> with open("log.vw", "w") as file:
+    ...     _ = file.write("1:2.0:0.5 | x:0.5\n2:0.0:0.5 | x:-0.5\n")
+    >>> log = cg.io.read_vw("log.vw")
+    >>> log.arms, log.rewards
+    ([1, 2], array([-2.,  0.]))
     """
     where = read_path(path)
     check_file(where, VOWPAL)
@@ -110,6 +138,8 @@ def read_jsonl(
 
     Names in nested objects are joined by dots, such as ``user.age``.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     path
@@ -126,6 +156,14 @@ def read_jsonl(
         The names known before; all others by default.
     exclude
         Names that are no context.
+
+    Examples
+    --------
+    >>> with open("log.jsonl", "w") as file:
+    ...     _ = file.write('{"x": 0.5, "arm": "left", "reward": 1.0}')
+    >>> log = cg.io.read_jsonl("log.jsonl")
+    >>> log.arms, log.rewards
+    (['left'], array([1.]))
     """
     where = read_path(path)
     check_file(where, JSON_LINES)
@@ -163,10 +201,28 @@ def read_obp(bandit_feedback: Mapping[str, Any]) -> Log:
     Where there are several positions, the position is the last number of a context: an arm is
     chosen for each of them.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     bandit_feedback
         What ``dataset.obtain_batch_bandit_feedback()`` returns.
+
+    See Also
+    --------
+    io.to_obp : The other way.
+
+    Examples
+    --------
+    >>> feedback = {
+    ...     "n_actions": 2,
+    ...     "context": contexts[:3],
+    ...     "action": np.array([0, 1, 1]),
+    ...     "reward": np.array([0.0, 1.0, 1.0]),
+    ...     "pscore": np.full(3, 0.5),
+    ... }
+    >>> cg.io.read_obp(feedback).propensities
+    array([0.5, 0.5, 0.5])
     """
     missing = [name for name in ("action", "reward", "context") if name not in bandit_feedback]
     if missing:
@@ -194,10 +250,22 @@ def read_obp(bandit_feedback: Mapping[str, Any]) -> Log:
 def to_obp(log: Log) -> dict[str, Any]:
     """Return a log as the ``bandit_feedback`` dictionary of Open Bandit Pipeline.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     log
         A log whose contexts are numbers. Actions are places in ``log.labels``.
+
+    See Also
+    --------
+    io.read_obp : The other way.
+
+    Examples
+    --------
+    >>> log = cg.io.read_mabwiser(["left", "right"], [0.1, 0.4], np.eye(2))
+    >>> cg.io.to_obp(log)["action"].tolist()
+    [0, 1]
     """
     checks.instance("log", log, Log, "cg.io.read_vw(path)")
     places = {label: place for place, label in enumerate(log.labels)}
@@ -226,6 +294,8 @@ def to_obp(log: Log) -> dict[str, Any]:
 def read_mabwiser(decisions: Any, rewards: Any, contexts: Any = None) -> Log:
     """Return the arrays that MABWiser's ``fit`` takes as a log.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     decisions
@@ -234,6 +304,12 @@ def read_mabwiser(decisions: Any, rewards: Any, contexts: Any = None) -> Log:
         What they gave.
     contexts
         Where; None for a bandit without contexts, which then are all the same.
+
+    Examples
+    --------
+    >>> log = cg.io.read_mabwiser(decisions=[1, 2], rewards=[0.1, 0.4], contexts=[[0.0], [1.0]])
+    >>> log.labels
+    (1, 2)
     """
     arms = decisions.tolist() if hasattr(decisions, "tolist") else list(decisions)
     values = checks.finite_vector("rewards", rewards)

@@ -35,7 +35,19 @@ _EXAMPLES = 5  # rows
 
 
 class PolicyModel(PythonModel):  # type: ignore[misc]  # it has no types
-    """A policy as MLflow serves it: contexts in; arms, statuses and certificates out."""
+    """A policy as MLflow serves it: contexts in; arms, statuses and certificates out.
+
+    .. versionadded:: 0.3
+
+    Examples
+    --------
+    >>> from contextgap.mlflow import log_policy, mlflow
+    >>> with mlflow.start_run():
+    ...     info = log_policy(policy)
+    >>> model = mlflow.pyfunc.load_model(info.model_uri)
+    >>> model.predict({"x": [0.5], "y": [0.0]}).arm.tolist()
+    ['right']
+    """
 
     policy: Policy
     """The policy, once the model was loaded."""
@@ -51,7 +63,7 @@ class PolicyModel(PythonModel):  # type: ignore[misc]  # it has no types
         self.policy = Policy.load(context.artifacts["policy"])
 
     def predict(self, context: Any, model_input: pandas.DataFrame, params: Any = None) -> Any:
-        """Return a DataFrame with the arm, how it was come to, and its regret bound, row by row.
+        """Return a DataFrame with arm, status and regret bound of every row.
 
         Parameters
         ----------
@@ -61,6 +73,14 @@ class PolicyModel(PythonModel):  # type: ignore[misc]  # it has no types
             Contexts.
         params
             Not used.
+
+        Examples
+        --------
+        >>> from contextgap.mlflow import log_policy, mlflow
+        >>> with mlflow.start_run():
+        ...     model = mlflow.pyfunc.load_model(log_policy(policy).model_uri)
+        >>> list(model.predict({"x": [0.5], "y": [0.0]}).columns)
+        ['arm', 'status', 'regret_bound']
         """
         del context, params
         return _answers(self.policy, model_input)
@@ -75,6 +95,8 @@ def log_policy(
     metadata: Mapping[str, Any] | None = None,
 ) -> Any:
     """Log a policy to MLflow: signature, input example, card as metrics, provenance as metadata.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -93,6 +115,16 @@ def log_policy(
     -------
     info
         MLflow's ``ModelInfo``; ``info.model_uri`` is what ``load_policy`` takes.
+
+    See Also
+    --------
+    mlflow.load_policy : Reads it back.
+
+    Examples
+    --------
+    >>> from contextgap.mlflow import log_policy, mlflow
+    >>> with mlflow.start_run():
+    ...     info = log_policy(policy)
     """
     checks.instance("policy", policy, Policy, "learner.freeze()")
     example = _observed(policy) if input_example is None else input_example
@@ -117,10 +149,20 @@ def log_policy(
 def load_policy(model_uri: str) -> Policy:
     """Return the policy that ``log_policy`` logged.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     model_uri
         Such as ``"models:/sensors/3"`` or ``"runs:/RUN/policy"``.
+
+    Examples
+    --------
+    >>> from contextgap.mlflow import load_policy, log_policy, mlflow
+    >>> with mlflow.start_run():
+    ...     info = log_policy(policy)
+    >>> load_policy(info.model_uri).arms
+    ('left', 'right')
     """
     model = mlflow.pyfunc.load_model(model_uri).unwrap_python_model()
     if not isinstance(model, PolicyModel):

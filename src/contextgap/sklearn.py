@@ -35,6 +35,8 @@ except ImportError:
 class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # they have no types
     """A policy learnt from a log, as a scikit-learn estimator.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     arms
@@ -120,6 +122,11 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             What it gave; required.
         propensity
             The probability with which it was chosen, if it is known.
+
+        Examples
+        --------
+        >>> estimator.fit(*log).arms_
+        array(['left', 'right'], dtype='<U5')
         """
         contexts = self._checked(X, reset=True)
         labels, rewards = _read_log(contexts, arm, reward, propensity)
@@ -149,6 +156,11 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         ----------
         X
             Contexts.
+
+        Examples
+        --------
+        >>> estimator.predict([[0.5, 0.0], [-0.5, 0.0]])
+        array(['right', 'left'], dtype='<U5')
         """
         check_is_fitted(self)
         found = self.policy_.recommend(self._checked(X))
@@ -161,6 +173,11 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         ----------
         X
             Contexts. After ``set_output(transform="pandas")`` the answer is a DataFrame.
+
+        Examples
+        --------
+        >>> estimator.predict_reward([[0.5, 0.0]]).round(1)
+        array([[-0.5,  0.5]])
         """
         return self.transform(X)
 
@@ -171,6 +188,11 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         ----------
         X
             Contexts.
+
+        Examples
+        --------
+        >>> estimator.transform([[0.5, 0.0]]).round(1)
+        array([[-0.5,  0.5]])
         """
         check_is_fitted(self)
         return self.policy_.means(self._checked(X)).copy()
@@ -182,6 +204,11 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
         ----------
         input_features
             Not used.
+
+        Examples
+        --------
+        >>> estimator.get_feature_names_out()
+        array(['left', 'right'], dtype=object)
         """
         del input_features
         check_is_fitted(self)
@@ -200,6 +227,11 @@ class PolicyEstimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]  #
             What it gave; required.
         propensity
             The probability with which it was chosen. The estimate is doubly robust with it.
+
+        Examples
+        --------
+        >>> estimator.score(*(column[:12] for column in log)) > 0
+        True
         """
         card = policy_value(self, X, arm, reward, propensity, minimize=self.minimize)
         return -card.value.value if self.minimize else card.value.value
@@ -233,6 +265,8 @@ def policy_value(
     and predicts every reward leave-one-out. With propensities the estimate is doubly robust:
     unbiased however wrong that model is.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     estimator
@@ -253,6 +287,17 @@ def policy_value(
     -------
     card
         ``card.value`` is the estimate, with its error; print the card for the rest.
+
+    See Also
+    --------
+    sklearn.PolicyEstimator.score : The value alone.
+
+    Examples
+    --------
+    >>> from contextgap.sklearn import policy_value
+    >>> card = policy_value(policy, *(column[:12] for column in log), propensity=[0.5] * 12)
+    >>> card.estimator
+    'doubly robust'
     """
     predict = getattr(estimator, "predict", None) or estimator.recommend
     labels, rewards = _read_log(X, arm, reward, propensity)

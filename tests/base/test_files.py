@@ -182,11 +182,11 @@ class TestRoundTrip:
     def test_every_setting(self, tmp_path, prior_mean, burn_in):
         self.check(make(prior_mean=prior_mean, burn_in=burn_in, ridge=1e-6, seed=None), tmp_path)
 
-    @pytest.mark.filterwarnings("ignore:no reward was told yet")
+    @pytest.mark.filterwarnings("ignore:there is no reward yet")
     def test_a_fresh_learner(self, tmp_path):
         self.check(make(steps=0, waiting=0), tmp_path)
 
-    @pytest.mark.filterwarnings("ignore:no reward was told yet")
+    @pytest.mark.filterwarnings("ignore:there is no reward yet")
     def test_only_questions_so_far(self, tmp_path):
         self.check(make(steps=0, waiting=5), tmp_path)
 

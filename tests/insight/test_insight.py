@@ -161,7 +161,7 @@ def test_progress_with_other_models(settings):
 
 
 def test_what_there_is_nothing_to_say_about(typed, tmp_path):
-    with pytest.raises(ValueError, match="no reward was told yet"):
+    with pytest.raises(ValueError, match="there is no reward yet"):
         cg.insight.along(cg.Learner(ARMS), 0)
     with pytest.raises(TypeError, match="a learner or a policy"):
         cg.insight.importance("policy.cgap")

@@ -456,15 +456,15 @@ def test_labels_come_back_as_they_were_given():
 
 def test_recommending_before_anything_was_seen():
     learner = cg.Learner(["a", "b"])
-    with pytest.raises(ValueError, match="no reward was told yet"):
+    with pytest.raises(ValueError, match="there is no reward yet"):
         learner.freeze()
-    with pytest.warns(UserWarning, match="no reward was told yet"):
+    with pytest.warns(UserWarning, match="there is no reward yet"):
         assert learner.recommend([0.0, 1.0]) == "a"
-    with pytest.warns(UserWarning, match="no reward was told yet"):
+    with pytest.warns(UserWarning, match="there is no reward yet"):
         assert [each.arm for each in learner.rank([0.0])] == ["a", "b"]
     with (
-        pytest.warns(UserWarning, match="no reward was told yet"),
-        pytest.raises(TypeError, match=r"must be numbers, got 'x'.*no reward was told yet"),
+        pytest.warns(UserWarning, match="there is no reward yet"),
+        pytest.raises(TypeError, match=r"must be numbers, got 'x'.*there is no reward yet"),
     ):
         learner.recommend({"m": "x"})
     learner.tell([0.0, 1.0], "b", 1.0)

@@ -235,7 +235,7 @@ def test_cards_are_text_and_plain_values():
 @pytest.mark.parametrize(
     ("propensities", "message"),
     [
-        ([0.5] * 3, "propensities must be one per reward told, 150, got 3"),
+        ([0.5] * 3, "propensities must be one per reward, 150, got 3"),
         ([0.5] * 149 + [0.0], "propensities must be above 0 and at most 1, got 0"),
         ([0.5] * 149 + [1.5], "propensities must be above 0 and at most 1, got 1.5"),
         ([0.5] * 149 + [np.nan], "propensities must be finite"),
@@ -280,7 +280,7 @@ def test_a_single_reward_that_outweighs_all_others_is_named():
     rewards[41] = 60.0
     for sign, kind in ((1, "maximize"), (-1, "minimize")):
         said = _warned(contexts, arms, sign * rewards, reward=kind)
-        assert any("number 42 of those told, carries 9" in each for each in said)
+        assert any("number 42, carries 9" in each for each in said)
     once = np.zeros(80)
     once[41] = 1.0  # the only click
     assert not any("one reward" in each for each in _warned(contexts, arms, once))

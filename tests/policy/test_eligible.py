@@ -195,7 +195,7 @@ def test_rows_whose_eligible_arms_are_all_gone_do_not_count():
     assert learner.score().looked_at == 40 - arms.count("a")
     gone = logged()[0]
     gone.fit(contexts[:5], ["a"] * 5, rewards[:5], eligible=["a"]).remove_arm("a")
-    with pytest.raises(ValueError, match="at least 2 rewards told where an arm in use was elig"):
+    with pytest.raises(ValueError, match="at least 2 rewards where an arm in use was elig"):
         gone.score()
 
 

@@ -138,7 +138,7 @@ def test_a_policy_without_a_fallback_always_recommends():
 def test_where_nothing_was_seen_everything_is_outside():
     policy = cg.Learner(ARMS, kernel=cg.Gaussian(1.0)).freeze(fallback="hull")
     assert policy.status([[0.0], [1.0]]).tolist() == [2, 2]
-    assert policy.decide([0.0]).reason == "fallback: outside what was seen: no reward was told"
+    assert policy.decide([0.0]).reason == "fallback: outside what was seen: there are no rewards"
 
 
 @pytest.mark.parametrize("tolerance", [None, 0.4])

@@ -18,10 +18,18 @@ class ProgressBar:
     ``progress`` is called with the name of a phase, as in ``learn_from``, the class itself names
     the bar of each phase by it; a bar adds it to its own name.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     phase
         What is being done; written before the bar.
+
+    Examples
+    --------
+    >>> bar = cg.ProgressBar("measuring")
+    >>> for done in range(3):
+    ...     bar(done, 3)
     """
 
     def __init__(self, phase: str = "working") -> None:

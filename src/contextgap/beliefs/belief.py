@@ -158,7 +158,7 @@ def leader_and_challenger(lower: FloatArray, upper: FloatArray) -> tuple[int, in
 
 @dataclass(frozen=True)
 class Decision:
-    """One pick, with everything that was believed when it was made.
+    """One pick, with means, intervals and gaps of all arms at that time.
 
     Parameters
     ----------
@@ -173,15 +173,28 @@ class Decision:
     arms
         All arms, in the order of the arrays.
     mean, std, lower, upper, gap
-        What is believed about each arm's reward, or its cost where costs are told; a gap bounds the
-        simple regret of picking that arm. They rest on the rewards told, never on pending picks.
+        Posterior of each arm's reward; of its cost where rewards are costs. A gap bounds the simple
+        regret of picking that arm. They use observed rewards only, never pending picks.
     pending
-        How many picks wait for their reward.
+        The number of picks whose reward has not arrived yet.
     pending_std
         The standard deviations if pending picks count as observed, which the arm was picked by;
         None if no pick is pending.
     propensity
         The probability with which the arm was picked, where the explorer draws and knows it.
+
+    See Also
+    --------
+    Learner.decide : The arm to try.
+    Policy.decide : The arm to deploy.
+
+    Examples
+    --------
+    >>> decision = policy.decide([0.5, 0.0])
+    >>> decision.arm, decision.reason
+    ('right', 'deployed by HighestMean')
+    >>> decision.mean.round(1)
+    array([-0.5,  0.5])
     """
 
     arm: Label

@@ -30,6 +30,16 @@ class Width(Component, ABC):
     """A rule that turns a posterior into confidence intervals.
 
     ``adaptive`` says whether its guarantee, if there is one, holds where picks depend on rewards.
+
+    See Also
+    --------
+    testing.check_width : Checks your own.
+
+    Examples
+    --------
+    >>> from contextgap.widths import Width
+    >>> isinstance(cg.PosteriorWidth(2.0), Width)
+    True
     """
 
     adaptive: ClassVar[bool] = True
@@ -42,10 +52,18 @@ class Width(Component, ABC):
     def covers(self, contexts: int) -> bool:
         """Return whether the guarantee, if there is one, covers so many contexts at once.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts
             How many.
+
+        Examples
+        --------
+        >>> width = cg.NonadaptiveWidth(noise=0.1, norm=2.0, failure_probability=0.05, contexts=100)
+        >>> width.covers(100), width.covers(101)
+        (True, False)
         """
         del contexts
         return True
@@ -53,10 +71,18 @@ class Width(Component, ABC):
     def suited(self, *, adaptive: bool) -> Width:
         """Return the width to use where picks depend on rewards, or where they do not.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         adaptive
             Whether they do, as ``Method.adaptive`` says.
+
+        Examples
+        --------
+        >>> width = cg.TheoremWidth(noise=0.1, norm=2.0, failure_probability=0.05, contexts=100)
+        >>> type(width.suited(adaptive=False)).__name__
+        'NonadaptiveWidth'
         """
         del adaptive
         return self
@@ -69,6 +95,12 @@ class Width(Component, ABC):
         ----------
         posterior
             Besides the standard deviations it has the ridge and each arm's information gain.
+
+        Examples
+        --------
+        >>> posterior = policy.state.model.posterior(contexts[0], [0, 1])
+        >>> cg.PosteriorWidth(2.0).half_width(posterior).shape
+        (2,)
         """
 
 
@@ -80,6 +112,11 @@ class PosteriorWidth(Width):
     ----------
     scale
         The paper's α.
+
+    Examples
+    --------
+    >>> cg.Learner(2, kernel=cg.Gaussian(1.0), width=cg.PosteriorWidth(2.0)).decide([0.0]).upper
+    array([2., 2.])
     """
 
     scale: float = 1.0
@@ -100,6 +137,12 @@ class RidgeWidth(Width):
     ----------
     scale
         The paper's α = C1·β + C2.
+
+    Examples
+    --------
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(1.0), width=cg.RidgeWidth(2.0))
+    >>> learner.decide([0.0]).upper.round(2)
+    array([8.94, 8.94])
     """
 
     scale: float = 1.0
@@ -294,6 +337,8 @@ class NonadaptiveWidth(_GuaranteedWidth):
     Where arms share what they learn, ``norm`` bounds the norm of all arms together, as for
     ``TheoremWidth``, and A is replaced by A·(A + 1)/2: the number of arms and of their differences,
     each of which has an interval of its own.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def options(
     ] = False,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", help="Print warnings, errors and JSON alone; anywhere in a line."),
+        typer.Option("--quiet", help="Print only warnings, errors and JSON; may stand anywhere."),
     ] = False,
 ) -> None:
     """Learn which option is best for each input while mistakes are free; then decide alone."""

@@ -35,12 +35,12 @@ from contextgap.tables.cells import to_number
 from contextgap.tables.columns import Category, Date, Kind
 
 app = typer.Typer(
-    help="Explore for days, from several places: campaigns, with their log in a database.",
+    help="Run long explorations by several people or programs, logged in a database.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 database_app = typer.Typer(
-    help="Look after a database of campaigns: status, upgrade, backup, restore, verify.",
+    help="Maintain a database of campaigns: status, upgrade, backup, restore, verify.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -66,11 +66,12 @@ Which = Annotated[
     ),
 ]
 Key = Annotated[
-    str | None, typer.Option(help="Names the request: repeated with the same key, nothing happens.")
+    str | None,
+    typer.Option(help="A name for the request; repeating it with the same key does nothing."),
 ]
 By = Annotated[
     str | None,
-    typer.Option(envvar="CONTEXTGAP_BY", help="Who does it, for the log; you if left out."),
+    typer.Option(envvar="CONTEXTGAP_BY", help="Your name in the log; the user by default."),
 ]
 Number = Annotated[int, typer.Argument(help="The trial's number.", min=1)]
 Output = Annotated[
@@ -142,10 +143,10 @@ def create_command(
     ] = False,
     method: Annotated[str, typer.Option(help="How to explore and deploy.")] = "auto",
     bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
+        float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if no bandwidth is given.")] = None,
-    seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -209,7 +210,7 @@ def ask_command(
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Say which arm to try at a context, and open a trial."""
+    """Choose the arm to try at a context, and open a trial."""
     with opened(database, campaign, by) as current:
         learner = current.learner()
         trial = current.ask(
@@ -238,13 +239,17 @@ def tell_command(
     noise: Annotated[float | None, typer.Option(help="The reward's standard error.")] = None,
     cost: Annotated[float | None, typer.Option(help="What the trial cost.")] = None,
     censored: Annotated[
-        bool, typer.Option("--censored", help="The cost is at least that, a reward at most.")
+        bool,
+        typer.Option(
+            "--censored",
+            help="The true cost is at least, or the true reward at most, the given one.",
+        ),
     ] = False,
     key: Key = None,
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Tell the reward of a trial, or of something tried without being asked for."""
+    """Record the reward of a trial, or of outside data without a trial."""
     about: dict[str, Any] = {"noise": noise, "censored": censored or None, "key": key, "cost": cost}
     with opened(database, campaign, by) as current:
         if arm is None:
@@ -271,7 +276,7 @@ def cancel_command(
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Take back an open trial, which will not be tried."""
+    """Cancel an open trial."""
     with opened(database, campaign, by) as current:
         found = current.cancel(trial)
     show_trial(found, json)
@@ -279,7 +284,7 @@ def cancel_command(
 
 @app.command("status")
 def status_command(database: Where = FILE, campaign: Which = None, json: Json = False) -> None:
-    """Show how a campaign stands."""
+    """Show trials, rewards, progress and score of a campaign."""
     with opened(database, campaign) as current:
         status, policies = current.status(), current.policies()
     if json:
@@ -328,7 +333,7 @@ def retract_command(
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Take a reward back, and say which frozen policies rest on it."""
+    """Take a reward back, and list the frozen policies that were learnt from it."""
     with opened(database, campaign, by) as current:
         recall = current.retract(trial, why, key=key)
     show_recall(recall, "retracted", json)
@@ -358,10 +363,10 @@ def freeze_command(
     campaign: Which = None,
     output: Output = None,
     fallback: Annotated[
-        str | None, typer.Option(help="A safe arm, answered where too little is known.")
+        str | None, typer.Option(help="A safe arm, for contexts where regret bounds are too large.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="The safe arm is answered where bounds are above it.")
+        float | None, typer.Option(help="The regret bound above which the safe arm is recommended.")
     ] = None,
     key: Key = None,
     by: By = None,
@@ -473,7 +478,7 @@ def restore_command(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Replace everything in a database by a backup, of a database of either kind."""
+    """Replace everything in a database by a backup of SQLite or PostgreSQL."""
     with _maintaining(database) as (where, maintenance):
         if not yes:
             typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
@@ -486,7 +491,7 @@ def restore_command(
 
 @database_app.command("verify")
 def verify_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
-    """Check hashes of logs, trials against logs, snapshots and policies; status 1 if altered."""
+    """Check all hashes and compare trials with logs; exit status 1 if altered."""
     with _maintaining(url or database, existing=True) as (where, maintenance):
         problems = list(maintenance.verify(where))
     if json:

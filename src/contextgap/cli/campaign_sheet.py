@@ -63,7 +63,9 @@ def sheet_command(
     by: By = None,
     json: Json = False,
 ) -> None:
-    """Write trials to fill in as CSV, new ones with -n and else those open; or read them back.
+    """Write trials as a CSV sheet to fill in, or read a filled-in sheet back.
+
+    With -n the sheet has new trials; without it, the open ones.
 
     Contexts of new trials come from --contexts, or are chosen from --pool, by default from the
     reference contexts of the campaign.

@@ -50,7 +50,7 @@ def export_command(
         bool, typer.Option("--explain", help="Widths, gaps and certificates too.")
     ] = False,
     prefix: Annotated[
-        str, typer.Option(help="Of all names in C, so that several policies can be linked.")
+        str, typer.Option(help="Prefix of all names in C, to link several policies.")
     ] = DEFAULT_PREFIX,
     contexts: ContextFile = None,
     max_bytes: Annotated[
@@ -61,9 +61,9 @@ def export_command(
         Path | None, typer.Option(help="Policy file for what --max-bytes makes.")
     ] = None,
     eligible: Annotated[
-        bool, typer.Option("--eligible", help="Have some of the arms given with each context.")
+        bool, typer.Option("--eligible", help="Take the eligible arms as a second input.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the compression.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the compression.", min=0)] = 0,
     json: Json = False,
 ) -> None:
     """Write a policy as an ONNX graph, as C99, or as both."""
@@ -265,12 +265,12 @@ def verify_command(
     ],
     contexts: ContextFile = None,
     count: Annotated[int, typer.Option(help="Random contexts to compare at.", min=1)] = 10_000,
-    seed: Annotated[int, typer.Option(help="Of the random contexts.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random contexts.", min=0)] = 0,
     compiler: Annotated[
         str | None, typer.Option(help="For C; $CC, cc, gcc or clang if left out.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option(help="Of the C export, if its folder holds several.")
+        str | None, typer.Option(help="Prefix of the C export, if its folder holds several.")
     ] = None,
     agreement: Annotated[
         float, typer.Option(help="Least share of equal decisions in float32.", min=0, max=1)
@@ -279,9 +279,9 @@ def verify_command(
 ) -> None:
     """Compare an export's decisions with the policy's; exit status 1 if they differ.
 
-    So are the statuses that say how it came to them, certificates, if the export has any, and, if
-    it chooses among eligible arms, decisions among some of the arms. Near ties, where rounding
-    decides, are no difference.
+    Statuses are compared too, and certificates if the export has any. An export that takes
+    eligible arms is also compared among some of the arms. Near ties, where rounding decides, do
+    not count as differences.
     """
     with complaints(), _compiler_errors():
         rule = Policy.load(policy)

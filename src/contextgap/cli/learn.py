@@ -76,20 +76,22 @@ def learn_command(
         bool, typer.Option("--minimize", help="The reward is a cost, to be kept low.")
     ] = False,
     method: Annotated[
-        str, typer.Option(help=f"Its deployment rule is used: {', '.join(METHODS)}.")
+        str, typer.Option(help=f"The method whose deployment rule is used: {', '.join(METHODS)}.")
     ] = "auto",
     bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
+        float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
     ] = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
-    scale: Annotated[float, typer.Option(help="Width of the intervals, in deviations.")] = 2.0,
+    scale: Annotated[
+        float, typer.Option(help="Half width of intervals in standard deviations.")
+    ] = 2.0,
     propensity: Annotated[
         str | None,
         typer.Option(help="Column with the probability with which the logged arm was chosen."),
     ] = None,
     censored: Annotated[
         str | None,
-        typer.Option(help="Column with 1 where a cost is at least, a reward at most, that logged."),
+        typer.Option(help="Column with 1 where the true cost is higher, or the true reward lower."),
     ] = None,
     cost: Annotated[
         str | None, typer.Option(help="Column with what the trial cost, for the score card.")
@@ -100,17 +102,17 @@ def learn_command(
         typer.Option(help="File with a row of features for each arm, in a column named as --arm."),
     ] = None,
     fallback: Annotated[
-        str | None, typer.Option(help="A safe arm, answered where too little is known.")
+        str | None, typer.Option(help="A safe arm, for contexts where regret bounds are too large.")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="The safe arm is answered where bounds are above it.")
+        float | None, typer.Option(help="The regret bound above which the safe arm is recommended.")
     ] = None,
     points: Annotated[
         int,
         typer.Option(help="Inducing points where trials are many; 0 for exact beliefs.", min=0),
     ] = POINTS,
     card_rows: CardRows = None,
-    seed: Annotated[int, typer.Option(help="For rules that draw at random.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
     dask: Dask = None,
     json: Json = False,
 ) -> None:

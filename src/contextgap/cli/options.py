@@ -55,9 +55,9 @@ Methods = Annotated[
     ),
 ]
 KernelName = Annotated[
-    str | None, typer.Option(help="Your own as package.module:name, in place of Gaussian ones.")
+    str | None, typer.Option(help="A kernel of your own, as package.module:name.")
 ]
-Seed = Annotated[int, typer.Option(help="Of data and methods.", min=0)]
+Seed = Annotated[int, typer.Option(help="Seed of data and methods.", min=0)]
 Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]
 GridSize = Annotated[int, typer.Option(help="Bandwidths and ridges tried when tuning.", min=1)]
@@ -70,13 +70,11 @@ CategoryColumns = Annotated[
 ]
 CyclicColumns = Annotated[
     list[str] | None,
-    list_option(
-        "Columns that come back to where they began: hour=24; dates: when=day+week.", "--cyclic"
-    ),
+    list_option("Columns with a period: hour=24; cycles of dates: when=day+week.", "--cyclic"),
 ]
 Missing = Annotated[
     list[str] | None,
-    list_option("Columns that may lack values later, though the file has them all."),
+    list_option("Columns whose values may be missing later, though none is missing here."),
 ]
 Separator = Annotated[
     str | None,
@@ -86,10 +84,10 @@ SkipMissing = Annotated[
     bool, typer.Option("--skip-missing", help="Leave out rows without a reward.")
 ]
 Fresh = Annotated[
-    bool, typer.Option("--fresh", help="Do finished parts again; after a change of your code.")
+    bool, typer.Option("--fresh", help="Recompute finished parts, after a change of your code.")
 ]
 Results = Annotated[Path, typer.Option("--out", help="Folder for results.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 CORES = os.cpu_count() or 1
 

@@ -69,7 +69,7 @@ def recommend_command(
         ),
     ] = None,
     bounds: Annotated[
-        bool, typer.Option(help="Whether to bound each arm's regret, which takes longer.")
+        bool, typer.Option(help="Add a regret bound for each row, which takes longer.")
     ] = True,
     eligible: EligibleColumn = None,
     separator: Separator = None,

@@ -60,12 +60,12 @@ def run_command(
     problem: ProblemName = "bench",
     methods: Methods = _METHODS,
     repetitions: Annotated[
-        int, typer.Option(help="Flights, samples or shufflings, with seeds from --seed on.", min=1)
+        int, typer.Option(help="How many samples of the problem, with seeds from --seed on.", min=1)
     ] = 3,
     *,
     data: ProblemOptions,
     bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; learnt if left out.")
+        float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
     ] = None,
     kernel: KernelName = None,
     ridge: Annotated[
@@ -73,17 +73,19 @@ def run_command(
         typer.Option(help="Learnt if left out; given alone, the contexts set the bandwidth."),
     ] = None,
     scale: Annotated[
-        float | None, typer.Option(help="Width of the intervals; the learner's if left out.")
+        float | None, typer.Option(help="Half width of intervals in standard deviations.")
     ] = None,
     until: Annotated[
         float | None,
         typer.Option(
-            help="Let the saved policy stop exploring once certificates are within this regret. "
+            help="Stop exploring for the saved policy once regret bounds are below this. "
             "Where hyperparameters are learnt anew, the certified share may fall again.",
             min=0,
         ),
     ] = None,
-    share: Annotated[float, typer.Option(help="At this share of held-out contexts.")] = 0.95,
+    share: Annotated[
+        float, typer.Option(help="With --until: the share of held-out contexts.")
+    ] = 0.95,
     card_rows: CardRows = None,
     seed: Seed = 0,
     jobs: Jobs = CORES,

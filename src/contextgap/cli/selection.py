@@ -73,7 +73,7 @@ def select_command(
     choose: Annotated[
         bool,
         typer.Option(
-            "--choose", help="Have methods, once more, choose the training instances too."
+            "--choose", help="Also run every method with training instances that it chooses itself."
         ),
     ] = False,
     cpu: Annotated[
@@ -113,11 +113,12 @@ def select_command(
     learns one selector from all instances of one scenario. It is saved for later;
     FOLDER may be where it was saved.
 
-    For new instances it prints the solver, the loss against the best one that is
-    expected, in units of reward, and a bound on that loss.
+    For new instances it prints the solver, its expected loss against the best
+    solver, in units of reward, and a bound on that loss.
 
     With --cpu or --seconds, solvers race each other on training instances within
-    that time, beside ExtraTrees, solvers at random and the full table.
+    that time. The result is compared with ExtraTrees, random solvers and the full
+    table.
     """
     load = partial(_load, solvers=solvers, cutoff=cutoff)
     if cpu is not None or seconds is not None:

@@ -37,7 +37,8 @@ def serve_command(
     context: typer.Context,
     database: Where = FILE,
     host: Annotated[
-        str, typer.Option(help="The address to listen at; 0.0.0.0 is all of this machine's.")
+        str,
+        typer.Option(help="The address to listen at; 0.0.0.0 for all addresses of this machine."),
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="The port to listen at; 0 is any free one.", min=0, max=65535)
@@ -57,13 +58,16 @@ def serve_command(
     max_arms: Annotated[int, typer.Option(help="Arms of one campaign.", min=1)] = 1000,
     connections: Annotated[int, typer.Option(help="Connections open at once.", min=1)] = 1000,
     deadline: Annotated[float, typer.Option(help="Seconds that a request may take.")] = 30.0,
-    grace: Annotated[float, typer.Option(help="Seconds within which a stop ends.")] = 30.0,
+    grace: Annotated[float, typer.Option(help="Seconds that a stop may take.")] = 30.0,
     rate: Annotated[
         float, typer.Option(help="Requests per second of one token, or address without one.")
     ] = 5000.0,
-    burst: Annotated[int, typer.Option(help="Requests of one at once.", min=1)] = 10_000,
+    burst: Annotated[
+        int, typer.Option(help="Requests that one token or address may send at once.", min=1)
+    ] = 10_000,
     row_rate: Annotated[
-        float, typer.Option(help="Contexts per second of one token; 100 times as many at once.")
+        float,
+        typer.Option(help="Contexts per second of one token; bursts may be 100 times as large."),
     ] = 10_000.0,
     campaign_rate: Annotated[
         float, typer.Option(help="Campaigns that one token may begin per day.")
@@ -131,16 +135,16 @@ def create_command(
     name: Annotated[str, typer.Option(help="Who or what will use it.")],
     scopes: Annotated[
         list[str],
-        list_option("What it is good for: read, explore, freeze, admin; several by a,b."),
+        list_option("Permissions: read, explore, freeze, admin, comma-separated."),
     ],
     database: Where = FILE,
-    campaign: Annotated[
-        str | None, typer.Option(help="The only campaign that it is good for.")
+    campaign: Annotated[str | None, typer.Option(help="Limit the token to this campaign.")] = None,
+    days: Annotated[
+        float | None, typer.Option(help="Days until it expires; never by default.")
     ] = None,
-    days: Annotated[float | None, typer.Option(help="How long it is good.")] = None,
     json: Json = False,
 ) -> None:
-    """Make a token and show its secret, this once."""
+    """Make a token and show its secret once."""
     with service_complaints():
         from contextgap.team.campaign.database import Database
         from contextgap.team.service.access import create_token
@@ -177,7 +181,7 @@ def revoke_command(
     database: Where = FILE,
     json: Json = False,
 ) -> None:
-    """Make a token good for nothing; running services notice within seconds."""
+    """Revoke a token; running services notice within seconds."""
     with service_complaints():
         from contextgap.team.campaign.database import Database
         from contextgap.team.service.access import revoke_token

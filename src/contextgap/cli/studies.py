@@ -168,7 +168,7 @@ def reproduce_command(
     fresh: Fresh = False,
     json: Json = False,
 ) -> None:
-    """Reproduce the paper's studies, tuned on held-out rows: every figure, a report of each."""
+    """Reproduce every figure of the paper's studies, with a report of each."""
     from contextgap.studies.report.reproduction import reproduction_report
     from contextgap.studies.report.studies import write
 

@@ -34,16 +34,19 @@ def plan_command(
     contexts: Annotated[Path, typer.Argument(help="A .csv or .parquet sample of contexts.")],
     arms: Annotated[int, typer.Option(help="Number of arms.", min=2)],
     noise: Annotated[float, typer.Option(help="Standard deviation of the rewards' noise.")],
-    tolerance: Annotated[float, typer.Option(help="Simple regret that may be left.")],
-    probability: Annotated[float, typer.Option(help="Probability of reaching it.")] = 0.9,
+    tolerance: Annotated[float, typer.Option(help="Largest acceptable simple regret.")],
+    probability: Annotated[
+        float, typer.Option(help="Probability of a regret within the tolerance.")
+    ] = 0.9,
     steps: Annotated[
-        int | None, typer.Option(help="Ask what this exploration length gives.", min=1)
+        int | None, typer.Option(help="Estimate the result of this many steps instead.", min=1)
     ] = None,
     norm: Annotated[
         float, typer.Option(help="Size of the rewards: RKHS norm bound, and prior deviation.")
     ] = 1.0,
     bandwidth: Annotated[
-        float | None, typer.Option(help="Of a Gaussian kernel; from the contexts if left out.")
+        float | None,
+        typer.Option(help="Bandwidth of a Gaussian kernel; by default from the contexts."),
     ] = None,
     columns: Annotated[
         list[str] | None, list_option("Context columns, comma-separated; all by default.")
@@ -52,8 +55,10 @@ def plan_command(
     category: CategoryColumns = None,
     cyclic: CyclicColumns = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "contextual-gap",
-    budget: Annotated[int, typer.Option(help="Longest exploration simulated.", min=1)] = 500,
-    repetitions: Annotated[int, typer.Option(help="Explorations simulated.", min=2)] = 20,
+    budget: Annotated[
+        int, typer.Option(help="Longest simulated exploration, in steps.", min=1)
+    ] = 500,
+    repetitions: Annotated[int, typer.Option(help="Number of simulated explorations.", min=2)] = 20,
     seed: Seed = 0,
     jobs: Jobs = CORES,
     folder: Annotated[Path, typer.Option("--out", help="Folder for the figure.")] = Path(
@@ -61,7 +66,7 @@ def plan_command(
     ),
     json: Json = False,
 ) -> None:
-    """Say how long to explore: by the theorem's formula, and by a pilot simulation."""
+    """Estimate how long to explore: by the theorem's formula and by simulation."""
     from contextgap.studies.report.curves import pilot_curve
     from contextgap.studies.report.page import save
 

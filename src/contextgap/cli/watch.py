@@ -27,17 +27,18 @@ def watch_command(
         typer.Argument(help='.csv, .tsv or .parquet files, or "logs/*.csv"; a context per row.'),
     ],
     failure_probability: Annotated[
-        float, typer.Option(help="The probability of a false alarm, ever, that is accepted.")
+        float, typer.Option(help="Accepted probability of a false alarm in a whole deployment.")
     ] = 0.05,
     block: Annotated[
-        int, typer.Option(help="Consecutive rows that make up a unit, in time order.", min=1)
+        int,
+        typer.Option(help="Consecutive rows that form one unit, for rows in time order.", min=1),
     ] = 1,
     eligible: EligibleColumn = None,
     figure: Annotated[Path | None, typer.Option(help="A .png or .svg file to draw.")] = None,
     separator: Separator = None,
     json: Json = False,
 ) -> None:
-    """Say whether contexts are like those learnt from; exit with 3 if they are not."""
+    """Test whether contexts are like those learnt from; exit status 3 if they are not."""
     with complaints():
         rule = Policy.load(policy)
         watch = rule.watch(failure_probability, block=block)

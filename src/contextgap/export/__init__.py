@@ -1,4 +1,4 @@
-"""Exports: a frozen policy where its decisions will run."""
+"""Exports: frozen policies as C and ONNX, and comparisons with them."""
 
 from contextgap.export.parity import Parity, parity
 from contextgap.export.rule import ArmTable, DecisionRule, ExportError, decision_rule

@@ -260,6 +260,17 @@ class Parity:
         compared.
     other_certificates
         Where certificates differ by more than rounding explains in double precision; None likewise.
+
+    See Also
+    --------
+    export.parity : Returns one.
+
+    Examples
+    --------
+    >>> wrong = np.zeros(len(contexts), dtype=int)
+    >>> parity = cg.export.parity(policy, wrong, contexts)
+    >>> parity.same, parity.different
+    (18, 22)
     """
 
     contexts: int
@@ -304,6 +315,12 @@ def parity(
         How the export says that it came to its answers, in the numbers of ``Policy.status``.
     certificate
         The regret bounds that the export gives.
+
+    Examples
+    --------
+    >>> same = np.where(policy.recommend(contexts) == "right", 1, 0)
+    >>> cg.export.parity(policy, same, contexts).same
+    40
     """
     rule = decision_rule(policy)
     if eligible is not None:

@@ -1,4 +1,4 @@
-"""What was learnt, as plain numbers: along columns, over time, and which columns matter."""
+"""The numbers behind the plots: beliefs along columns, progress, importance, watches."""
 
 from contextgap.insight.courses import Area, Course, along, area
 from contextgap.insight.importance import Importance, importance

@@ -1,4 +1,4 @@
-"""Tests by betting, which may be looked at after every row, and intervals that hold at any time.
+"""Tests by betting, which may be read after every row, and intervals that hold at any time.
 
 Scores of a baseline, and of what comes after it, are exchangeable while nothing changes: every
 order of them is equally likely. Then the rank of each new score among all before it, drawn at

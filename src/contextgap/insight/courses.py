@@ -23,7 +23,9 @@ _MOST_LEVELS = 40  # of a category, the first that were met
 
 @dataclass(frozen=True)
 class Course:
-    """What is believed of every arm along one column.
+    """Means and intervals of every arm along one column.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -38,11 +40,17 @@ class Course:
     arms
         The arms, in the order of the arrays.
     mean, lower, upper
-        Shape (values, arms): expected rewards, or costs where costs are told.
+        Shape (values, arms): expected rewards, or costs where rewards are costs.
     best
         Which arm is answered at each value.
     bound
         A bound on the simple regret of that answer.
+
+    Examples
+    --------
+    >>> course = cg.insight.along(policy, "x", points=3)
+    >>> course.best
+    ('left', 'right', 'right')
     """
 
     column: str
@@ -57,7 +65,13 @@ class Course:
     bound: FloatArray = field(repr=False)
 
     def describe(self) -> dict[str, Any]:
-        """Return the same as plain values, for machines; a bound that is infinite is None."""
+        """Return the same as plain values, for machines; a bound that is infinite is None.
+
+        Examples
+        --------
+        >>> cg.insight.along(policy, "x", points=3).describe()["column"]
+        'x'
+        """
         plain = dict(vars(self))
         plain |= {name: list(plain[name]) for name in ("values", "arms", "best")}
         plain |= {name: plain[name].tolist() for name in ("mean", "lower", "upper")}
@@ -66,7 +80,9 @@ class Course:
 
 
 def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
-    """Return what is believed along one column.
+    """Return means and intervals of all arms along one column.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -78,6 +94,15 @@ def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
         The context that all other columns are taken from; by default the most typical one seen.
     points
         How many values of a number or a date.
+
+    See Also
+    --------
+    plot.along : Draws it.
+
+    Examples
+    --------
+    >>> cg.insight.along(policy, "x", points=3).mean.shape
+    (3, 2)
     """
     policy = read_policy(source)
     name, context = read_column(policy, column), read_context(policy, at)
@@ -105,7 +130,9 @@ def along(source: Any, column: Any, at: Any = None, points: int = 61) -> Course:
 
 @dataclass(frozen=True)
 class Area:
-    """Which arm is answered over two columns, and how certain that is.
+    """The recommended arm over two columns, with regret bounds.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -123,6 +150,12 @@ class Area:
         Shape (ys, xs): which of the arms is answered.
     bound
         Shape (ys, xs): a bound on the simple regret of that answer.
+
+    Examples
+    --------
+    >>> area = cg.insight.area(policy, "x", "y", points=5)
+    >>> area.best.shape, area.arms
+    ((5, 5), ('left', 'right'))
     """
 
     x: str
@@ -137,7 +170,9 @@ class Area:
 
 
 def area(source: Any, x: Any, y: Any, at: Any = None, points: int = 61) -> Area:
-    """Return which arm is answered over two columns.
+    """Return the recommended arm over two columns.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -149,6 +184,15 @@ def area(source: Any, x: Any, y: Any, at: Any = None, points: int = 61) -> Area:
         The context that all other columns are taken from; by default the most typical one seen.
     points
         How many values of a number or a date.
+
+    See Also
+    --------
+    plot.map : Draws it.
+
+    Examples
+    --------
+    >>> cg.insight.area(policy, "x", "y", points=5).bound.shape
+    (5, 5)
     """
     policy = read_policy(source)
     context, points = read_context(policy, at), checks.whole("points", points, least=2)

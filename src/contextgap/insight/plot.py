@@ -1,4 +1,4 @@
-"""Pictures of what was learnt and of single decisions; needs the extra ``plot``."""
+"""Plots of what a learner or policy has learnt; needs the extra ``plot``."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ _LONGEST, _LONGEST_TITLE = 44, 80  # letters of a label, and of a title
 def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw means and intervals of all arms along one column.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     source
@@ -45,7 +47,7 @@ def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -
     column
         A column's name, or its number.
     at
-        The context that all other columns are taken from; by default the most typical one seen.
+        The context that fixes all other columns; by default the most typical observed one.
     ax
         Where to draw; by default a new pyplot figure, which notebooks show.
 
@@ -53,6 +55,15 @@ def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    insight.along : The numbers.
+
+    Examples
+    --------
+    >>> cg.plot.along(policy, "x").get_xlabel()
+    'x'
     """
     found = courses.along(source, column, at)
     ax = ax or _new_axes(6.4, 3.8)
@@ -79,7 +90,9 @@ def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -
 def map(  # noqa: A001  # the word users know it by
     source: Any, x: Any, y: Any, at: Any = None, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw which arm is answered where: pale where regret bounds are large, trials as dots.
+    """Draw which arm is recommended where: pale where regret bounds are large, trials as dots.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -88,7 +101,7 @@ def map(  # noqa: A001  # the word users know it by
     x, y
         Two columns, by name or number.
     at
-        The context that all other columns are taken from; by default the most typical one seen.
+        The context that fixes all other columns; by default the most typical observed one.
     ax
         Where to draw; by default a new pyplot figure, which notebooks show.
 
@@ -96,6 +109,15 @@ def map(  # noqa: A001  # the word users know it by
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    insight.area : The numbers.
+
+    Examples
+    --------
+    >>> cg.plot.map(policy, "x", "y").get_ylabel()
+    'y'
     """
     found = courses.area(source, x, y, at)
     ax = ax or _new_axes(6.0, 4.8)
@@ -132,7 +154,9 @@ def _shaded(area: Area, hues: list[str]) -> Any:
 
 
 def importance(source: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw how many decisions change if a column is shuffled, by column.
+    """Draw the share of decisions that change when a column is shuffled, by column.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -145,6 +169,15 @@ def importance(source: Any, *, ax: Axes | None = None) -> Axes:
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    insight.importance : The numbers.
+
+    Examples
+    --------
+    >>> cg.plot.importance(policy).get_xlabel()
+    'decisions that change if the column is shuffled, %'
     """
     found = find_importance(source)
     order = sorted(found.changed, key=lambda name: found.changed[name])
@@ -164,7 +197,9 @@ def importance(source: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple[Axes, Axes, Axes]:
-    """Draw picks, the share of contexts that are settled, and the estimated value over time.
+    """Draw picks, the share of settled contexts, and the estimated value over time.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -179,6 +214,15 @@ def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple
     -------
     axes
         The three axes drawn on, from above, of a new pyplot figure.
+
+    See Also
+    --------
+    insight.progress : The numbers.
+
+    Examples
+    --------
+    >>> len(cg.plot.progress(policy))
+    3
     """
     found = find_progress(source, tolerance, contexts=contexts)
     picks, settled, value = _new_figure(6.4, 6.0).subplots(3, 1, sharex=True)
@@ -213,6 +257,15 @@ def decision(decision: Decision, ax: Axes | None = None) -> Axes:
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    Learner.decide, Policy.decide : What it draws.
+
+    Examples
+    --------
+    >>> cg.plot.decision(policy.decide([0.5, 0.0])).get_xlabel()
+    'arm'
     """
     checks.instance("decision", decision, Decision, "learner.decide(context)")
     ax = ax or _new_axes(max(4.5, 1.5 + 0.45 * len(decision.arms)), 3.6)
@@ -283,10 +336,12 @@ def dress(ax: Axes, *hidden: str, grid: Any = "y") -> Axes:
 
 
 def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
-    """Draw what trials and columns add to the difference of two arms, the largest on top.
+    """Draw what trials and columns add to the difference between two arms, the largest on top.
 
     Of contexts that trials were made at, the columns that are different from the context in
     question are written.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -299,6 +354,15 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     -------
     ax
         The axes drawn on.
+
+    See Also
+    --------
+    Policy.explain : What it draws.
+
+    Examples
+    --------
+    >>> cg.plot.explanation(policy.explain([0.5, 0.0])).get_xlabel()
+    'added by trials (above), by columns (below)'
     """
     checks.instance("explanation", explanation, Explanation, "policy.explain(context)")
     trials = []
@@ -334,12 +398,23 @@ def explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
 def rules(rules: Rules, ax: Axes | None = None) -> Axes:
     """Draw a short rule as a tree: yes to the left, arms at the bottom.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     rules
         What ``policy.rules`` returned.
     ax
         Where to draw; new axes by default.
+
+    See Also
+    --------
+    Policy.rules : What it draws.
+
+    Examples
+    --------
+    >>> cg.plot.rules(policy.rules(depth=1)).get_title()
+    '98 % of decisions kept'
     """
     checks.instance("rules", rules, Rules, "policy.rules()")
     leaves, levels = _size(rules.tree)
@@ -376,6 +451,8 @@ def rules(rules: Rules, ax: Axes | None = None) -> Axes:
 def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
     """Draw the evidence of a shift, the regret in doubt and what is outside, over time.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     watch
@@ -385,6 +462,17 @@ def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
     -------
     axes
         The three axes drawn on, from above, of a new pyplot figure.
+
+    See Also
+    --------
+    Policy.watch : What it draws.
+
+    Examples
+    --------
+    >>> watch = policy.watch()
+    >>> _ = watch.see(contexts)
+    >>> cg.plot.watch(watch)[0].get_title()
+    'no alarm'
     """
     checks.instance("watch", watch, Watch, "policy.watch()")
     report = watch.report()
@@ -395,7 +483,7 @@ def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
     evidence.set_ylabel("evidence of a shift")
     for name, colour in (("certificate", ORANGE), ("expected_regret", BLUE)):
         said = name.replace("_", " ")
-        known = np.isfinite(over[name])  # some spans are shorter than rows looked at are apart
+        known = np.isfinite(over[name])  # some spans hold no scored row
         doubt.plot(rows[known], over[name][known], color=colour, label=said)
         doubt.axhline(getattr(report, name)[1], color=colour, lw=0.8, ls=":")
     doubt.set_ylabel("regret; dotted: log")

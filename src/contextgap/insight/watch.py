@@ -35,7 +35,7 @@ from contextgap.policy.state import read_truth
 from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask, read_eligible
 
-_TOGETHER = 64  # rows that are scored at once, unless somebody looks before
+_TOGETHER = 64  # rows that are scored at once, unless somebody reads before
 _POINTS = 64  # of the log, which distances are measured to
 _STRIDE = 128  # certificates take long: they are computed at one row of so many, or of more
 _EARLY, _EARLY_AUDITS = 1000.0, 20.0  # rows, and audits, after which a change counts as late
@@ -47,6 +47,8 @@ _RANDOM = 0.5  # of audits are drawn from all rows alike, so that no weight exce
 class Audit(NamedTuple):
     """Rows to measure.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     places
@@ -55,6 +57,16 @@ class Audit(NamedTuple):
         The arm to measure at each.
     weights
         1 over how much more likely the row was to be drawn than others; ``tell`` takes them.
+
+    See Also
+    --------
+    insight.Watch.audit : Draws one.
+
+    Examples
+    --------
+    >>> audit = policy.watch().audit(contexts, k=3)
+    >>> len(audit.places), len(audit.arms)
+    (3, 3)
     """
 
     places: IntArray
@@ -63,9 +75,11 @@ class Audit(NamedTuple):
 
 
 class Watch:
-    """Watches what a deployed policy sees and answers; made by ``Policy.watch``.
+    """A watch over a deployed policy, which detects changes; made by ``Policy.watch``.
 
     ``see`` may be called in place of ``policy.recommend``, and ``report`` at any time.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -81,6 +95,10 @@ class Watch:
         The lowest and the highest reward that there can be; by default those of the log.
     seed
         Of audits, and of the numbers that break ties.
+
+    See Also
+    --------
+    Policy.watch : Makes one.
 
     Examples
     --------
@@ -127,7 +145,7 @@ class Watch:
                 "like it: watch the policy that it was made from"
             )
         if not len(log):
-            raise ValueError("a watch needs a log to compare with, and no reward was told")
+            raise ValueError("a watch needs a log to compare with, and there are no rewards")
         self._range = _read_range(reward_range, policy)
         codes = 0 if state.schema.layout is None else state.schema.layout.categories
         arms = policy.arms
@@ -197,7 +215,7 @@ class Watch:
 
     @synchronized
     def see(self, contexts: Any, *, decisions: Any = None, eligible: Any = None) -> Any:
-        """Take in contexts that the policy meets; return the arms that it answers.
+        """Take in contexts from deployment; return the arms that the policy recommends.
 
         Parameters
         ----------
@@ -212,6 +230,11 @@ class Watch:
         -------
         arm
             What ``policy.recommend`` returns, or the decisions given.
+
+        Examples
+        --------
+        >>> policy.watch().see([[0.5, 0.0], [-0.5, 0.0]])
+        array(['right', 'left'], dtype=object)
         """
         rows, single = self.policy.state.read(contexts)
         among = read_eligible(eligible, self.policy.arms, len(rows), single=single)
@@ -284,7 +307,13 @@ class Watch:
         return totals[ends]
 
     def answer(self, rows: FloatArray, among: Mask | None = None) -> Answered:
-        """Return what the policy answers at encoded contexts, and means of all arms."""
+        """Return what the policy answers at encoded contexts, and means of all arms.
+
+        Examples
+        --------
+        >>> policy.watch().answer(contexts[:3]).arm.shape
+        (3,)
+        """
         policy = self.policy
         arm, status = np.zeros((2, len(rows)), dtype=np.intp)
         mean = np.full((len(rows), len(policy.arms)), -np.inf)
@@ -331,7 +360,16 @@ class Watch:
 
     @synchronized
     def report(self) -> WatchReport:
-        """Return all that is known now."""
+        """Return a report of everything observed so far.
+
+        Examples
+        --------
+        >>> watch = policy.watch()
+        >>> _ = watch.see(contexts)
+        >>> report = watch.report()
+        >>> report.rows, report.alarm
+        (40, None)
+        """
         self._take_held()
         since = 0 if self.wealth.alarm is None else self.wealth.alarm[1] * self.block
         since, part = self._spans.since(since)
@@ -418,6 +456,16 @@ class Watch:
         against
             Whether to measure the log's best single arm, too, at rows where the policy answers
             another one, so that it is known what the policy gains over it.
+
+        See Also
+        --------
+        insight.Watch.tell : Take in what was measured.
+
+        Examples
+        --------
+        >>> audit = policy.watch(seed=1).audit(contexts, k=3)
+        >>> audit.arms.shape, audit.weights.shape
+        ((3,), (3,))
         """
         rows, single = self.policy.state.read(contexts)
         if single or not len(rows):
@@ -454,9 +502,22 @@ class Watch:
         arms
             The arm measured at each.
         rewards
-            What it gave, or what it cost where costs are told.
+            What it gave, or what it cost where rewards are costs.
         weights
             Those of the audit; 1 by default, for rows drawn at random, all alike.
+
+        See Also
+        --------
+        insight.Watch.audit : Choose what to measure.
+
+        Examples
+        --------
+        >>> watch = policy.watch(seed=1)
+        >>> audit = watch.audit(contexts, k=8)
+        >>> rewards = [measure(contexts[i], arm) for i, arm in zip(audit.places, audit.arms)]
+        >>> watch.tell(contexts[audit.places], audit.arms, rewards, weights=audit.weights)
+        >>> watch.report().audits
+        8
         """
         policy, (low, high) = self.policy, self._range
         rows, single = policy.state.read(contexts)

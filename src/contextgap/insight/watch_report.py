@@ -14,11 +14,13 @@ from contextgap.base import html
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, encode_label
 
-_SPANS = 64  # parts of the time since the start that are told apart
+_SPANS = 64  # parts into which the time since the start is divided
 
 
 class Interval(NamedTuple):
     """An estimate and the interval that contains the truth.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -26,6 +28,16 @@ class Interval(NamedTuple):
         The estimate.
     low, high
         The ends of the interval.
+
+    Examples
+    --------
+    >>> watch = policy.watch(seed=1)
+    >>> audit = watch.audit(contexts, k=8)
+    >>> rewards = [measure(contexts[i], arm) for i, arm in zip(audit.places, audit.arms)]
+    >>> watch.tell(contexts[audit.places], audit.arms, rewards, weights=audit.weights)
+    >>> value = watch.report().value
+    >>> value.low <= value.estimate <= value.high
+    True
     """
 
     estimate: float
@@ -38,7 +50,9 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something changed; print it.
+    """A detected change; print it.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -50,6 +64,13 @@ class Alarm:
         What shows it: one of ``STATISTICS``, or the arm whose rewards changed.
     advice
         What changed and what to do, in words.
+
+    Examples
+    --------
+    >>> watch = policy.watch()
+    >>> _ = watch.see(contexts + 3.0)
+    >>> watch.alarm.row, watch.alarm.sign
+    (6, 'value')
     """
 
     row: int
@@ -65,6 +86,8 @@ class Alarm:
 class Moved:
     """How a column moved.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     column
@@ -73,6 +96,13 @@ class Moved:
         The difference of its averages, in standard deviations of the log.
     outside
         The share of rows in which it lies outside what was seen.
+
+    Examples
+    --------
+    >>> watch = policy.watch()
+    >>> _ = watch.see(contexts + [0.0, 3.0])
+    >>> watch.report().moved[0].column
+    'y'
     """
 
     column: str
@@ -82,10 +112,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class WatchReport:
-    """What a watch knows; print it.
+    """The report of a watch; print it.
 
     Averages and shares are those since the change, if there was an alarm; else since the start.
     Pairs hold the number now, and that of the log.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -118,6 +150,14 @@ class WatchReport:
     over_time
         Columns of the same numbers over time: ``row`` (the last one), ``expected_regret``,
         ``certificate``, ``outside``, ``evidence``.
+
+    Examples
+    --------
+    >>> watch = policy.watch()
+    >>> _ = watch.see(contexts)
+    >>> report = watch.report()
+    >>> sorted(report.decisions)
+    ['left', 'right']
     """
 
     rows: int
@@ -138,7 +178,15 @@ class WatchReport:
     over_time: Mapping[str, FloatArray] = field(repr=False)
 
     def describe(self) -> dict[str, Any]:
-        """Return the report as plain values; what is not known is None."""
+        """Return the report as plain values; what is not known is None.
+
+        Examples
+        --------
+        >>> watch = policy.watch()
+        >>> _ = watch.see(contexts)
+        >>> watch.report().describe()["rows"]
+        40
+        """
 
         def known(value: Any) -> Any:
             if isinstance(value, float):
@@ -166,7 +214,15 @@ class WatchReport:
         return found
 
     def lines(self) -> list[tuple[str, str, str]]:
-        """Return the report for people: a name, what it is now, what it was in the log."""
+        """Return the report for people: a name, what it is now, what it was in the log.
+
+        Examples
+        --------
+        >>> watch = policy.watch()
+        >>> _ = watch.see(contexts)
+        >>> watch.report().lines()[0][0]
+        'expected regret'
+        """
         found = [
             (name.replace("_", " "), _number(now), _number(then))
             for name, (now, then) in (

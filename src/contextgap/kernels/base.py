@@ -21,6 +21,16 @@ class Kernel(Component, ABC):
     Kernels add, multiply and scale: ``Gaussian(1.0) + 0.5 * Linear()``. A kernel of your own is a
     frozen dataclass with ``__call__`` and ``diagonal``; if its fields are plain values it can be
     saved too.
+
+    See Also
+    --------
+    testing.check_kernel : Checks your own.
+
+    Examples
+    --------
+    >>> kernel = cg.Gaussian(1.0) * 2.0 + cg.Linear()
+    >>> kernel(np.zeros((1, 1)), np.zeros((1, 1)))
+    array([[2.]])
     """
 
     @abstractmethod
@@ -133,6 +143,12 @@ class Constant(Kernel):
 
     ``Gaussian(1.0) + 4.0 * Constant()`` lets every arm have a level of its own, with a standard
     deviation of 2 before anything is known.
+
+    Examples
+    --------
+    >>> kernel = cg.Gaussian(1.0) + 4.0 * cg.kernels.Constant()
+    >>> kernel(np.zeros((1, 1)), np.zeros((1, 1)))
+    array([[5.]])
     """
 
     def __call__(self, left: FloatArray, right: FloatArray) -> FloatArray:

@@ -91,6 +91,12 @@ class Polynomial(Kernel):
         Whole number of at least 1.
     offset
         Not negative; the weight of lower degrees.
+
+    Examples
+    --------
+    >>> kernel = cg.Polynomial(degree=2, offset=1.0)
+    >>> kernel(np.zeros((1, 1)), np.ones((1, 1))).round(3)
+    array([[1.]])
     """
 
     degree: int

@@ -23,6 +23,13 @@ class SklearnKernel(Kernel):
     ----------
     kernel
         A scikit-learn kernel object. White noise is refused: noise is the learner's ``ridge``.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> kernel = cg.SklearnKernel(RBF(2.0))
+    >>> kernel(np.zeros((1, 1)), np.ones((1, 1))).round(3)
+    array([[0.882]])
     """
 
     kernel: Any

@@ -172,6 +172,11 @@ class Gaussian(Stationary):
             Contexts, shape (n, d), or a DataFrame.
         spread
             Larger for smoother functions.
+
+        Examples
+        --------
+        >>> np.round(cg.Gaussian.from_contexts(contexts).bandwidth, 1)
+        array([0.8, 0.9])
         """
         spread = checks.positive("spread", spread, "1 suits most problems")
         intake = ContextSchema().read(sample, called="sample", learning=True)
@@ -235,6 +240,12 @@ class Matern(Stationary):
         0.5, 1.5 or 2.5; functions are differentiable fewer times than that.
     categories
         How many numbers at the end of a context are codes of categories, as for ``Gaussian``.
+
+    Examples
+    --------
+    >>> kernel = cg.Matern(1.0, smoothness=1.5)
+    >>> kernel(np.zeros((1, 1)), np.ones((1, 1))).round(3)
+    array([[0.483]])
     """
 
     smoothness: float = 2.5
@@ -289,6 +300,12 @@ class Periodic(Kernel):
         One number, or one per dimension.
     bandwidth
         One number, or one per dimension; in units of the sine, not of the context.
+
+    Examples
+    --------
+    >>> kernel = cg.Periodic(period=24.0, bandwidth=1.0)
+    >>> kernel(np.zeros((1, 1)), np.full((1, 1), 24.0))
+    array([[1.]])
     """
 
     period: float | Sequence[float]

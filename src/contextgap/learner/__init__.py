@@ -1,4 +1,4 @@
-"""The learner, which explores by ask and tell, and the rule that says when to stop."""
+"""The learner, which explores with ask and tell, and rules for when to stop."""
 
 from contextgap.learner.cutoffs import Pick
 from contextgap.learner.learner import Learner

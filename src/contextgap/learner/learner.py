@@ -83,7 +83,7 @@ from contextgap.tables.contexts import ContextSchema, Encoded, Intake, row_of
 from contextgap.tables.doubts import Usual, level_of_user, warn_of_arms, warn_of_doubts
 from contextgap.tables.eligible import Mask, read_eligible
 
-_NOTHING = "no reward was told yet, so nothing is known about any arm"
+_NOTHING = "there is no reward yet, so nothing is known about any arm"
 # Operations of the search for hyperparameters per reward told: those of one or two Cholesky
 # factorisations of a matrix of 1000 rows.
 _PER_REWARD = 4e8
@@ -106,15 +106,15 @@ class _OfPolicies:
 class Learner(Stateful):
     """Learns which arm is best at each context.
 
-    ``ask`` and ``tell`` may come in any order and with any delay, and ``recommend`` at any time
-    between them: exploration and deployment may alternate without notice. Learners are
+    Call ``ask`` and ``tell`` in any order and with any delay, and ``recommend`` at any time:
+    exploration and deployment may alternate without notice. Learners are
     thread-safe, and every ``ask`` and ``tell`` is atomic: one that fails changes nothing.
 
     Parameters
     ----------
     arms
-        Labels of any hashable kind; an int n means 0, 1, ..., n − 1. Files and campaigns hold
-        text, numbers, truth values, None, and tuples of these.
+        Labels of any hashable type; an int n means 0, 1, ..., n − 1. Files and campaigns can
+        store text, numbers, booleans, None, and tuples of these.
     kernel
         Similarity of contexts. ``Gaussian.from_contexts`` fits one to a sample of contexts. If it
         is None, kernel, ridge and prior mean are learnt from the rewards, and contexts and rewards
@@ -142,9 +142,9 @@ class Learner(Stateful):
         time, and ``"never"`` only by ``tune``. By default ``"growing"`` if no kernel is given, else
         ``"never"``.
     sharing
-        How much arms have in common: the correlation between the expected rewards of two arms at
-        the same context, from 0, nothing, to below 1. A reward of one arm then teaches something
-        about all others, at the price of a step that takes time in the square of all observations.
+        How similar arms are: the correlation between the expected rewards of two arms at
+        the same context, from 0 (independent) to below 1. A reward of one arm then also informs
+        about the others. A step takes time quadratic in the number of all observations.
         If no kernel is given it is learnt with the other hyperparameters, and used where it is
         clearly better, up to 3000 rewards; 0 prevents that. With a given kernel, 0 by default.
     features
@@ -158,30 +158,34 @@ class Learner(Stateful):
         first table. Columns that are not named are left out of contexts. A list of names says only
         how columns are called: contexts may then be arrays in that order as well as tables.
     reward
-        ``"minimize"`` if what is told are costs, times or errors, to be kept low: what is believed
-        is then said of them too, with their own sign. ``"maximize"`` by default.
+        ``"minimize"`` if rewards are costs, times or errors, to be kept low. Means and intervals
+        are then those of the costs. ``"maximize"`` by default.
     points
-        Inducing points that take the place of observations when there are many: at most so many,
-        for all arms together. A step then takes the same time however many rewards were told, and
-        beliefs are close approximations, without a guarantee. It happens when an arm has twice as
-        many observations as this, or earlier where few points explain all contexts. None keeps
-        exact beliefs for ever, at the price of memory and time in the square of the number of
-        observations. Arms that share, rewards that age, and rules that look back over all steps,
-        stay exact.
+        The largest number of inducing points, for all arms together, that replace observations
+        when these are many. A step then takes constant time. Beliefs become close approximations,
+        without a guarantee. The learner switches when an arm has twice as many observations as
+        this, or earlier where few points explain all contexts. None keeps exact beliefs; memory
+        and time then grow with the square of the number of observations. Beliefs also stay exact
+        where arms share, rewards age, or a rule looks back over all steps.
     half_life
-        For rewards that drift: after how many rewards, of all arms together, the expected reward at
-        a context has a correlation of a half with what it was. What was observed says less and less
-        about now, and intervals widen again. ``"auto"`` learns it, and uses it where the evidence
-        for drift is clear. None, the default, for rewards that do not drift. Arms do not share
-        where a number is given.
+        For rewards that drift: the number of rewards, of all arms together, after which the
+        expected reward at a context has a correlation of one half with its earlier value. Old
+        rewards count less and less, and intervals widen again. ``"auto"`` learns it, and uses it
+        where the evidence for drift is clear. None, the default, is for rewards that do not drift.
+        Arms do not share where a number is given.
     costs
-        What a trial of each arm costs, in any unit, as a mapping. Gain-based and gap-based rules
-        then compare arms by what they gain per cost. Costs that depend on the context are told
-        with ``tell(..., cost=...)`` and predicted; given both, predictions start from these.
+        The cost of a trial of each arm, in any unit, as a mapping. Gain-based and gap-based rules
+        then compare arms by gain per cost. Give costs that depend on the context to
+        ``tell(..., cost=...)``; they are predicted. Given both, predictions start from these.
     cutoff
-        How long a run may take at most, where what is told are times to be kept low
-        (``reward="minimize"``). ``ask(..., cutoff=True)`` then says how long to let each run go on,
-        and a trial costs the time told, if nothing else is said.
+        The longest time that a run may take, where rewards are times (``reward="minimize"``).
+        ``ask(..., cutoff=True)`` then also returns how long to let each run go on. By default a
+        trial costs its time.
+
+    See Also
+    --------
+    Campaign : The same loop, kept in a database.
+    Policy : What ``freeze`` returns.
 
     Examples
     --------
@@ -253,12 +257,20 @@ class Learner(Stateful):
 
     @classmethod
     def from_state(cls, state: LearnerState) -> Self:
-        """Return a learner that continues from a state, whose model it takes over.
+        """Return a learner that continues from a state and takes over its model.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         state
-            What another learner's ``state`` was.
+            The ``state`` of another learner.
+
+        Examples
+        --------
+        >>> other = cg.Learner.from_state(learner.state)
+        >>> other.recommend([0.5, 0.0])
+        'right'
         """
         learner = cls.__new__(cls)
         learner._begin(state)
@@ -280,6 +292,8 @@ class Learner(Stateful):
         file of a policy with inducing points holds at most 8192 rewards, chosen at random, and then
         the learner knows these.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         policy
@@ -291,6 +305,10 @@ class Learner(Stateful):
             policy's were learnt, unless arms have features, else ``"never"``.
         points
             How many inducing points there may be, as for a new learner.
+
+        See Also
+        --------
+        freeze : Make a policy.
 
         Examples
         --------
@@ -308,16 +326,17 @@ class Learner(Stateful):
 
     @synchronized
     def forget(self, *, before: int | None = None, keep: int | None = None) -> None:
-        """Drop the oldest rewards, as if they had never been told.
+        """Drop the oldest rewards, as if they had never been observed.
 
         Hyperparameters and pending picks are kept. An arm left with fewer rewards than the burn-in
         is tried again before the method takes over.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         before
-            The number of the first reward to keep, counted from 0 in the order in which they were
-            told.
+            The number of the first reward to keep, counted from 0 in order of arrival.
         keep
             Instead of ``before``: how many of the latest rewards to keep.
 
@@ -348,12 +367,22 @@ class Learner(Stateful):
 
     @synchronized
     def restore(self, state: LearnerState) -> None:
-        """Undo all asks and tells since an earlier state of this learner.
+        """Return to an earlier state of this learner: undo all later calls.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         state
-            What ``state`` was then. Arms must not have been added since.
+            The value of ``learner.state`` at that time. No arm may have been added since.
+
+        Examples
+        --------
+        >>> before = learner.state
+        >>> learner.tell([0.2, 0.1], "left", -0.2)
+        >>> learner.restore(before)
+        >>> sum(learner.counts.values())
+        40
         """
         self.state = state
         state.model.rewind(state.mark)
@@ -387,14 +416,16 @@ class Learner(Stateful):
 
     @property
     def pending(self) -> int:
-        """How many picks still wait for their reward."""
+        """The number of picks whose reward has not arrived yet."""
         return len(self.state.pending)
 
     @property
     def spent(self) -> float:
-        """What all trials whose rewards were told cost together.
+        """The total cost of all trials with a reward.
 
-        A trial costs what was told, else what is known of its arm, else 1.
+        A trial costs what ``tell`` was given, else the cost of its arm, else 1.
+
+        .. versionadded:: 0.3
         """
         return self.state.spent
 
@@ -409,12 +440,18 @@ class Learner(Stateful):
 
     @completed
     def columns(self) -> Columns | None:
-        """What each column of a context holds; None before the first, and for arrays."""
+        """What each column of a context holds; None before the first, and for arrays.
+
+        .. versionadded:: 0.2
+        """
         return self.state.schema.kinds
 
     @property
     def tuning(self) -> Tuning | None:
-        """The report of the last tuning; None before the first."""
+        """The report of the last tuning; None before the first.
+
+        .. versionadded:: 0.2
+        """
         return self.state.tuning
 
     @synchronized
@@ -431,8 +468,8 @@ class Learner(Stateful):
     ) -> Any:
         """Return the arm to try; from a pool, also the context to try it at.
 
-        Picks whose reward was not told yet count as made: they shrink the variance where they
-        were made, so a batch, or a slow experiment, does not try the same thing over and over.
+        Picks whose reward has not arrived yet count as made: they shrink the variance at their
+        contexts, so that a batch, or a slow experiment, does not repeat the same trial.
 
         Parameters
         ----------
@@ -446,7 +483,7 @@ class Learner(Stateful):
             The eligible arms, all by default: labels in any order; for several contexts also one
             collection of labels per row, or a boolean array of shape (rows, arms) in the order of
             ``learner.arms``. The pick is made, burn-in included, as if there were no other arms;
-            its reward, once told, is logged with them.
+            its reward is later logged with them.
         once
             With a pool: never return a context and an arm that were told before or are pending,
             for trials whose result is always the same.
@@ -456,8 +493,8 @@ class Learner(Stateful):
             Return how long to let each run go on as well, as a ``Pick`` of an arm and a cutoff, at
             most the learner's: short while that decides, longer where it pays. Arms are compared
             by gain per expected time. Of a run that was cut off, tell the time that it had as
-            ``censored``. It may go on later, or be made again for longer: what is told then takes
-            the place of what was told before.
+            ``censored``. The run may go on later, or be repeated for longer: its new result then
+            replaces the earlier one.
         unknown
             Any other name is an error.
 
@@ -466,6 +503,22 @@ class Learner(Stateful):
         arm
             A label for one context; an array of labels, one per row, for several. For a pool, the
             row chosen, as it was given, and a label. With ``cutoff`` a ``Pick``, or a list of them.
+
+        See Also
+        --------
+        tell : Take in the reward.
+        trial : The same, with a number by which to tell the reward.
+        run : The whole loop.
+        decide : What ``ask`` would pick, and why.
+        recommend : The arm to deploy.
+
+        Examples
+        --------
+        >>> arm = learner.ask([0.2, 0.1])
+        >>> learner.tell([0.2, 0.1], arm, measure([0.2, 0.1], arm))
+        >>> context, arm = learner.ask(pool=contexts)
+        >>> learner.ask(contexts[:3]).shape
+        (3,)
         """
         if cutoff and (pool is not None or self.state.cutoff is None):
             raise TypeError("cutoff=True needs contexts, not a pool, and Learner(..., cutoff=...)")
@@ -514,9 +567,11 @@ class Learner(Stateful):
     def trial(
         self, context: Any = None, *, pool: Any = None, arms: Any = None, metadata: Any = None
     ) -> Trial:
-        """Return the arm to try at a context, with a number by which its reward is told.
+        """Return the arm to try at a context, as a trial with a number.
 
-        It is ``ask`` in another form, with ``tell(trial, reward)`` or ``trial.cancel()`` to follow.
+        Follow it with ``tell(trial, reward)`` or ``trial.cancel()``.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
@@ -527,7 +582,19 @@ class Learner(Stateful):
         arms
             The labels of the eligible arms, all by default.
         metadata
-            Anything that belongs to the trial, as a mapping; ``trial.metadata`` is a copy.
+            Notes of yours, as a mapping; ``trial.metadata`` is a copy.
+
+        See Also
+        --------
+        ask : The same without a number.
+        pending_trials : Those whose reward is still to come.
+
+        Examples
+        --------
+        >>> trial = learner.trial([0.2, 0.1])
+        >>> learner.tell(trial, measure(trial.context, trial.arm))
+        >>> trial.number
+        40
         """
         if context is not None and not self._read(context).single:
             raise ValueError("trial takes one context; pass a 1-D context or one row")
@@ -541,7 +608,10 @@ class Learner(Stateful):
 
     @property
     def pending_trials(self) -> tuple[Trial, ...]:
-        """The trials that still wait for their reward; those of a learner that was loaded too."""
+        """The trials whose reward has not arrived yet, including those of a loaded learner.
+
+        .. versionadded:: 0.3
+        """
         state, waiting = self.state, self.state.pending.trials()
         where = [state.schema.decode(context[None])[0] for _, _, context in waiting]
         return tuple(
@@ -563,11 +633,13 @@ class Learner(Stateful):
         save: str | os.PathLike[str] | None = None,
         progress: bool = True,
     ) -> Self:
-        """Explore: make trials, measure their rewards and tell them, one after the other.
+        """Explore: choose arms, measure their rewards and learn from them, one after the other.
 
-        If it is interrupted, or ``measure`` fails, all rewards measured so far are told, and trials
-        under way are cancelled. With ``save``, the same call goes on where it was interrupted, in
-        another process too.
+        If the run is interrupted, or ``measure`` fails, the learner keeps all rewards measured so
+        far and cancels the trials under way. With ``save``, the same call continues an interrupted
+        run, even in another process.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
@@ -590,7 +662,7 @@ class Learner(Stateful):
         workers
             How many trials are under way at once in an executor; by default one per core.
         callbacks
-            Each is called with the learner, a trial and its reward after this was told; one that
+            Each is called with the learner, a trial and its reward after every reward. One that
             returns True ends the run.
         save
             A file to keep the learner in, written after every reward. If it holds an interrupted
@@ -602,6 +674,17 @@ class Learner(Stateful):
         -------
         learner
             The learner itself.
+
+        See Also
+        --------
+        ask : Choose one arm.
+        trial : Choose one arm, and get a number for it.
+
+        Examples
+        --------
+        >>> learner = cg.Learner(["left", "right"], seed=0)
+        >>> learner.run(measure, contexts=contexts, n=10, progress=False).counts
+        {'left': 5, 'right': 5}
         """
         plan = Plan(self, contexts, pool, n, until, save)
         explore_on(self, measure, plan, executor, workers, callbacks, progress)
@@ -619,7 +702,7 @@ class Learner(Stateful):
         censored: Any = None,
         cost: Any = None,
     ) -> None:
-        """Take in rewards of any trials, asked for or not, in any order and after any delay.
+        """Take in rewards of trials, asked for or not, in any order and after any delay.
 
         Parameters
         ----------
@@ -638,11 +721,24 @@ class Learner(Stateful):
             addition to the noise that the learner assumes or learns (``ridge``).
         censored
             Whether the reward is censored, or one truth value per context: where costs are
-            minimised, the cost is at least what is told, else the reward at most that, as for a run
-            that was cut off.
+            minimised, the true cost is at least the given one, as for a run that was cut off;
+            otherwise the true reward is at most the given one.
         cost
             What the trial cost, or one number per context; it is predicted by context and arm for
             trials to come. By default what is known of the arm, or 1.
+
+        See Also
+        --------
+        ask : Choose the arm.
+        fit : Take in a whole log.
+
+        Examples
+        --------
+        >>> learner.tell([0.2, 0.1], "right", 0.2)
+        >>> learner.tell(contexts[:2], ["left", "left"], [0.3, 0.9], noise=0.1)
+        >>> learner.tell([0.9, 0.1], "left", -0.5, censored=True)
+        >>> sum(learner.counts.values())
+        44
         """
         if isinstance(contexts, Trial):
             contexts, arms, rewards = self._answering(contexts, arms, rewards)
@@ -726,9 +822,9 @@ class Learner(Stateful):
         propensities: Any = None,
         costs: Any = None,
     ) -> Self:
-        """Take in logged data, in addition to what was told before.
+        """Take in logged data, in addition to earlier rewards.
 
-        With a given kernel, the posterior is the same as after telling it row by row, but for
+        With a given kernel, the posterior is the same as after one ``tell`` per row, except for
         inducing points, which are chosen knowing all rows. Where hyperparameters are learnt, they
         are learnt once, from all rows.
 
@@ -752,6 +848,19 @@ class Learner(Stateful):
         -------
         learner
             The learner itself.
+
+        See Also
+        --------
+        tell : Take in rewards one at a time.
+        learn_from : Learn from files of any length.
+
+        Examples
+        --------
+        >>> arms = ["left", "right"] * 20
+        >>> rewards = [measure(*trial) for trial in zip(contexts, arms)]
+        >>> learner = cg.Learner(["left", "right"], kernel=cg.Gaussian(0.5))
+        >>> learner.fit(contexts, arms, rewards).recommend([0.5, 0.0])
+        'right'
         """
         self._check_order(contexts, arms)
         if self._read(contexts).single:
@@ -766,13 +875,13 @@ class Learner(Stateful):
 
     @synchronized
     def tune(self, criterion: str = "evidence") -> Self:
-        """Learn bandwidths, ridge, prior mean and reward scale from the rewards told so far.
+        """Learn bandwidths, ridge, prior mean and reward scale from the observed rewards.
 
         Observations are kept, and the posterior is recomputed with the settings found. A kernel
         that was given keeps its kind. Without one, the kind of model is chosen too: a Gaussian or a
         Matérn kernel, with or without a linear trend, a linear model, or a constant for each arm if
-        contexts seem to make no difference. ``tuning`` says what was chosen and why. A search that
-        single tells had begun is given up.
+        contexts seem to make no difference. ``tuning`` says what was chosen and why. It replaces a
+        search that is under way.
 
         Tuning reads the rewards, so bounds are no longer guaranteed: certificates are heuristic
         from then on.
@@ -787,6 +896,16 @@ class Learner(Stateful):
         -------
         learner
             The learner itself.
+
+        See Also
+        --------
+        tuning : The report.
+
+        Examples
+        --------
+        >>> learner = cg.Learner(2, kernel=cg.Linear())
+        >>> learner.fit(contexts[:10], [0, 1] * 5, contexts[:10, 0]).tune().tuning.rewards
+        10
         """
         state, log = self.state, self.state.model.observed
         if len(log) < 2:
@@ -796,10 +915,10 @@ class Learner(Stateful):
 
     @synchronized
     def decide(self, context: Any, *, arms: Any = None) -> Decision:
-        """Return what ``ask`` would pick and everything believed there; changes nothing.
+        """Return what ``ask`` would pick, with means and intervals of all arms; changes nothing.
 
-        Intervals and gaps rest on the rewards told. Pending picks change which arm is picked;
-        ``pending_std`` shows the standard deviations that the pick was made by.
+        Intervals and gaps use observed rewards only. Pending picks may change the pick;
+        ``pending_std`` holds the standard deviations that it used.
 
         Parameters
         ----------
@@ -807,6 +926,17 @@ class Learner(Stateful):
             One context.
         arms
             The labels of the eligible arms, all by default; the decision is about them alone.
+
+        See Also
+        --------
+        ask : Make the pick.
+        Policy.decide : The arm to deploy, and why.
+
+        Examples
+        --------
+        >>> decision = learner.decide([0.5, 0.0])
+        >>> decision.leader, decision.challenger
+        ('right', 'left')
         """
         intake = self._read(context)
         if not intake.single:
@@ -836,6 +966,18 @@ class Learner(Stateful):
         cost
             What a trial of it costs, where costs of arms are known; by default the geometric mean
             of the others.
+
+        See Also
+        --------
+        remove_arm : Stop choosing an arm.
+
+        Examples
+        --------
+        >>> learner.add_arm("up")
+        >>> learner.arms
+        ('left', 'right', 'up')
+        >>> learner.ask([0.2, 0.1])
+        'up'
         """
         check_new_label(label, self.state.labels)
         self._add_arm(label, features, cost)
@@ -871,12 +1013,18 @@ class Learner(Stateful):
 
     @synchronized
     def remove_arm(self, label: Label) -> None:
-        """Never choose an arm again; what was observed of it is kept.
+        """Never choose an arm again; its rewards are kept.
 
         Parameters
         ----------
         label
             One of ``arms``.
+
+        Examples
+        --------
+        >>> learner.remove_arm("left")
+        >>> learner.arms
+        ('right',)
         """
         place, active = self._place(label), self.state.active
         if place not in active:
@@ -894,7 +1042,9 @@ class Learner(Stateful):
     def add_pending(
         self, contexts: Any, arms: Any, *, eligible: Any = None, propensities: Any = None
     ) -> None:
-        """Count picks as pending that were made elsewhere: by hand, or by another process.
+        """Count picks as pending that were made elsewhere, by hand or by another process.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
@@ -907,6 +1057,17 @@ class Learner(Stateful):
         propensities
             The probability with which each was picked, None where it is not known; their rewards,
             once told, are logged with them.
+
+        See Also
+        --------
+        ask : Choose an arm and count it as pending.
+        cancel : Stop counting a pick as pending.
+
+        Examples
+        --------
+        >>> learner.add_pending([0.2, 0.1], "left")
+        >>> learner.pending
+        1
         """
         intake = self._read(contexts)
         rewards = 0.0 if intake.single else np.zeros(len(intake.rows))
@@ -921,7 +1082,9 @@ class Learner(Stateful):
 
     @synchronized
     def cancel(self, context: Any, arm: Label = None) -> None:
-        """Forget the oldest pending pick of an arm at a context; its reward will never come.
+        """Cancel the oldest pending pick of an arm at a context; its reward will never come.
+
+        .. versionadded:: 0.2
 
         Parameters
         ----------
@@ -929,6 +1092,17 @@ class Learner(Stateful):
             One context; or a trial, alone.
         arm
             The label of the arm picked there.
+
+        See Also
+        --------
+        drop_pending : Cancel all pending picks.
+
+        Examples
+        --------
+        >>> arm = learner.ask([0.2, 0.1])
+        >>> learner.cancel([0.2, 0.1], arm)
+        >>> learner.pending
+        0
         """
         if isinstance(context, Trial):
             place, row = self._waiting(context)
@@ -951,12 +1125,20 @@ class Learner(Stateful):
 
     @synchronized
     def drop_pending(self) -> None:
-        """Forget all picks whose reward was not told; it will never come."""
+        """Cancel all pending picks; their rewards will never come.
+
+        Examples
+        --------
+        >>> arms = learner.ask(contexts[:3])
+        >>> learner.drop_pending()
+        >>> learner.pending
+        0
+        """
         self.state = replace(self.state, pending=Pending())
 
     @synchronized
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return the arm to deploy, given what is known now; changes nothing.
+        """Return the arm to deploy, by the rewards observed so far; changes nothing.
 
         Before the first reward it warns that nothing is known.
 
@@ -971,17 +1153,42 @@ class Learner(Stateful):
         -------
         arm
             A label for one context; an array of labels, one per row, for many.
+
+        See Also
+        --------
+        ask : The arm to try.
+        beliefs : Means and intervals of all arms.
+        rank : All arms, best first.
+        freeze : A policy that does not change.
+
+        Examples
+        --------
+        >>> learner.recommend([0.5, 0.0])
+        'right'
+        >>> learner.recommend([[0.5, 0.0], [-0.5, 0.0]])
+        array(['right', 'left'], dtype=object)
         """
         return self._deployed().recommend(contexts, arms=arms)
 
     @synchronized
     def beliefs(self, contexts: Any) -> Beliefs:
-        """Return what the rewards told so far say about every arm, as ``Policy.beliefs`` does.
+        """Return means and intervals of every arm, as ``Policy.beliefs`` does.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         contexts
             One context (1-D) or many (2-D or a DataFrame, whose index is kept).
+
+        See Also
+        --------
+        Policy.beliefs : The same for a frozen policy.
+
+        Examples
+        --------
+        >>> learner.beliefs([0.5, 0.0]).mean.round(1)
+        array([-0.5,  0.5])
         """
         return self._deployed().beliefs(contexts)
 
@@ -989,10 +1196,18 @@ class Learner(Stateful):
     def means(self, contexts: Any) -> FloatArray:
         """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts
             One context or many, as for ``beliefs``.
+
+        Examples
+        --------
+        >>> learner.means([[0.5, 0.0], [-0.5, 0.0]]).round(1)
+        array([[-0.5,  0.5],
+               [ 0.5, -0.5]])
         """
         return self._deployed().means(contexts)
 
@@ -1000,12 +1215,19 @@ class Learner(Stateful):
     def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
         """Return all eligible arms at one context, best to deploy first, as ``Policy.rank`` does.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         context
             One context.
         arms
             The labels of the eligible arms, all by default.
+
+        Examples
+        --------
+        >>> [ranked.arm for ranked in learner.rank([0.5, 0.0])]
+        ['right', 'left']
         """
         return self._deployed().rank(context, arms=arms)
 
@@ -1018,7 +1240,7 @@ class Learner(Stateful):
         tolerance: float | None = None,
         rows: int | None = None,
     ) -> Card:
-        """Return how good deploying now would be, estimated from the rewards told so far.
+        """Return a score card: an estimate of how good deploying now would be.
 
         Every reward is left out of what predicts it and decides at its context, among the arms that
         were eligible there; ``Card`` says what is reported. Of a long log, the default leaves out
@@ -1026,17 +1248,29 @@ class Learner(Stateful):
         seconds, so that the same log has the same card on every machine. Averages of all rows stand
         in for the rest, and the standard errors say how well.
 
+        .. versionadded:: 0.2
+
         Parameters
         ----------
         propensities
             The probability with which each logged arm was chosen, in the order in which
-            the rewards were told. With them the estimate of the policy's value does not depend on
+            the rewards arrived. With them the estimate of the policy's value does not depend on
             the model being right. By default those logged with the picks, if every reward was
             asked for and its arm drawn with a known probability, as by ``"proportional-response"``.
         fallback, tolerance
             Those of the policy to be frozen, as for ``freeze``.
         rows
             How many rewards to predict leave-one-out at most.
+
+        See Also
+        --------
+        Policy.card : The card of a frozen policy.
+
+        Examples
+        --------
+        >>> card = learner.score()
+        >>> card.best_single_arm, card.gain.value > 0
+        ('right', True)
         """
         policy = self._policy(self._finished(), None, fallback, tolerance)
         return policy.score(propensities, rows=rows)
@@ -1052,23 +1286,34 @@ class Learner(Stateful):
     ) -> Policy:
         """Return the current decision rule; the learner may continue to learn.
 
-        A search for hyperparameters that is under way is finished for the policy, and goes on in
-        the learner as if nothing had happened. At least one reward must have been told, unless
-        there is a fallback to answer.
+        A search for hyperparameters that is under way is finished for the policy; the learner's own
+        search goes on. Freezing needs at least one reward, or a fallback.
 
         Parameters
         ----------
         card
-            A card that ``score`` returned, for the policy to carry; by default it makes its own.
+            A card that ``score`` returned, to keep with the policy; by default it computes its own.
         fallback
-            A safe arm, which the policy answers where the certificate exceeds the tolerance, and at
-            contexts outside what was seen; ``Policy.with_fallback`` says what that means.
+            A safe arm. The policy returns it where the certificate exceeds the tolerance, and at
+            contexts outside the range of those observed; see ``Policy.with_fallback``.
         tolerance
-            The largest bound with which the recommended arm is answered; None for any.
+            The largest bound at which the recommended arm is returned; None for any.
         points
             Where observations are represented by inducing points, the policy may have so many of
             them, such as 2048. All observations are then gone through once more, if that brings the
             policy closer to exact beliefs.
+
+        See Also
+        --------
+        resume : Explore on from a policy.
+        score : Estimate how good the policy is.
+
+        Examples
+        --------
+        >>> policy = learner.freeze()
+        >>> policy.recommend([0.5, 0.0])
+        'right'
+        >>> safe = learner.freeze(fallback="left", tolerance=0.1)
         """
         if not len(self.state.model) and fallback is None:
             raise ValueError(f"{_NOTHING}; tell rewards first (ask returns arms to try)")
@@ -1084,7 +1329,7 @@ class Learner(Stateful):
 
     @synchronized
     def settled(self, rule: StoppingRule) -> float:
-        """Return the share of a rule's reference contexts that is certified within its tolerance.
+        """Return the share of a rule's reference contexts with a certificate within its tolerance.
 
         It may fall when hyperparameters are learnt anew: certificates that rested on the old ones
         are replaced by others, which may be wider. Of a rule that has a budget alone, it is the
@@ -1094,6 +1339,16 @@ class Learner(Stateful):
         ----------
         rule
             What is wanted. Asking after every ``tell`` costs one small update each time.
+
+        See Also
+        --------
+        done : Whether the rule is met.
+
+        Examples
+        --------
+        >>> rule = cg.StoppingRule(0.5, reference=contexts)
+        >>> learner.settled(rule)
+        1.0
         """
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         if rule.reference is None:
@@ -1129,6 +1384,17 @@ class Learner(Stateful):
         ----------
         rule
             What is wanted.
+
+        See Also
+        --------
+        settled : How far the rule is met.
+        run : Explores until a rule is met.
+
+        Examples
+        --------
+        >>> rule = cg.StoppingRule(0.5, reference=contexts)
+        >>> learner.done(rule)
+        True
         """
         checks.instance("rule", rule, StoppingRule, "StoppingRule(0.1, reference=contexts)")
         if rule.budget is not None and self.spent + self._under_way() >= rule.budget:
@@ -1158,6 +1424,16 @@ class Learner(Stateful):
         ----------
         path
             Where to write, or a binary file that is open already.
+
+        See Also
+        --------
+        load : Read the file.
+
+        Examples
+        --------
+        >>> learner.save("learner.cgap")
+        >>> cg.Learner.load("learner.cgap").arms
+        ('left', 'right')
         """
         # A loaded learner has no followed points; without them both continue identically.
         self._followed = None
@@ -1171,6 +1447,16 @@ class Learner(Stateful):
         ----------
         path
             A file that ``save`` wrote, or a binary file that is open already.
+
+        See Also
+        --------
+        Policy.load : Read a policy.
+
+        Examples
+        --------
+        >>> learner.save("learner.cgap")
+        >>> cg.Learner.load("learner.cgap").counts == learner.counts
+        True
         """
         return cls.from_state(LearnerState.read(path))
 

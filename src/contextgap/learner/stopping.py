@@ -50,6 +50,11 @@ class StoppingRule:
     budget
         Stop as soon as so much is spent, whatever is certified; without a reference, then alone.
 
+    See Also
+    --------
+    Learner.done : Whether a rule is met.
+    Learner.run : Explores until a rule is met.
+
     Examples
     --------
     >>> import contextgap as cg

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """An arm to try at a context; ``learner.tell(trial, reward)`` tells what came of it.
+    """An arm to try at a context; ``learner.tell(trial, reward)`` records its reward.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -30,11 +32,21 @@ class Trial:
     arm
         The arm to try.
     context
-        Where to try it, as it was given.
+        The context to try it at, as you gave it.
     metadata
-        Whatever belongs to it. Files do not keep it.
+        Notes of yours. Files do not keep them.
     learner
         The learner that it belongs to.
+
+    See Also
+    --------
+    Learner.trial : Makes one.
+
+    Examples
+    --------
+    >>> trial = learner.trial([0.2, 0.1], metadata={"operator": "Ada"})
+    >>> trial.arm in learner.arms, trial.metadata
+    (True, {'operator': 'Ada'})
     """
 
     number: int
@@ -44,7 +56,15 @@ class Trial:
     learner: Learner = field(repr=False)
 
     def cancel(self) -> None:
-        """Forget the trial: its reward will never come."""
+        """Cancel the trial, because its reward will never come.
+
+        Examples
+        --------
+        >>> trial = learner.trial([0.2, 0.1])
+        >>> trial.cancel()
+        >>> learner.pending
+        0
+        """
         self.learner.cancel(self)
 
 

@@ -1,4 +1,4 @@
-"""Policies: frozen decision rules, how good they are, and what they guarantee."""
+"""Policies: frozen decision rules, with score cards and certificates."""
 
 from contextgap.policy.answers import Beliefs, Certificate, Ranked
 from contextgap.policy.card import Card, Estimate

@@ -28,6 +28,16 @@ class Certificate:
     probability
         The probability with which all bounds hold at once; None where the width guarantees nothing
         and the bounds are heuristic.
+
+    See Also
+    --------
+    Policy.certificate : Returns one.
+
+    Examples
+    --------
+    >>> certificate = policy.certificate([[0.5, 0.0]])
+    >>> bool(certificate.bound[0] < 0.5), certificate.probability is None
+    (True, True)
     """
 
     bound: FloatArray
@@ -53,17 +63,29 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranked:
-    """One arm of a ranking, and what is believed about it.
+    """One arm of a ranking, with its mean, interval and regret bound.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
     arm
         Its label.
     mean, std, lower, upper
-        What is believed about its reward, or its cost where costs are told.
+        Posterior of its reward; of its cost where rewards are costs.
     bound
         A bound on the simple regret of deploying it: max(0, its gap among the eligible arms), and
         at most the difference of rewards that have two values.
+
+    See Also
+    --------
+    Policy.rank : Returns them in order.
+
+    Examples
+    --------
+    >>> best = policy.rank([0.5, 0.0])[0]
+    >>> best.arm, best.lower < best.mean < best.upper
+    ('right', True)
     """
 
     arm: Label
@@ -76,7 +98,9 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What is believed about the reward of every arm at many contexts.
+    """Means, standard deviations and intervals of every arm at many contexts.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -87,6 +111,16 @@ class Beliefs:
         told.
     index
         The index of the DataFrame that the contexts were; None for other contexts.
+
+    See Also
+    --------
+    Policy.beliefs : Returns them.
+
+    Examples
+    --------
+    >>> beliefs = policy.beliefs([[0.5, 0.0], [-0.5, 0.0]])
+    >>> beliefs.arms, beliefs.mean.shape
+    (('left', 'right'), (2, 2))
     """
 
     arms: tuple[Label, ...]
@@ -101,6 +135,12 @@ class Beliefs:
 
         It has the index of the contexts, so that ``X.join`` and ``frame["mean"].idxmax(axis=1)``
         do what one expects. Needs pandas.
+
+        Examples
+        --------
+        >>> frame = policy.beliefs([[0.5, 0.0], [-0.5, 0.0]]).to_frame()
+        >>> frame["mean"].idxmax(axis=1).tolist()
+        ['right', 'left']
         """
         pandas = study_import("pandas")
         arms = np.fromiter(self.arms, dtype=object, count=len(self.arms))

@@ -19,6 +19,8 @@ Range = tuple[float, float]  # the lower value first
 class Estimate:
     """A number and its standard error.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     value
@@ -27,6 +29,14 @@ class Estimate:
         Its standard error.
     limits
         The lowest and the highest value that there can be; None if they are unknown.
+
+    Examples
+    --------
+    >>> from contextgap.policy.card import Estimate
+    >>> Estimate(2.0, 0.5).interval
+    (1.02, 2.98)
+    >>> print(Estimate(2.0, 0.5))
+    2 ± 0.5
     """
 
     value: float
@@ -42,7 +52,10 @@ class Estimate:
 
     @property
     def in_words(self) -> str:
-        """The number, its standard error, and the 95 % interval in brackets."""
+        """The number, its standard error, and the 95 % interval in brackets.
+
+        .. versionadded:: 0.3
+        """
         low, high = self.interval
         return f"{self} [{low:.4g}, {high:.4g}]"
 
@@ -52,11 +65,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Card:
-    """How good a policy is, estimated from logged rewards that it was not allowed to use; print it.
+    """An estimate of how good a policy is, by leave-one-out predictions; print it.
 
-    Every logged reward is predicted, and every logged context decided, as if that reward had never
-    been observed. Nothing is deployed for it. Where it is known which arms were eligible at a
-    context, the policy chooses among these.
+    Every logged reward is predicted, and every logged context decided, without that reward. No
+    trial is needed. Where the eligible arms at a context are known, the policy chooses among them.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -71,7 +85,7 @@ class Card:
         The same for each arm's average reward.
     value
         Average reward that the policy would earn at contexts like the logged ones; the average
-        cost, as below, where costs are told.
+        cost, as below, where rewards are costs.
     best_single_arm
         The arm that would earn most if it were always chosen.
     best_single
@@ -88,7 +102,7 @@ class Card:
     probability
         The probability with which all such bounds hold; None if they are heuristic.
     warnings
-        What a user should know before deploying, in words.
+        Warnings before deployment, in words.
     log
         SHA-256 of the events of the campaign that the policy was frozen from; None without one.
     direct
@@ -105,6 +119,19 @@ class Card:
         About what a tenth less regret would cost. It is extrapolated: the regret expected now, and
         that when half had been spent, are taken to fall on as a power of what is spent. None where
         that cannot be estimated.
+
+    See Also
+    --------
+    Policy.card : The card of a policy.
+    Learner.score : The card of deploying now.
+
+    Examples
+    --------
+    >>> card = policy.card
+    >>> card.rewards, card.best_single_arm
+    (40, 'right')
+    >>> round(card.gain.value, 1)
+    0.4
     """
 
     rewards: int
@@ -144,7 +171,10 @@ class Card:
 
     @property
     def basis(self) -> str:
-        """What the card rests on, in words."""
+        """What the card rests on, in words.
+
+        .. versionadded:: 0.3
+        """
         return (
             f"{self.looked_at} of {self.rewards} rewards predicted leave-one-out; [95 % intervals]"
         )
@@ -158,7 +188,13 @@ class Card:
         return replace(self, **costs)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the card for people: pairs of a name and a text."""
+        """Return the card for people: pairs of a name and a text.
+
+        Examples
+        --------
+        >>> [name for name, text in policy.card.rows()][:3]
+        ['value of the policy', 'always right', 'gain over that']
+        """
         kind = "heuristic" if self.probability is None else f"probability {self.probability:g}"
         others = (("  by predictions alone", self.direct), ("  by weights alone", self.weighted))
         return [
@@ -197,7 +233,13 @@ class Card:
         return html.table(f"score card: {self.basis}", ["", ""], [*self.rows(), *warned])
 
     def describe(self) -> dict[str, Any]:
-        """Return the card as plain values; ``restored`` reverses it."""
+        """Return the card as plain values; ``restored`` reverses it.
+
+        Examples
+        --------
+        >>> policy.card.describe()["estimator"]
+        'direct'
+        """
         plain: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)

@@ -26,6 +26,8 @@ _SEEN = 64  # contexts from which a column takes other values
 class Argument:
     """A trial, and what it adds to the difference between two arms.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     place
@@ -41,6 +43,12 @@ class Argument:
         being what it is.
     part
         What the trial adds to the difference: weight times (reward − the prior mean).
+
+    Examples
+    --------
+    >>> argument = policy.explain([0.5, 0.0]).trials[0]
+    >>> argument.arm in policy.arms
+    True
     """
 
     place: int
@@ -53,7 +61,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why one arm is believed to be better, or worse, than another at a context; print it.
+    """Why the expected rewards of two arms differ at a context; print it.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -62,10 +72,9 @@ class Explanation:
     arm, against
         The two arms.
     difference
-        What is believed of the first arm's expected reward minus the second's; of their costs,
-        where costs are told.
+        The first arm's posterior mean minus the second's; of costs, where rewards are costs.
     std
-        The standard deviation of that belief.
+        Its posterior standard deviation.
     trials
         Those that add most to the difference, the largest first.
     others
@@ -73,8 +82,19 @@ class Explanation:
     rest
         What these add. The parts of ``trials`` and the rest sum up to the difference.
     columns
-        By column: the difference here minus what it is on average if the column, and nothing else,
-        is as in other contexts that were seen.
+        By column: how much the difference changes, on average, when only this column takes its
+        value from other observed contexts.
+
+    See Also
+    --------
+    Policy.explain : Returns one.
+    plot.explanation : Draws it.
+
+    Examples
+    --------
+    >>> explanation = policy.explain([0.5, 0.0], most=2)
+    >>> len(explanation.trials), explanation.others
+    (2, 38)
     """
 
     context: Any
@@ -88,7 +108,13 @@ class Explanation:
     columns: Mapping[str, float]
 
     def describe(self) -> dict[str, Any]:
-        """Return the explanation as plain values, for machines."""
+        """Return the explanation as plain values, for machines.
+
+        Examples
+        --------
+        >>> policy.explain([0.5, 0.0]).describe()["against"]
+        'left'
+        """
         return asdict(self)
 
     def __str__(self) -> str:

@@ -21,7 +21,19 @@ _MARGIN = 0.1  # of a column's range: so far beyond what was seen a context may 
 
 
 class Status(IntEnum):
-    """How a policy came to its answer; a number, as flight software would have it."""
+    """Why a policy returned an arm; a number, as in exported C.
+
+    .. versionadded:: 0.2
+
+    See Also
+    --------
+    Policy.status : Returns it.
+
+    Examples
+    --------
+    >>> policy.with_fallback("left").status([9.0, 0.0])
+    <Status.OUTSIDE: 2>
+    """
 
     RECOMMENDED = 0
     """The arm that the recommender chose."""
@@ -35,7 +47,9 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Fallback:
-    """A safe arm, and when it is answered in place of the recommended one.
+    """A safe arm, and when a policy returns it in place of the recommended one.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -44,11 +58,20 @@ class Fallback:
     column
         Its place among the policy's arms.
     tolerance
-        The largest bound with which a recommended arm is answered; None for any.
+        The largest bound at which a recommended arm is returned; None for any.
     low, high
         The range of each number of a context that counts as seen: that of the contexts whose
         rewards were told, and a tenth of its length to either side; for codes of categories their
         range alone, which leaves out levels never met. Empty if there were none.
+
+    See Also
+    --------
+    Policy.with_fallback : Sets one.
+
+    Examples
+    --------
+    >>> policy.with_fallback("left", tolerance=0.5).fallback.tolerance
+    0.5
     """
 
     arm: Label
@@ -101,7 +124,7 @@ class Fallback:
                     return f"outside what was seen: {schema.table.column_of(i)!r}"
                 name = f"column {i}" if schema.columns is None else repr(schema.columns[i])
                 return f"outside what was seen: {name} is {value:.4g}, not {low:.4g} to {high:.4g}"
-        return "outside what was seen: no reward was told"
+        return "outside what was seen: there are no rewards"
 
     def describe(self) -> dict[str, Any]:
         """Return the fallback as plain values; ``restored`` reverses it."""

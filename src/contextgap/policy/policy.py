@@ -49,6 +49,18 @@ class Policy(Stateful):
     """A decision rule that never changes; made by ``Learner.freeze`` or ``Policy.load``.
 
     All methods may be called from several threads at once.
+
+    See Also
+    --------
+    Learner.freeze : Makes a policy.
+    Learner.resume : Explores on from a policy.
+
+    Examples
+    --------
+    >>> policy.arms
+    ('left', 'right')
+    >>> policy.recommend([[0.5, 0.0], [-0.5, 0.0]])
+    array(['right', 'left'], dtype=object)
     """
 
     state: PolicyState
@@ -78,11 +90,11 @@ class Policy(Stateful):
     def probability(self) -> float | None:
         """The probability with which all certificates hold at once; None if they are heuristic.
 
-        Hyperparameters learnt from the rewards, and a prior mean that follows them (``"auto"``),
-        void the guarantee of any width. So do rewards told with noise or as censored, and the
-        approximation by inducing points, to which a learner goes over when arms have many
-        observations (``Learner(points=None)`` prevents it). With ``NonadaptiveWidth`` there is none
-        where picks depend on rewards, and it is about as many contexts as the width was told of.
+        There is no guarantee if hyperparameters were learnt from the rewards, if the prior mean
+        follows them (``"auto"``), if rewards have known noise or are censored, or if inducing
+        points replaced observations (``Learner(points=None)`` prevents that). The guarantee of
+        ``NonadaptiveWidth`` needs picks that do not depend on rewards, and covers as many contexts
+        as the width was made for.
         """
         model = self.state.model
         if model.prior_mean == "auto" or model.approximate or model.observed.has_noise:
@@ -91,10 +103,12 @@ class Policy(Stateful):
 
     @property
     def card(self) -> Card:
-        """How good the policy is, estimated from the rewards it was learnt from.
+        """An estimate of how good the policy is, from the rewards it was learnt from.
 
-        It is computed when first asked for, which takes up to about 10 seconds, and saved with the
-        policy from then on. A compressed policy has the card of the policy it was made from.
+        It is computed at the first access, which takes up to about 10 seconds, and then saved with
+        the policy. A compressed policy has the card of the policy it was made from.
+
+        .. versionadded:: 0.2
         """
         if self.state.card is None:
             vars(self)["state"] = replace(self.state, card=self.score())
@@ -102,7 +116,10 @@ class Policy(Stateful):
 
     @property
     def provenance(self) -> Provenance:
-        """The release that froze the policy, when, and a hash of the data it was learnt from."""
+        """The release that froze the policy, when, and a hash of the data it was learnt from.
+
+        .. versionadded:: 0.3
+        """
         known, card = self.state.provenance, self.state.card
         if known.data is None and (card is None or card.rewards <= len(self.state.model.observed)):
             known = replace(known, data=self.state.data_hash())
@@ -110,17 +127,28 @@ class Policy(Stateful):
         return known
 
     def score(self, propensities: Any = None, *, rows: int | None = None) -> Card:
-        """Return a new score card, as ``Learner.score`` does; ``card`` stays what it is.
+        """Return a new score card, as ``Learner.score`` does; ``card`` does not change.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         propensities
             The probability with which each logged arm was chosen, in the order in which the rewards
-            were told. A policy of many rewards keeps a sample of them in its file; once it is
+            arrived. The file of a policy with many rewards holds a sample of them; once it is
             loaded, use its ``card``, or score its learner.
         rows
             How many rewards to predict leave-one-out at most; by default as many as take about 10
             seconds.
+
+        See Also
+        --------
+        card : The card that is saved with the policy.
+
+        Examples
+        --------
+        >>> policy.score().best_single_arm
+        'right'
         """
         card = self.state.card
         if card is not None and card.rewards > (kept := len(self.state.model)):
@@ -137,7 +165,10 @@ class Policy(Stateful):
 
     @completed
     def kinds(self) -> Columns | None:
-        """What each column of a context holds; None if columns have no names."""
+        """What each column of a context holds; None if columns have no names.
+
+        .. versionadded:: 0.2
+        """
         return self.state.schema.kinds
 
     @property
@@ -152,11 +183,14 @@ class Policy(Stateful):
 
     @property
     def fallback(self) -> Fallback | None:
-        """The safe arm, and when it is answered; None if there is none."""
+        """The safe arm, and when the policy returns it; None if there is none.
+
+        .. versionadded:: 0.2
+        """
         return self.state.fallback
 
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return the arm to deploy: the recommended one, or the fallback where too little is known.
+        """Return the arm to deploy: the recommended one, or the fallback where bounds are large.
 
         Parameters
         ----------
@@ -165,12 +199,28 @@ class Policy(Stateful):
         arms
             The eligible arms, all by default: labels in any order; for many contexts also one
             collection of labels per row, or a boolean array of shape (rows, arms) in the order of
-            ``policy.arms``. Everything is then as if the policy had no other arms there.
+            ``policy.arms``. The policy then ignores all other arms there.
 
         Returns
         -------
         arm
             A label for one context; an array of labels, one per row, for many.
+
+        See Also
+        --------
+        decide : One context, with the reason.
+        beliefs : Means and intervals of all arms.
+        certificate : Regret bounds.
+        status : Where the fallback is answered.
+
+        Examples
+        --------
+        >>> policy.recommend([0.5, 0.0])
+        'right'
+        >>> policy.recommend([[0.5, 0.0], [-0.5, 0.0]])
+        array(['right', 'left'], dtype=object)
+        >>> policy.recommend([0.5, 0.0], arms=["left"])
+        'left'
         """
         rows, eligible, single = self._read(contexts, arms)
         if self.state.fallback is None:
@@ -182,10 +232,10 @@ class Policy(Stateful):
         return self.arms[int(column[0])] if single else label_array(self.arms, column)
 
     def decide(self, context: Any, *, arms: Any = None) -> Decision:
-        """Return the arm to deploy at one context and everything believed there.
+        """Return the arm to deploy at one context, with means and intervals of all arms.
 
-        Intervals and gaps are those that the rule compares, and may exceed what rewards of two
-        values allow; ``rank`` and ``beliefs`` clip them.
+        Intervals and gaps are those that the rule compares. They are not clipped to the range of
+        rewards with two values; ``rank`` and ``beliefs`` clip them.
 
         Parameters
         ----------
@@ -193,6 +243,16 @@ class Policy(Stateful):
             One context.
         arms
             The labels of the eligible arms, all by default; the decision is about them alone.
+
+        See Also
+        --------
+        recommend : The arm alone, for many contexts.
+        explain : The trials and columns that make the difference.
+
+        Examples
+        --------
+        >>> print(policy.decide([0.5, 0.0]).reason)
+        deployed by HighestMean
         """
         rows, eligible = self._read_one("decide explains", context, arms)
         ((_, chooser),) = self.chooser.groups(eligible)
@@ -210,10 +270,12 @@ class Policy(Stateful):
         return Decision.of(belief, labels, int(found.arm[0]), reason, self.state.rules.sign)
 
     def rank(self, context: Any, *, arms: Any = None) -> tuple[Ranked, ...]:
-        """Return all eligible arms at one context, best first, each with what is believed of it.
+        """Return all eligible arms at one context, best first, with means, intervals and bounds.
 
-        The first is what ``recommend`` answers, the second what it would answer if the first were
-        not eligible, and so on.
+        The first arm is the one that ``recommend`` returns. The second is the one it would return
+        if the first were not eligible, and so on.
+
+        .. versionadded:: 0.2
 
         Parameters
         ----------
@@ -221,6 +283,17 @@ class Policy(Stateful):
             One context.
         arms
             The labels of the eligible arms, all by default.
+
+        See Also
+        --------
+        recommend : The first of them, for many contexts.
+
+        Examples
+        --------
+        >>> for ranked in policy.rank([0.5, 0.0]):
+        ...     print(ranked.arm, round(ranked.mean, 1))
+        right 0.5
+        left -0.5
         """
         rows, eligible = self._read_one("rank orders the arms at", context, arms)
         left = np.ones((1, len(self.arms)), dtype=bool) if eligible is None else eligible.copy()
@@ -242,14 +315,29 @@ class Policy(Stateful):
         )
 
     def beliefs(self, contexts: Any) -> Beliefs:
-        """Return what is believed about every arm at every context.
+        """Return means, standard deviations and intervals of every arm at every context.
 
         Where rewards have two values, means and bounds are clipped to the range between them.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         contexts
             One context (1-D) or many (2-D or a DataFrame, whose index is kept).
+
+        See Also
+        --------
+        means : The means alone, faster.
+        decide : One context, with gaps.
+        rank : One context, arms in order.
+
+        Examples
+        --------
+        >>> beliefs = policy.beliefs([[0.5, 0.0], [-0.5, 0.0]])
+        >>> beliefs.mean.round(1)
+        array([[-0.5,  0.5],
+               [ 0.5, -0.5]])
         """
         rows, single = self.state.read(contexts)
         found = np.empty((4, len(rows), len(self.arms)))
@@ -264,10 +352,21 @@ class Policy(Stateful):
     def means(self, contexts: Any) -> FloatArray:
         """Return the expected reward of every arm, rows by arms: faster than ``beliefs``.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts
             One context or many, as for ``beliefs``.
+
+        See Also
+        --------
+        beliefs : With standard deviations and intervals.
+
+        Examples
+        --------
+        >>> policy.means([0.5, 0.0]).round(1)
+        array([-0.5,  0.5])
         """
         rows, single = self.state.read(contexts)
         found = self.state.within(self.raw_means(rows))
@@ -285,18 +384,32 @@ class Policy(Stateful):
     def explain(
         self, context: Any, against: Label | None = None, *, arm: Label | None = None, most: int = 5
     ) -> Explanation:
-        """Return why an arm is believed to be better than another, by trials and by columns.
+        """Return which trials and columns make one arm's expected reward higher than another's.
+
+        .. versionadded:: 0.2
 
         Parameters
         ----------
         context
             One context.
         against
-            The other arm; by default the best of those that are left.
+            The other arm; by default the best of the remaining ones.
         arm
-            The arm in question; by default the one answered.
+            The first arm; by default the recommended one.
         most
             How many trials to name.
+
+        See Also
+        --------
+        plot.explanation : Draws it.
+
+        Examples
+        --------
+        >>> explanation = policy.explain([0.5, 0.0])
+        >>> explanation.arm, explanation.against
+        ('right', 'left')
+        >>> max(explanation.columns, key=explanation.columns.get)
+        'x'
         """
         rows, _ = self._read_one("explain compares two arms at", context, None)
         if len(self.arms) < 2:
@@ -317,17 +430,30 @@ class Policy(Stateful):
     def rules(self, depth: int = 3, contexts: Any = None) -> Rules:
         """Return a short rule over raw columns that imitates the policy; print it.
 
-        It counts what a wrong arm would cost, by the expected rewards that the policy knows. The
-        result says how many decisions it keeps and what it loses, and whether so short a rule will
-        do; it is text, SQL, C, and a policy of its own. Dates are not split on: add a column such
-        as the month, if that matters.
+        The tree minimises the expected regret of wrong arms, as the policy estimates it. The result
+        says how many decisions it keeps, what it loses, and whether so short a rule is good enough.
+        It can be written as text, SQL and C, and recommends arms itself. The tree does not split
+        on dates: add a column such as the month if that matters.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         depth
-            How many questions are asked at most before an arm is answered.
+            The depth of the tree: the largest number of questions before an arm.
         contexts
             A sample of contexts like those to deploy on; the observed ones by default.
+
+        See Also
+        --------
+        plot.rules : Draws the tree.
+        to_c : The policy itself as C.
+
+        Examples
+        --------
+        >>> rules = policy.rules(depth=1)
+        >>> rules.tree.question, rules.tree.yes.arm, rules.tree.no.arm
+        ('x <= 0.03', 'left', 'right')
         """
         return grow_rules(self, depth, contexts)
 
@@ -340,20 +466,36 @@ class Policy(Stateful):
         reward_range: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> Watch:
-        """Return what watches the policy in deployment; print it.
+        """Return a watch over the deployed policy, which detects changes; print it.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         failure_probability
-            The probability of a false alarm, ever, that is accepted; of audits, once more.
+            The accepted probability of a false alarm in a whole deployment. Audits have the same
+            once more.
         block
-            How many consecutive rows make up one unit, where contexts come in time order.
+            How many consecutive rows form one unit, where contexts are in time order.
         baseline
-            Contexts that the policy is known to be good for; by default those it was learnt from.
+            Contexts to compare with; by default those that the policy was learnt from.
         reward_range
-            The lowest and the highest reward that there can be; by default those of the log.
+            The lowest and the highest possible reward; by default those of the log.
         seed
-            Of audits, and of the numbers that break ties.
+            Seed of audits and of ties.
+
+        See Also
+        --------
+        insight.Watch : What it returns.
+        plot.watch : Draws it.
+
+        Examples
+        --------
+        >>> watch = policy.watch()
+        >>> watch.see([[0.5, 0.0], [-0.5, 0.0]])
+        array(['right', 'left'], dtype=object)
+        >>> watch.alarm is None
+        True
         """
         found: Watch = import_module("contextgap.insight.watch").Watch(
             self,
@@ -366,12 +508,12 @@ class Policy(Stateful):
         return found
 
     def certificate(self, contexts: Any, *, arms: Any = None) -> Certificate:
-        """Return a bound on the simple regret of every answer.
+        """Return a bound on the simple regret of every recommendation.
 
-        The bound is max(0, gap of the arm answered); where intervals hold, so does the bound. Where
-        the fallback is answered, it is the gap of the fallback, usually large: it says what playing
-        safe may cost. Regret is against the best of the eligible arms. Where rewards have two
-        values, no bound exceeds their difference.
+        The bound is max(0, gap of the recommended arm). It holds where the intervals hold. Where
+        the policy returns the fallback, it is the gap of the fallback, which is usually large.
+        Regret is against the best of the eligible arms. Where rewards have two values, no bound
+        exceeds their difference.
 
         Parameters
         ----------
@@ -379,16 +521,29 @@ class Policy(Stateful):
             One context or many.
         arms
             The eligible arms, all by default, as for ``recommend``.
+
+        See Also
+        --------
+        expected_regret : What is lost on average.
+        probability : With which probability certificates hold.
+
+        Examples
+        --------
+        >>> certificate = policy.certificate([[0.5, 0.0], [-0.5, 0.0]])
+        >>> certificate.bound.round(2), certificate.probability
+        (array([0., 0.]), None)
         """
         rows, eligible, _ = self._read(contexts, arms)
         return self._certificate(self._answer(rows, eligible).gap)
 
     def status(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return how the policy comes to its answers: a number for every row, named by ``Status``.
+        """Return why each arm is returned: a number for every row, named by ``Status``.
 
         0: the recommended arm. 1: the fallback, because the recommended arm's bound exceeds the
-        tolerance. 2: the fallback, because the context lies outside what was seen, whatever the
-        bound. 3: the recommended arm, because the fallback would be answered but is not eligible.
+        tolerance. 2: the fallback, because the context lies outside the observed range. 3: the
+        recommended arm, because the fallback would be returned but is not eligible.
+
+        .. versionadded:: 0.2
 
         Parameters
         ----------
@@ -401,6 +556,16 @@ class Policy(Stateful):
         -------
         status
             A ``Status`` for one context; an array of numbers, one per row, for many.
+
+        See Also
+        --------
+        with_fallback : Set the safe arm.
+
+        Examples
+        --------
+        >>> safe = policy.with_fallback("left")
+        >>> safe.status([[0.5, 0.0], [9.0, 0.0]])
+        array([0, 2])
         """
         rows, eligible, single = self._read(contexts, arms)
         if self.state.fallback is None:
@@ -410,20 +575,33 @@ class Policy(Stateful):
         return Status(int(status[0])) if single else status
 
     def with_fallback(self, arm: Label, *, tolerance: float | None = None) -> Policy:
-        """Return the same policy with a safe arm, which it answers where too little is known.
+        """Return the same policy with a safe arm for contexts where bounds are too large.
 
-        That is where the recommended arm's certificate exceeds the tolerance, and where the context
-        lies outside what was seen: one of its numbers is below the lowest or above the highest of
-        the contexts whose rewards were told, by more than a tenth of the range between them, or a
-        category has a level that was never met. A compressed policy knows only the points it kept,
-        so put the fallback on before compressing.
+        The policy returns the safe arm where the recommended arm's certificate exceeds the
+        tolerance, and where the context lies outside the observed range. That is, one of its
+        numbers is below the lowest or above the highest observed one by more than a tenth of their
+        range, or a category has a level that was never observed. A compressed policy knows only
+        the points it kept, so set the fallback before compressing.
+
+        .. versionadded:: 0.2
 
         Parameters
         ----------
         arm
             The label of the safe arm.
         tolerance
-            The largest bound that is accepted; None for any, which leaves the rule about contexts.
+            The largest accepted bound; None for any, so that only the observed range counts.
+
+        See Also
+        --------
+        status : Where the fallback is answered, and why.
+        Learner.freeze : Sets a fallback, too.
+
+        Examples
+        --------
+        >>> safe = policy.with_fallback("left", tolerance=0.5)
+        >>> safe.recommend([9.0, 0.0])
+        'left'
         """
         card, seen = self.state.card, self.state.model.observed.contexts
         if card is not None and card.rewards > len(self.state.model):
@@ -434,25 +612,34 @@ class Policy(Stateful):
         return Policy(self.state.with_fallback(arm, tolerance, seen))
 
     def with_columns(self, names: Sequence[str]) -> Policy:
-        """Return the same policy with names for the columns of contexts, which had none.
+        """Return the same policy with names for the columns of contexts.
 
-        A policy that was learnt from arrays knows columns by their order alone, and refuses tables
-        whose columns have names. This one takes both.
+        A policy that was learnt from arrays knows columns by their order only, and refuses tables
+        with named columns. The returned policy takes both.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         names
             One name for each number of a context, in the order learnt.
+
+        Examples
+        --------
+        >>> unnamed = cg.Learner(2, kernel=cg.Gaussian(1.0)).fit([[0.0], [1.0]], [0, 1], [1.0, 2.0])
+        >>> unnamed.freeze().with_columns(["x"]).recommend({"x": 0.9})
+        1
         """
         return Policy(replace(self.state, schema=self.state.schema.named(names)))
 
     def expected_regret(self, contexts: Any, *, arms: Any = None) -> FloatArray:
-        """Return the expected simple regret of every answer, as far as the policy knows.
+        """Return the expected simple regret of every recommendation, under the posterior.
 
-        It is the expected reward of the best arm, whichever that turns out to be, minus that of the
-        one answered. Both are expectations under the posterior, in which arms are taken as
-        independent but for what all of them share. If the model is right, it is the
+        It is the expected reward of the truly best arm minus that of the recommended one. Arms
+        count as independent except for what all of them share. If the model is right, it is the
         average regret of recommendations; ``certificate`` bounds the regret of each.
+
+        .. versionadded:: 0.2
 
         Parameters
         ----------
@@ -460,6 +647,15 @@ class Policy(Stateful):
             One context or many.
         arms
             The eligible arms, all by default, as for ``recommend``.
+
+        See Also
+        --------
+        certificate : A bound on the regret of each answer.
+
+        Examples
+        --------
+        >>> policy.expected_regret([[0.5, 0.0]]).round(3)
+        array([0.])
         """
         rows, eligible, _ = self._read(contexts, arms)
         regret = np.empty(len(rows))
@@ -490,13 +686,26 @@ class Policy(Stateful):
         bytes
             Bytes that the constants of the C export may take at most.
         agreement
-            Share of decisions that must stay the same, such as 0.99.
+            Smallest share of decisions that must stay the same, such as 0.99.
         contexts
             A sample of contexts like those to deploy on; the observed ones by default.
         float32
             Whether bytes are counted for ``float`` or for ``double``.
         seed
             Makes everything random repeatable.
+
+        See Also
+        --------
+        compression : What it cost.
+        to_c : Write the result as C.
+
+        Examples
+        --------
+        >>> small = policy.compress(points=5)
+        >>> small.compression.points
+        (3, 3)
+        >>> small.recommend([0.5, 0.0])
+        'right'
         """
         card = self.card if len(self.state.model) > 1 else None  # fewer points cannot tell any more
         provenance = self.provenance
@@ -532,6 +741,18 @@ class Policy(Stateful):
             Also put out means, bounds, gaps and certificates.
         eligible
             Take a second input that says which arms may be chosen in each row.
+
+        See Also
+        --------
+        to_c : Write C.
+        export.onnx.GraphPolicy : Runs the graph.
+
+        Examples
+        --------
+        >>> file = policy.to_onnx("policy.onnx")
+        >>> graph = cg.export.onnx.GraphPolicy("policy.onnx")
+        >>> graph.recommend([[0.5, 0.0], [-0.5, 0.0]]).tolist()
+        [1, 0]
         """
         written: OnnxFile = import_module("contextgap.export.onnx").write_onnx(
             self, path, float32=float32, explain=explain, eligible=eligible
@@ -562,11 +783,22 @@ class Policy(Stateful):
         contexts
             Contexts for the self-test; by default some are made around the observed ones.
         prefix
-            What all names in C begin with; two policies in one program need different ones.
+            Prefix of all names in C; two policies in one program need different ones.
         eligible
             Include a function that chooses among some of the arms.
         watch
-            What ``policy.watch`` returned, before it saw anything: include one that does the same.
+            An unused result of ``policy.watch``: include a watch that does the same.
+
+        See Also
+        --------
+        to_onnx : Write an ONNX graph.
+        compress : Make it smaller before.
+
+        Examples
+        --------
+        >>> export = policy.to_c("flight", float32=True)
+        >>> export.header.name, export.source.name
+        ('contextgap_policy.h', 'contextgap_policy.c')
         """
         written: CExport = import_module("contextgap.export.c").write_c(
             self,
@@ -587,6 +819,18 @@ class Policy(Stateful):
         ----------
         path
             Where to write, or a binary file that is open already.
+
+        See Also
+        --------
+        to_c : Write C.
+        to_onnx : Write an ONNX graph.
+        mlflow.log_policy : Log the policy to MLflow.
+
+        Examples
+        --------
+        >>> policy.save("policy.cgap")
+        >>> cg.Policy.load("policy.cgap").arms
+        ('left', 'right')
         """
         provenance, model = self.provenance, self.state.model.deployed()
         if model is not self.state.model and len(model) > 1:
@@ -616,6 +860,16 @@ class Policy(Stateful):
         ----------
         path
             A file that ``save`` wrote, or a binary file that is open already.
+
+        See Also
+        --------
+        save : Write the file.
+
+        Examples
+        --------
+        >>> policy.save("policy.cgap")
+        >>> cg.Policy.load("policy.cgap").recommend([0.5, 0.0])
+        'right'
         """
         header, arrays = files.read(path, "policy")
         with files.making_sense_of(path):

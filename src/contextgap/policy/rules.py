@@ -40,7 +40,9 @@ _ENOUGH = 0.8  # of the policy's gain that a rule must keep to be called good
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where a rule answers one arm.
+    """A leaf of the tree, with its arm.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -50,6 +52,12 @@ class Leaf:
         The share of contexts that end here.
     agreement
         The share of them at which the policy answers the same.
+
+    Examples
+    --------
+    >>> tree = policy.rules(depth=1).tree
+    >>> tree.yes.arm, tree.no.arm
+    ('left', 'right')
     """
 
     arm: Label
@@ -59,7 +67,9 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """A question about a column, and what follows.
+    """A question about a column, and the branches for yes and no.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
@@ -71,6 +81,11 @@ class Split:
         What it is compared with. A missing value is neither below it nor equal.
     yes, no
         What follows from the answer.
+
+    Examples
+    --------
+    >>> policy.rules(depth=1).tree.question
+    'x <= 0.03'
     """
 
     column: str
@@ -95,6 +110,8 @@ Node: TypeAlias = Leaf | Split
 class Rules:
     """A short rule that imitates a policy; print it.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     columns
@@ -117,6 +134,16 @@ class Rules:
         That arm.
     minimize
         Whether rewards are costs.
+
+    See Also
+    --------
+    Policy.rules : Grows one.
+
+    Examples
+    --------
+    >>> rules = policy.rules(depth=1)
+    >>> rules.agreement > 0.9, rules.single
+    (True, 'right')
     """
 
     columns: tuple[str, ...]
@@ -136,7 +163,7 @@ class Rules:
 
     @property
     def verdict(self) -> str:
-        """Whether the rule will do, in a sentence."""
+        """Whether the rule is good enough, in a sentence."""
         if self.gain <= 0:
             return f"Always {self.single!r} does as well as the policy: no rule is needed."
         lost = f"it loses {100 * (1 - self.kept):.0f} % of what the policy gains over always "
@@ -151,12 +178,17 @@ class Rules:
         return "\n".join([basis, *_in_words(self.tree, ""), kept, self.verdict])
 
     def recommend(self, contexts: Any) -> Any:
-        """Return the arm that the rule answers.
+        """Return the arm that the rule recommends.
 
         Parameters
         ----------
         contexts
             One context or many, with raw columns.
+
+        Examples
+        --------
+        >>> policy.rules(depth=1).recommend({"x": 0.5, "y": 0.0})
+        'right'
         """
         table = Table.of(contexts)
         given = table.picked(self._wanted(table.names)) if table.names else table.cells
@@ -194,6 +226,13 @@ class Rules:
             What they gave.
         propensities
             The probabilities with which they were chosen, if they are known.
+
+        Examples
+        --------
+        >>> arms = ["left", "right"] * 6
+        >>> rewards = [measure(*trial) for trial in zip(contexts, arms)]
+        >>> policy.rules(depth=1).score(contexts[:12], arms, rewards).value.value > 0
+        True
         """
         evaluation = import_module("contextgap.learner.evaluation")
         card: Card = evaluation.score_of_picks(
@@ -210,6 +249,15 @@ class Rules:
             A table with the columns of contexts; the query returns it with one more column.
         name
             The name of that column.
+
+        Examples
+        --------
+        >>> print(policy.rules(depth=1).to_sql())
+        CASE WHEN "x" <= 0.03e0 THEN
+          'left'
+        ELSE
+          'right'
+        END
         """
         case = _sql(self.tree, "")
         if table is None:
@@ -226,6 +274,15 @@ class Rules:
         ----------
         name
             The name of the function.
+
+        See Also
+        --------
+        Policy.to_c : The policy itself.
+
+        Examples
+        --------
+        >>> "int rule(" in policy.rules(depth=1).to_c()
+        True
         """
         texts = {split.column for split in _splits(self.tree) if split.test == "="}
         kinds = {True: "const char *", False: "double "}
@@ -250,6 +307,10 @@ class Rules:
         ----------
         path
             Where to write, or a binary file that is open already.
+
+        Examples
+        --------
+        >>> policy.rules(depth=1).save("rules.cgap")
         """
         header = {
             **vars(self),
@@ -267,6 +328,12 @@ class Rules:
         ----------
         path
             A file that ``save`` wrote, or a binary file that is open already.
+
+        Examples
+        --------
+        >>> policy.rules(depth=1).save("rules.cgap")
+        >>> cg.policy.Rules.load("rules.cgap").columns
+        ('x', 'y')
         """
         header, _ = files.read(path, "rules")
         with files.making_sense_of(path):

@@ -203,7 +203,7 @@ def read_propensities(propensities: Any, count: int) -> FloatArray | None:
         return None
     chances = checks.finite_vector("propensities", propensities)
     if len(chances) != count:
-        raise ValueError(f"propensities must be one per reward told, {count}, got {len(chances)}")
+        raise ValueError(f"propensities must be one per reward, {count}, got {len(chances)}")
     if not ((chances > 0) & (chances <= 1)).all():
         row = int(np.flatnonzero(~((chances > 0) & (chances <= 1)))[0])
         raise ValueError(
@@ -370,7 +370,7 @@ def _outlier(rewards: FloatArray, places: IntArray) -> list[str]:
         return []
     share = f"{100 * away[first] / away.sum():.0f} %"
     return [
-        f"one reward, number {places[first] + 1} of those told, carries {share} of the variance: "
+        f"one reward, number {places[first] + 1}, carries {share} of the variance: "
         "if it is a mistake, leave it out, since it hides what all others show"
     ]
 
@@ -456,8 +456,7 @@ def _rows_that_count(model: Model, active: Sequence[int]) -> IntArray:
         places = places[model.observed.eligible(places)[:, list(active)].any(axis=1)]
     if len(places) < 2:
         raise ValueError(
-            "a score needs at least 2 rewards told where an arm in use was eligible, "
-            f"got {len(places)}"
+            f"a score needs at least 2 rewards where an arm in use was eligible, got {len(places)}"
         )
     return places
 

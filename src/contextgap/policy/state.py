@@ -53,7 +53,7 @@ class Rules:
 
     @property
     def deployment(self) -> str:
-        """The deployment rule in words; where costs are told, it sees minus the cost."""
+        """The deployment rule in words; where rewards are costs, it sees minus the cost."""
         name = type(self.method.recommender).__name__
         return f"{name} of minus the cost" if self.costs else name
 
@@ -123,6 +123,8 @@ class State:
 class Provenance:
     """Where a policy comes from.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     version
@@ -133,6 +135,15 @@ class Provenance:
         SHA-256 of what it was learnt from: labels of arms, kinds of columns that are not plain
         numbers, then contexts, arms and rewards in the order in which they were told; of a very
         long log, of the sample that is kept. None if they are no longer all there.
+
+    See Also
+    --------
+    Policy.provenance : Where it is kept.
+
+    Examples
+    --------
+    >>> policy.provenance.version == cg.__version__
+    True
     """
 
     version: str | None = None
@@ -253,7 +264,7 @@ class Stateful:
 
     @completed
     def counts(self) -> dict[Label, int]:
-        """How many rewards of each arm were told."""
+        """The number of rewards of each arm."""
         log = self.state.model.observed
         return {self.state.labels[i]: log.count(i) for i in self.state.active}
 

@@ -54,12 +54,19 @@ class Kind(Component):
 class Number(Kind):
     """A column of numbers.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     missing
         Whether cells may be missing. A missing value counts as the median, beside a column that
         says where values are missing, with a bandwidth of its own: that a number is missing may
         mean something.
+
+    Examples
+    --------
+    >>> cg.Columns(age=cg.Number(missing=True))["age"]
+    Number(missing=True)
     """
 
     noun: ClassVar[str] = "a number"
@@ -70,10 +77,18 @@ class Number(Kind):
 class Category(Kind):
     """A column of labels without order: two are the same, or they are not.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     missing
         Whether cells may be missing. A missing value is a level of its own.
+
+    Examples
+    --------
+    >>> learner = cg.Learner(["left", "right"], columns={"shop": cg.Category(missing=True)})
+    >>> learner.ask({"shop": None})
+    'left'
     """
 
     noun: ClassVar[str] = "text, a truth value or a number"
@@ -84,12 +99,20 @@ class Category(Kind):
 class Cyclic(Kind):
     """A column of numbers that come back to where they began, such as the hour of a day.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     period
         After how much the same comes again: 24 for hours.
     missing
         Whether cells may be missing. A missing value is as far from all points of the cycle.
+
+    Examples
+    --------
+    >>> learner = cg.Learner(["left", "right"], columns={"hour": cg.Cyclic(24)})
+    >>> learner.ask({"hour": 23.5})
+    'left'
     """
 
     period: float
@@ -106,12 +129,20 @@ class Cyclic(Kind):
 class Date(Kind):
     """A column of dates or times, as a trend and, where asked for, with cycles.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     cycles
         Any of "day", "week" and "year".
     missing
         Whether cells may be missing, as for ``Number``.
+
+    Examples
+    --------
+    >>> learner = cg.Learner(["left", "right"], columns={"day": cg.Date(cycles=["week"])})
+    >>> learner.ask({"day": "2026-03-01"})
+    'left'
     """
 
     cycles: Sequence[str] = ()
@@ -143,6 +174,8 @@ def read_kind(column: str, kind: Any) -> Kind:
 
 class Columns(Mapping[str, Kind]):
     """What the columns of a table hold.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -179,6 +212,13 @@ class Columns(Mapping[str, Kind]):
             A DataFrame. Values may be missing from the columns that lack some here.
         given
             Kinds by name, for columns that are not what they seem.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"hour": [3, 14], "shop": ["a", "b"]})
+        >>> dict(cg.Columns.from_table(table, hour=cg.Cyclic(24)))
+        {'hour': Cyclic(missing=False, period=24.0), 'shop': Category(missing=False)}
         """
         read = Table.of(table)
         if read.names is None or read.single:
@@ -199,10 +239,17 @@ class Columns(Mapping[str, Kind]):
     def with_missing(self, names: Iterable[str]) -> Columns:
         """Return the same columns, some of which may lack values from now on.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         names
             Which of them.
+
+        Examples
+        --------
+        >>> cg.Columns(age="number").with_missing(["age"])["age"]
+        Number(missing=True)
         """
         unknown = [name for name in names if name not in self._kinds]
         if unknown:

@@ -546,7 +546,7 @@ class TableSchema:
             filling = None if filling is None else checks.real("filling", filling)
             told, zoned = each.get("told", len(levels)), each.get("zoned")
             if not isinstance(told, int) or not 0 <= told <= len(levels):
-                raise ValueError(f"the column {each['name']!r} was told of {told!r} levels")
+                raise ValueError(f"the column {each['name']!r} has rewards of {told!r} levels")
             if zoned not in (True, False, None):
                 raise ValueError(f"the column {each['name']!r} has times of no known kind")
             codings.append(Coding(each["name"], kind, tuple(levels), filling, told, zoned))

@@ -71,6 +71,19 @@ class Campaign(CampaignMethods):
     ``create`` makes one and ``open`` opens it. Answers and errors are those of ``cg.Campaign``.
     Requests are repeated while the service cannot be reached, for a minute by default; every one
     that changes something has a key, so that it happens once. Several threads may use it at once.
+
+    .. versionadded:: 0.2
+
+    See Also
+    --------
+    Campaign : The same on a database.
+
+    Examples
+    --------
+    >>> campaign = cg.client.Campaign.create(address, "bench", ["left", "right"])
+    >>> trial = campaign.ask([0.2, 0.1])
+    >>> campaign.tell(trial, 0.5).state
+    'told'
     """
 
     def __init__(self, connection: Connection, name: str) -> None:
@@ -109,6 +122,12 @@ class Campaign(CampaignMethods):
             Seconds for which a request is repeated if the service cannot be reached.
         settings
             All others of ``Learner``.
+
+        Examples
+        --------
+        >>> campaign = cg.client.Campaign.create(address, "rig 2", ["left", "right"])
+        >>> campaign.arms
+        ('left', 'right')
         """
         trials.check_name("name", name)
         connection = Connection(url, token, patience)
@@ -140,6 +159,12 @@ class Campaign(CampaignMethods):
             The campaign's name.
         token, patience
             As for ``create``.
+
+        Examples
+        --------
+        >>> campaign = cg.client.Campaign.create(address, "rig 3", ["left", "right"])
+        >>> cg.client.Campaign.open(address, "rig 3").arms
+        ('left', 'right')
         """
         return cls(Connection(url, token, patience), name)
 
@@ -151,6 +176,12 @@ class Campaign(CampaignMethods):
         ----------
         url, token
             As for ``create``.
+
+        Examples
+        --------
+        >>> campaign = cg.client.Campaign.create(address, "rig 4", ["left", "right"])
+        >>> "rig 4" in cg.client.Campaign.names(address)
+        True
         """
         connection = Connection(url, token, _PATIENCE)
         try:

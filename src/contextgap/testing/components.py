@@ -143,12 +143,18 @@ def check_kernel(kernel: Kernel, *, dimensions: Sequence[int] = (1, 3)) -> None:
     suit it must be refused by ``check_dimension`` with a ``ValueError``, and those are left out.
     Learners and policies with it must go through files.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     kernel
         The kernel.
     dimensions
         Numbers per context to try; it must suit one of them at least.
+
+    Examples
+    --------
+    >>> cg.testing.check_kernel(cg.Linear())
     """
     name = check_kind(kernel, Kernel, "kernels", "Gaussian(1.0)")
     check_description(kernel)
@@ -240,10 +246,16 @@ def check_width(width: Width) -> None:
     with it, those that look back included, must go through files, and carry ``probability`` unless
     ``adaptive`` is False and picks depend on rewards.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     width
         The width.
+
+    Examples
+    --------
+    >>> cg.testing.check_width(cg.PosteriorWidth(2.0))
     """
     name = check_kind(width, Width, "widths", "PosteriorWidth()")
     check_description(width)

@@ -46,12 +46,18 @@ def check_explorer(explorer: Explorer, *, dimension: int = 2) -> None:
     ``experiments.run``. It must leave what it is shown unchanged. Propensities, where it has any,
     must be probabilities of all arms that add up to 1.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     explorer
         The explorer.
     dimension
         Numbers per context.
+
+    Examples
+    --------
+    >>> cg.testing.check_explorer(cg.explorers.Uniform())
     """
     name = check_kind(explorer, Explorer, "explorers", "Uniform()")
     check_description(explorer)
@@ -212,12 +218,18 @@ def check_recommender(recommender: Recommender, *, dimension: int = 2) -> None:
     order of the contexts, for a context alone, when asked twice, in a policy that was saved and
     loaded, and in ``experiments.run``.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     recommender
         The recommender.
     dimension
         Numbers per context.
+
+    Examples
+    --------
+    >>> cg.testing.check_recommender(cg.HighestMean())
     """
     name = check_kind(recommender, Recommender, "recommenders", "SmallestGap()")
     check_description(recommender)

@@ -20,12 +20,18 @@ def check_problem(problem: Problem | Maker, *, rows: int = 12) -> None:
     then checked as a problem. A problem's arrays must fit together and be finite, no regret be
     negative and the best arm's be 0, ``take`` and ``split`` keep rows whole, and a run be possible.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     problem
         The problem or the maker.
     rows
         How many rows to ask a maker for; at least 4.
+
+    Examples
+    --------
+    >>> cg.testing.check_problem(cg.problems.Sinusoids(n_arms=3))
     """
     name = type(problem).__name__
     if isinstance(problem, Maker):

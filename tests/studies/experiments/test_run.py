@@ -24,7 +24,7 @@ def learner_curve(method, checkpoints, **settings):
     for step in range(201):
         if step in checkpoints:
             with warnings.catch_warnings():  # at step 0
-                warnings.filterwarnings("ignore", "no reward was told yet")
+                warnings.filterwarnings("ignore", "there is no reward yet")
                 regrets.append(EXPLOIT.regret(learner.recommend(EXPLOIT.contexts)))
         if step < 200:
             arms.append(learner.ask(EXPLORE.contexts[step]))

@@ -61,6 +61,16 @@ class CExport:
         At how many contexts of the self-test two arms, or a bound and the fallback's tolerance,
         are as close as that. Many of them in ``float`` mean that the policy needs ``double``, or a
         larger ridge.
+
+    See Also
+    --------
+    Policy.to_c : Returns one.
+
+    Examples
+    --------
+    >>> export = policy.to_c("flight")
+    >>> export.rom_bytes > 0, export.default_arm in (0, 1)
+    (True, True)
     """
 
     header: Path
@@ -127,6 +137,17 @@ def write_c(
         can be linked into one program.
     watch
         What ``policy.watch`` returned, before it saw anything: include a watch that does the same.
+
+    See Also
+    --------
+    Policy.to_c : The same as a method.
+
+    Examples
+    --------
+    >>> from contextgap.export.c import write_c
+    >>> export = write_c(policy, "flight", prefix="sensor")
+    >>> export.source.name
+    'sensor_policy.c'
     """
     checks.instance("policy", policy, Policy, "learner.freeze()")
     count = checks.whole("self_test", self_test, least=1)

@@ -1,4 +1,4 @@
-"""Policies with fewer points, for where memory is short."""
+"""Policies with fewer points, for small memories."""
 
 from contextgap.export.c.layout import rom_bytes
 from contextgap.export.compression.compressing import CompressionReport, CurveRow, compress

@@ -122,6 +122,17 @@ def write_onnx(
         answer. Rules that look back cannot be written so.
     opset
         Version of the operators, at least 12.
+
+    See Also
+    --------
+    Policy.to_onnx : The same as a method.
+
+    Examples
+    --------
+    >>> from contextgap.export.onnx import GraphPolicy, write_onnx
+    >>> file = write_onnx(policy, "policy.onnx")
+    >>> GraphPolicy("policy.onnx").recommend([[0.5, 0.0]]).tolist()
+    [1]
     """
     onnx = study_import("onnx", extra="onnx")
     checks.whole("opset", opset, least=OLDEST_OPSET)
@@ -225,6 +236,17 @@ class GraphPolicy:
         A file that ``write_onnx`` wrote.
     threads
         How many threads one run may use; 0 leaves it to onnxruntime.
+
+    See Also
+    --------
+    Policy.to_onnx : Writes the file.
+
+    Examples
+    --------
+    >>> file = policy.to_onnx("policy.onnx")
+    >>> graph = cg.export.onnx.GraphPolicy("policy.onnx")
+    >>> graph.recommend([[0.5, 0.0]]).tolist()
+    [1]
     """
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int = 0) -> None:
@@ -271,16 +293,30 @@ class GraphPolicy:
             The eligible arms, all by default, as for ``Policy.recommend``; the file must have been
             written with ``eligible=True``. A boolean array may have rows without any, which get no
             answer.
+
+        Examples
+        --------
+        >>> file = policy.to_onnx("policy.onnx")
+        >>> cg.export.onnx.GraphPolicy("policy.onnx").recommend([[0.5, 0.0], [-0.5, 0.0]]).tolist()
+        [1, 0]
         """
         return self._run(contexts, arms, ("arm",))["arm"]
 
     def status(self, contexts: Any, *, arms: Any = None) -> NDArray[np.int64]:
-        """Return how the policy comes to its answers, as ``Policy.status`` does; −1 for no answer.
+        """Return the status of every row, as ``Policy.status`` does; −1 for no answer.
+
+        .. versionadded:: 0.2
 
         Parameters
         ----------
         contexts, arms
             As for ``recommend``.
+
+        Examples
+        --------
+        >>> file = policy.with_fallback("left").to_onnx("policy.onnx")
+        >>> cg.export.onnx.GraphPolicy("policy.onnx").status([[0.5, 0.0], [9.0, 0.0]]).tolist()
+        [0, 2]
         """
         if "status" not in self.outputs:
             raise ValueError("the policy has no fallback, so all that is answered is recommended")
@@ -293,6 +329,12 @@ class GraphPolicy:
         ----------
         contexts, arms
             As for ``recommend``.
+
+        Examples
+        --------
+        >>> file = policy.to_onnx("policy.onnx", explain=True)
+        >>> cg.export.onnx.GraphPolicy("policy.onnx").explain([[0.5, 0.0]])["mean"].round(1)
+        array([[-0.5,  0.5]])
         """
         if "certificate" not in self.outputs:
             raise ValueError("the file holds decisions only; write it with explain=True")
@@ -301,10 +343,18 @@ class GraphPolicy:
     def details(self, contexts: Any, arms: Any) -> dict[str, Any]:
         """Return statuses and certificates, if the graph puts them out.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         contexts, arms
             As for ``recommend``.
+
+        Examples
+        --------
+        >>> file = policy.with_fallback("left").to_onnx("policy.onnx")
+        >>> list(cg.export.onnx.GraphPolicy("policy.onnx").details(contexts, None))
+        ['status']
         """
         wanted = tuple(name for name in ("status", "certificate") if name in self.outputs)
         return self._run(contexts, arms, wanted) if wanted else {}

@@ -1,4 +1,4 @@
-"""Learning from tables that are large, or on many machines: one pass, one map and one sum."""
+"""Learning from large tables, on one machine or many."""
 
 from contextgap.learner.bulk.learning import Learnt, learn_from
 

@@ -35,7 +35,9 @@ Settings: TypeAlias = Callable[[Any], Mapping[str, Any]]  # a learner's, given t
 
 
 class Learnt(NamedTuple):
-    """What was learnt from a log.
+    r"""What was learnt from a log.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -45,6 +47,18 @@ class Learnt(NamedTuple):
         How hyperparameters were learnt; None if they were given.
     rows
         How many trials the log has.
+
+    See Also
+    --------
+    learn_from : Returns one.
+
+    Examples
+    --------
+    >>> with open("log.csv", "w") as file:
+    ...     _ = file.write("x,arm,hours\n0.0,van,3\n0.2,rail,2\n0.4,van,4\n0.6,rail,1\n")
+    >>> learnt = cg.learn_from("log.csv", arm="arm", reward="hours", minimize=True)
+    >>> learnt.rows
+    4
     """
 
     policy: Policy
@@ -80,11 +94,13 @@ def learn_from(
     executor: Any = None,
     progress: Watch | None = None,
 ) -> Learnt:
-    """Return a policy learnt from a log in files, or in a Dask DataFrame, however long.
+    r"""Return a policy learnt from a log in files, or in a Dask DataFrame, however long.
 
     Rows are read twice and never kept: first for what columns hold and a sample of some hundred
     thousand rows, from which hyperparameters and inducing points are learnt; then for sums over all
     rows. A log that is no longer than the sample is learnt from as ``Learner.fit`` does.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -110,7 +126,7 @@ def learn_from(
     eligible
         The column with the arms that could have been chosen, such as ``a|b``; of several, all arms.
     separator
-        What separates the cells of text files; told from the header if None.
+        What separates the cells of text files; inferred from the header if None.
     skip_missing
         Whether to leave out rows without a reward, which are an error otherwise.
     minimize
@@ -135,6 +151,18 @@ def learn_from(
     -------
     learnt
         The policy, how hyperparameters were learnt, and the number of rows.
+
+    See Also
+    --------
+    Learner.fit : Learn from arrays in memory.
+
+    Examples
+    --------
+    >>> with open("log.csv", "w") as file:
+    ...     _ = file.write("x,arm,hours\n0.0,van,3\n0.2,rail,2\n0.4,van,4\n0.6,rail,1\n")
+    >>> learnt = cg.learn_from("log.csv", arm="arm", reward="hours", minimize=True)
+    >>> learnt.policy.arms
+    ('rail', 'van')
     """
     trials = Trials(
         arm=arm,

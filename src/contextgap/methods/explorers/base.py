@@ -30,14 +30,14 @@ def _cannot_look_ahead(reference: IntArray | FloatArray) -> Any:
 
 @dataclass
 class Moment:
-    """What an explorer sees at one step: the current context.
+    """What an explorer knows at one step.
 
     Parameters
     ----------
     believe
         Computes the belief at the context; called only by explorers that use it.
     pulls
-        How often each arm was picked so far, picks whose reward is still to come included.
+        How often each arm was picked so far, pending picks included.
     step
         The number of this pick, from 1.
     rng
@@ -58,6 +58,16 @@ class Moment:
         current one: shape (m + 1, m + 1), the current one last.
     costs
         What trying each arm costs, about; None if all cost the same.
+
+    Examples
+    --------
+    >>> class First(cg.explorers.Explorer):
+    ...     def pick(self, moment):
+    ...         print(moment.step, moment.pulls)
+    ...         return 0
+    >>> cg.Learner(2, kernel=cg.Gaussian(1.0), method=First(), burn_in=0).ask([0.2])
+    1 [0, 0]
+    0
     """
 
     believe: Callable[[], Belief]
@@ -80,7 +90,7 @@ class Moment:
 
 @dataclass
 class Pool:
-    """What an explorer sees when it chooses the context to try next.
+    """What an explorer knows when it chooses the next context.
 
     Parameters
     ----------
@@ -105,6 +115,15 @@ class Pool:
         Returns contexts as users write them as those that ``moves`` takes.
     costs
         What trying each arm at each context costs, about; None if all cost the same.
+
+    Examples
+    --------
+    >>> class Widest(cg.explorers.Uniform):
+    ...     def choose(self, pool):
+    ...         return int(np.argmax(pool.belief.std.max(axis=1)))
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(1.0), method=Widest(), burn_in=0)
+    >>> learner.ask(pool=[[0.2], [0.3]], index=True)
+    (0, 0)
     """
 
     contexts: FloatArray
@@ -127,7 +146,16 @@ class Pool:
 
 
 class Pick(NamedTuple):
-    """The position of the arm to try, why, and with which probability it was drawn, if known."""
+    """The position of the arm to try, why, and with which probability it was drawn, if known.
+
+    .. versionadded:: 0.2
+
+    Examples
+    --------
+    >>> pick = cg.explorers.Pick(arm=1, reason="coin", propensity=0.5)
+    >>> pick.arm, pick.propensity
+    (1, 0.5)
+    """
 
     arm: int
     reason: str
@@ -138,6 +166,19 @@ class Explorer(Component, ABC):
     """A rule that picks the arm to try next, where mistakes are free.
 
     ``adaptive`` says whether picks depend on rewards; with ``NonadaptiveWidth`` they must not.
+
+    See Also
+    --------
+    Method : Pairs an explorer with a recommender.
+    testing.check_explorer : Checks your own.
+
+    Examples
+    --------
+    >>> class First(cg.explorers.Explorer):
+    ...     def pick(self, moment):
+    ...         return 0
+    >>> cg.Learner(2, kernel=cg.Gaussian(1.0), method=First(), burn_in=0).ask([0.2])
+    0
     """
 
     adaptive: ClassVar[bool] = True
@@ -145,26 +186,57 @@ class Explorer(Component, ABC):
 
     @property
     def given_contexts(self) -> Any:
-        """Contexts that it was given, which learners check beforehand; None if it has none."""
+        """Contexts that it was given, which learners check beforehand; None if it has none.
+
+        .. versionadded:: 0.2
+        """
         return None
 
     @abstractmethod
     def pick(self, moment: Moment) -> int:
-        """Return the position of the arm to try."""
+        """Return the position of the arm to try.
+
+        Examples
+        --------
+        >>> class Widest(cg.explorers.Explorer):
+        ...     def pick(self, moment):
+        ...         return int(np.argmax(moment.belief.std))
+        >>> cg.Learner(2, kernel=cg.Gaussian(1.0), method=Widest()).ask([[0.2], [0.3]])
+        array([0, 1])
+        """
 
     def propensities(self, moment: Moment) -> FloatArray | None:
         """Return the probability with which ``pick`` returns each arm; None if none are known.
+
+        .. versionadded:: 0.3
 
         Parameters
         ----------
         moment
             What is seen at this step.
+
+        Examples
+        --------
+        >>> explorer = cg.explorers.Uniform(random=True)
+        >>> learner = cg.Learner(2, kernel=cg.Gaussian(1.0), method=explorer, burn_in=0, seed=0)
+        >>> learner.decide([0.2]).propensity
+        0.5
         """
         del moment
         return None
 
     def choose(self, pool: Pool) -> int:
-        """Return which of several contexts to try an arm at; a random one by default."""
+        """Return which of several contexts to try an arm at; a random one by default.
+
+        Examples
+        --------
+        >>> class Last(cg.explorers.Uniform):
+        ...     def choose(self, pool):
+        ...         return len(pool.contexts) - 1
+        >>> learner = cg.Learner(2, kernel=cg.Gaussian(1.0), method=Last(), burn_in=0)
+        >>> learner.ask(pool=[[0.2], [0.3]], index=True)
+        (1, 0)
+        """
         return any_context(pool)
 
 
@@ -205,6 +277,17 @@ class DrawingExplorer(Explorer):
 
     It has no round-robin burn-in: as many first picks are drawn from all arms with equal
     probabilities.
+
+    .. versionadded:: 0.3
+
+    Examples
+    --------
+    >>> class Coin(cg.explorers.DrawingExplorer):
+    ...     def propensities(self, moment):
+    ...         return np.array([0.9, 0.1])
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(1.0), method=Coin(), burn_in=0, seed=0)
+    >>> learner.decide([0.2]).propensity
+    0.9
     """
 
     @abstractmethod

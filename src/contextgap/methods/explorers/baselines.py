@@ -21,6 +21,12 @@ class Uniform(Explorer):
     random
         Try a random arm each time instead of the one tried least so far. Its propensity is then
         known; with ``burn_in=0`` that of every pick.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.Uniform()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 0, 1])
     """
 
     random: bool = False
@@ -50,6 +56,12 @@ class EpsilonGreedy(Explorer):
     ----------
     decay
         Between 0 and 1; the paper's is 0.99.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.EpsilonGreedy(decay=0.9)
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
     """
 
     decay: float = 0.99
@@ -70,7 +82,14 @@ class EpsilonGreedy(Explorer):
 
 @dataclass(frozen=True)
 class KernelUCB(Explorer):
-    """Optimism: try the arm with the highest upper bound (Valko et al., 2013)."""
+    """Optimism: try the arm with the highest upper bound (Valko et al., 2013).
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.KernelUCB()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
+    """
 
     reason: ClassVar[str] = "the highest upper bound"
 
@@ -81,7 +100,14 @@ class KernelUCB(Explorer):
 
 @dataclass(frozen=True)
 class KernelTS(Explorer):
-    """Thompson sampling: draw a value per arm, try the highest (Chowdhury and Gopalan, 2017)."""
+    """Thompson sampling: draw a value per arm, try the highest (Chowdhury and Gopalan, 2017).
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.KernelTS()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 0, 0])
+    """
 
     reason: ClassVar[str] = "the highest of one random draw per arm"
 
@@ -92,7 +118,14 @@ class KernelTS(Explorer):
 
 @dataclass(frozen=True)
 class MaxVariance(Explorer):
-    """Try the arm with the largest posterior standard deviation here."""
+    """Try the arm with the largest posterior standard deviation here.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.MaxVariance()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
+    """
 
     adaptive: ClassVar[bool] = False
     reason: ClassVar[str] = "the largest standard deviation"
@@ -104,7 +137,14 @@ class MaxVariance(Explorer):
 
 @dataclass(frozen=True)
 class Elimination(Explorer):
-    """Try the arm with the widest interval among those that may still be the best here."""
+    """Try the arm with the widest interval among those that may still be the best here.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.Elimination()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
+    """
 
     reason: ClassVar[str] = "the widest interval among arms that may be the best"
 

@@ -17,6 +17,12 @@ class ContextualGap(Explorer):
 
     Where arms share what they learn, or cost differently: whichever shrinks the variance of their
     difference more, per cost.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.ContextualGap()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
     """
 
     reason: ClassVar[str] = "the leader or its challenger, whichever says more"

@@ -22,11 +22,19 @@ from contextgap.methods.explorers.contextual_gap import more_informative
 class EBTC(Explorer):
     """Try the highest mean or the arm least clearly worse, whichever says more about the two.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     slack
         The algorithm's ε, in the unit of rewards: arms whose reward is so close to the best need
         not be distinguished from it. With 0 the rule does not depend on the unit.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.EBTC()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
     """
 
     slack: float = 0.0

@@ -61,6 +61,12 @@ class KnowledgeGradient(ReferringExplorer):
     repeats
         How many rewards of one arm to look ahead to, at most: the highest gain per reward of 1, 4,
         16, ... of them counts. 1 is the plain knowledge gradient.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.KnowledgeGradient(repeats=16)
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
     """
 
     most: int = 200
@@ -175,6 +181,14 @@ class GainOrGap(Explorer):
 
     The gain is that of the knowledge gradient with repeated rewards. Where arms share what they
     learn, computing it takes many times as long, and Contextual-Gap picks instead.
+
+    .. versionadded:: 0.2
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.GainOrGap()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 1, 0])
     """
 
     reason: ClassVar[str] = "the highest expected gain, or where arms share the one that says more"

@@ -29,6 +29,8 @@ class PlannedSampling(DrawingExplorer, ReferringExplorer):
     With a given kernel it picks without using rewards, so a whole sheet can be asked for
     before the first reward, and ``NonadaptiveWidth`` applies.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     references
@@ -41,6 +43,12 @@ class PlannedSampling(DrawingExplorer, ReferringExplorer):
         counts as trials/references of one.
     most
         How many contexts to plan on, if none are given.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.PlannedSampling(references=contexts)
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 0, 1])
     """
 
     references: Any = field(default=None, repr=False)

@@ -34,11 +34,19 @@ _LARGEST_RISK = 0.5  # their β_max: risks above it count as this one
 class ProportionalResponse(DrawingExplorer):
     """Draw a risk, and an arm from those that may be the best at that risk.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     emphasis
         The paper's ω: 1 for low regret while exploring; the number of arms, by default, for low
         simple regret.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.ProportionalResponse()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 0, 1])
     """
 
     emphasis: float | None = None

@@ -24,6 +24,12 @@ class TopTwoTS(Explorer):
     ----------
     keep
         Probability of trying the first draw's best arm; 0.5 is Russo's.
+
+    Examples
+    --------
+    >>> explorer = cg.explorers.TopTwoTS()
+    >>> cg.Learner(2, kernel=cg.Gaussian(0.5), method=explorer, seed=0).ask(contexts[:4])
+    array([0, 1, 0, 1])
     """
 
     keep: float = 0.5

@@ -26,6 +26,12 @@ class Evidence(Protocol):
     ``contexts`` has shape (m, d), ``belief`` arrays (m, n_arms); ``seed`` is for rules that draw at
     random. ``columns`` are the places of these arms among all arms of the policy, of which some may
     not be eligible.
+
+    Examples
+    --------
+    >>> _, _, evidence = next(policy.answers(contexts[:3]))
+    >>> evidence.n_arms, evidence.belief.mean.shape
+    (2, (3, 2))
     """
 
     contexts: FloatArray
@@ -118,14 +124,46 @@ class ModelEvidence:
 
 
 class Recommender(Component, ABC):
-    """A rule that picks the arm to deploy at each context."""
+    """A rule that picks the arm to deploy at each context.
+
+    See Also
+    --------
+    Method : Pairs a recommender with an explorer.
+    testing.check_recommender : Checks your own.
+
+    Examples
+    --------
+    >>> from contextgap.recommenders import Choice, Recommender
+    >>> class First(Recommender):
+    ...     def choose(self, evidence):
+    ...         first = np.zeros(len(evidence.contexts), dtype=int)
+    ...         return Choice(first, evidence.belief.gap[:, 0])
+    >>> cg.Method(explorer=cg.explorers.Uniform(), recommender=First()).name
+    'Uniform+First'
+    """
 
     @abstractmethod
     def choose(self, evidence: Evidence) -> Choice:
-        """Return the chosen arms and their gaps."""
+        """Return the chosen arms and their gaps.
+
+        Examples
+        --------
+        >>> _, _, evidence = next(policy.answers(contexts[:3]))
+        >>> cg.HighestMean().choose(evidence).arm.shape
+        (3,)
+        """
 
     def choose_arms(self, evidence: ModelEvidence) -> IntArray:
-        """Return the arms that ``choose`` chooses, faster where that can do without gaps."""
+        """Return the arms that ``choose`` chooses, faster where that can do without gaps.
+
+        .. versionadded:: 0.3
+
+        Examples
+        --------
+        >>> _, _, evidence = next(policy.answers(contexts[:3]))
+        >>> cg.HighestMean().choose_arms(evidence).shape
+        (3,)
+        """
         return self.choose(evidence).arm
 
     def suited(self, by_features: bool) -> Recommender:
@@ -163,7 +201,15 @@ class _ByBelief(Recommender):
 
 @dataclass(frozen=True)
 class SmallestGap(_ByBelief):
-    """Deploy the arm with the smallest gap after the last step: the paper's practical rule."""
+    """Deploy the arm with the smallest gap after the last step: the paper's practical rule.
+
+    Examples
+    --------
+    >>> method = cg.Method(explorer=cg.explorers.Uniform(), recommender=cg.SmallestGap())
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(0.5), method=method)
+    >>> learner.fit(contexts[:2], [0, 1], [1.0, 2.0]).recommend(contexts[:2])
+    array([0, 1])
+    """
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return evidence.belief.leader
@@ -200,7 +246,15 @@ class SmallestGap(_ByBelief):
 
 @dataclass(frozen=True)
 class HighestMean(_ByBelief):
-    """Deploy the arm with the highest posterior mean."""
+    """Deploy the arm with the highest posterior mean.
+
+    Examples
+    --------
+    >>> method = cg.Method(explorer=cg.explorers.Uniform(), recommender=cg.HighestMean())
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(0.5), method=method)
+    >>> learner.fit(contexts[:2], [0, 1], [1.0, 2.0]).recommend(contexts[:2])
+    array([0, 1])
+    """
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return np.asarray(evidence.belief.mean.argmax(axis=-1))
@@ -222,6 +276,13 @@ class MeanOrGap(Recommender):
 
     A policy has one of the two rules, by ``suited``. The highest mean needs no widths, which makes
     exports small. Where neighbouring arms pay nearly the same, the smallest gap has a lower regret.
+
+    .. versionadded:: 0.3
+
+    Examples
+    --------
+    >>> cg.recommenders.MeanOrGap().suited(by_features=True)
+    SmallestGap()
     """
 
     def suited(self, by_features: bool) -> Recommender:
@@ -235,7 +296,15 @@ class MeanOrGap(Recommender):
 
 @dataclass(frozen=True)
 class HighestUpper(_ByBelief):
-    """Deploy the arm with the highest upper bound, as Kernel-UCB does."""
+    """Deploy the arm with the highest upper bound, as Kernel-UCB does.
+
+    Examples
+    --------
+    >>> method = cg.Method(explorer=cg.explorers.Uniform(), recommender=cg.HighestUpper())
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(0.5), method=method)
+    >>> learner.fit(contexts[:2], [0, 1], [1.0, 2.0]).recommend(contexts[:2])
+    array([0, 1])
+    """
 
     def _pick(self, evidence: Evidence) -> IntArray:
         return np.asarray(evidence.belief.upper.argmax(axis=-1))
@@ -247,6 +316,13 @@ class PosteriorSample(_ByBelief):
 
     The draw is a fixed function of context, arm and seed, so a frozen policy always gives the same
     answer at the same context, in any order and in any thread.
+
+    Examples
+    --------
+    >>> method = cg.Method(explorer=cg.explorers.Uniform(), recommender=cg.PosteriorSample())
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(0.5), method=method)
+    >>> learner.fit(contexts[:2], [0, 1], [1.0, 2.0]).recommend(contexts[:2])
+    array([0, 1])
     """
 
     def _pick(self, evidence: Evidence) -> IntArray:
@@ -263,6 +339,13 @@ class SmallestGapInHistory(Recommender):
     ----------
     last
         How many steps to look back, 1 being the last alone; None for all since the burn-in.
+
+    Examples
+    --------
+    >>> method = cg.Method(explorer=cg.explorers.Uniform(), recommender=cg.SmallestGapInHistory())
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(0.5), method=method)
+    >>> learner.fit(contexts[:2], [0, 1], [1.0, 2.0]).recommend(contexts[:2])
+    array([0, 1])
     """
 
     last: int | None = None

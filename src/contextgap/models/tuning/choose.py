@@ -162,7 +162,7 @@ def search(
         for base in _bases(candidates):
             start = None if last is None else last.ends.get(f"shared {base}")
             if last is not None and known and start is None and last.chosen != "shared":
-                continue  # it was no better when that was last looked into
+                continue  # it was no better when last compared
             each = found[base]
             joint = yield from shared(
                 each.search.terms, each.theta, start, everything, criterion, own, limits

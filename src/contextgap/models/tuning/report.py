@@ -13,6 +13,8 @@ from contextgap.base import checks
 class Candidate:
     """One kind of model that was tried.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     name
@@ -28,6 +30,11 @@ class Candidate:
         Share of the squared error of the arms' averages that it explains, every reward predicted
         from its arm's others, or from all others where arms share. At most 1; below 0 where the
         averages predict better.
+
+    Examples
+    --------
+    >>> [candidate.name for candidate in learner.tuning.candidates][:3]
+    ['constant', 'linear', 'gaussian']
     """
 
     name: str
@@ -38,6 +45,8 @@ class Candidate:
 @dataclass(frozen=True)
 class Tuning:
     """A report of how the hyperparameters in use were learnt; print it.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -57,6 +66,15 @@ class Tuning:
         How many rewards there were when the search last started from many points.
     ends
         Where the search of each candidate ended, in units of its own: the next one starts there.
+
+    See Also
+    --------
+    Learner.tune : Learns hyperparameters.
+
+    Examples
+    --------
+    >>> learner.tuning.chosen, learner.tuning.rewards
+    ('linear', 40)
     """
 
     criterion: str
@@ -87,7 +105,13 @@ class Tuning:
         return "\n".join(lines)
 
     def describe(self) -> dict[str, Any]:
-        """Return the report as plain values; ``restored`` reverses it."""
+        """Return the report as plain values; ``restored`` reverses it.
+
+        Examples
+        --------
+        >>> learner.tuning.describe()["chosen"]
+        'linear'
+        """
         return asdict(self)
 
     @classmethod

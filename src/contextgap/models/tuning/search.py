@@ -318,7 +318,7 @@ class Search:
 
         The reward scale that is best for a point follows from the covariances, but not where noise
         of single rewards is known in units of its own. There the scale is given; descents and
-        searches for a better scale take turns.
+        searches for a better scale alternate.
         """
         loss, theta = yield from self._descend(start, iterations, keep)
         for _ in range(_SCALINGS if self.noise is not None else 0):

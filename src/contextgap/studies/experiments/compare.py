@@ -42,6 +42,11 @@ class Study:
         The pair that hyper-parameters are tuned on.
     rounds
         The pairs that methods are compared on, one per repetition.
+
+    Examples
+    --------
+    >>> study.name, len(study.rounds)
+    ('sinusoids-3', 2)
     """
 
     name: str
@@ -77,6 +82,11 @@ class Study:
             Rows to explore and to exploit when comparing; the same by default.
         repetitions
             How many times to compare.
+
+        Examples
+        --------
+        >>> [len(part) for part in study.hold_out]
+        [27, 13]
         """
         tune_on = tuple(hold_out or (1 / 3, 1 / 6))
         compare_on = tuple(evaluate or tune_on)
@@ -197,6 +207,19 @@ class Comparison:
         The methods compared.
     results
         Their regret, picks and timings.
+
+    See Also
+    --------
+    experiments.tune_and_compare : Returns one.
+
+    Examples
+    --------
+    >>> from contextgap.experiments.tune import Grid
+    >>> grid = Grid.of(problem.contexts, bandwidths=[0.5], ridges=[0.1])
+    >>> methods = {"uniform": cg.METHODS["uniform"]}
+    >>> comparison = cg.experiments.tune_and_compare(study, methods, grid, checkpoints=10)
+    >>> list(comparison.tunings)
+    ['uniform']
     """
 
     tunings: dict[str, GridSearch]
@@ -248,6 +271,18 @@ def compare(
     -------
     table
         One row per method, scale, repetition and checkpoint.
+
+    See Also
+    --------
+    experiments.tune_and_compare : Keeps the tuned settings, too.
+
+    Examples
+    --------
+    >>> table = cg.experiments.compare(
+    ...     study, methods=["uniform"], bandwidths=[0.5], ridges=[0.1], checkpoints=10
+    ... )
+    >>> sorted(table["method"].unique()), len(table)
+    (['uniform'], 6)
     """
     found = tune_and_compare(
         study,
@@ -279,6 +314,8 @@ def tune_and_compare(
 ) -> Comparison:
     """Tune methods on the held-out part, then compare them; keep both.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     study
@@ -301,6 +338,15 @@ def tune_and_compare(
         Called with the name of each phase; returns what reports its progress.
     **how
         For ``execute``: where the work is done, and where results are kept.
+
+    Examples
+    --------
+    >>> from contextgap.experiments.tune import Grid
+    >>> grid = Grid.of(problem.contexts, bandwidths=[0.5], ridges=[0.1])
+    >>> methods = {"uniform": cg.METHODS["uniform"]}
+    >>> comparison = cg.experiments.tune_and_compare(study, methods, grid, checkpoints=10)
+    >>> comparison.tunings["uniform"].ridge
+    0.1
     """
     tuned = replace(width, scale=tuning_scale)
     scales = [checks.positive("scales", scale, "such as 1") for scale in scales]

@@ -95,6 +95,13 @@ def fly(
         Makes everything random repeatable.
     settings
         For the ``Learner``, such as ``kernel`` and ``ridge``; it learns what is left out.
+
+    Examples
+    --------
+    >>> flight = cg.problems.Spacecraft(telemetry="currents").sample(400, seed=0)
+    >>> trace = cg.experiments.fly(flight, kernel=cg.Gaussian(1.0))
+    >>> trace.policy.arms
+    ('top deck', 'bottom deck', 'boom')
     """
     if not hasattr(problem, "known"):
         raise TypeError(

@@ -74,6 +74,18 @@ def pilot(
     -------
     table
         One row per repetition and checkpoint: average and worst simple regret.
+
+    See Also
+    --------
+    experiments.plan : How long to explore.
+
+    Examples
+    --------
+    >>> table = cg.experiments.pilot(
+    ...     contexts, n_arms=2, kernel=cg.Gaussian(0.5), noise=0.1, budget=20, repetitions=2
+    ... )
+    >>> table.columns.tolist()
+    ['seed', 'checkpoint', 'average_regret', 'worst_regret']
     """
     intake = ContextSchema().read(contexts, learning=True)
     if intake.single or len(intake.rows) < 2:
@@ -244,6 +256,19 @@ def plan(
         Ask about this exploration length.
     budget, method, repetitions, seed, executor, progress
         As of ``pilot``.
+
+    See Also
+    --------
+    experiments.pilot : The simulation alone.
+
+    Examples
+    --------
+    >>> kernel, noise = cg.Gaussian(0.5), 0.1
+    >>> plan = cg.experiments.plan(
+    ...     contexts, n_arms=2, kernel=kernel, noise=noise, tolerance=0.5, budget=20, repetitions=2
+    ... )
+    >>> plan.pilot_steps
+    5
     """
     tolerance = checks.positive("tolerance", tolerance, "a simple regret")
     noise = checks.positive("noise", noise, "a standard deviation")

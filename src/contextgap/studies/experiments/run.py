@@ -47,6 +47,12 @@ class Trace:
         The arm tried at each step, as an index 0..A-1.
     ranks
         Its rank among all arms at that step, 1 for the best.
+
+    Examples
+    --------
+    >>> trace = cg.experiments.run(explore, exploit, kernel=cg.Gaussian(0.5), checkpoints=20)
+    >>> trace.average_regret.shape, trace.arms.shape
+    ((2,), (40,))
     """
 
     checkpoints: IntArray
@@ -185,6 +191,16 @@ def run(
         Makes everything random repeatable.
     gram
         Kernel values computed beforehand for this kernel and these problems.
+
+    See Also
+    --------
+    experiments.compare : Several methods and repetitions.
+
+    Examples
+    --------
+    >>> trace = cg.experiments.run(explore, exploit, kernel=cg.Gaussian(0.5), checkpoints=20)
+    >>> trace.checkpoints
+    array([20, 40])
     """
     if explore.arms != exploit.arms or explore.dimension != exploit.dimension:
         raise ValueError("explore and exploit must have the same arms and kind of contexts")

@@ -121,6 +121,16 @@ def select_algorithms(
         exploration took. With ``cpu`` or ``seconds`` the columns are ``method``, ``fold``,
         ``seed``, the budget ``cpu`` and the share ``spent``, ``regret`` and ``par10`` of what is
         selected, ``closed_gap``, ``instances`` and the seconds that the exploration took.
+
+    See Also
+    --------
+    experiments.summarise_selection : Averages of the table.
+
+    Examples
+    --------
+    >>> table = cg.experiments.select_algorithms(scenario, methods=["uniform"], seeds=[0])
+    >>> table.shape[0]
+    2
     """
     if cpu is not None or seconds is not None:
         if choose or budget != 1 or (cpu is not None and seconds is not None):
@@ -204,11 +214,19 @@ def summarise_cpu(table: DataFrame) -> DataFrame:
     same seeds. Standard errors, ``..._error``, are over folds; they share training instances, so
     these are too small rather than too large.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     table
         What ``select_algorithms`` returned with ``cpu`` or ``seconds``, or several such tables
         joined by ``pandas.concat``.
+
+    Examples
+    --------
+    >>> table = cg.experiments.select_algorithms(scenario, cpu=0.5, seeds=[0])
+    >>> sorted(cg.experiments.summarise_cpu(table)["method"])
+    ['extra-trees', 'full table', 'race', 'uniform']
     """
     by, rows = ["scenario", "cpu", "method"], []
     means = table.groupby([*by, "fold"], sort=False)[[*_MEANS, "instances"]].mean().reset_index()
@@ -339,6 +357,12 @@ def summarise_selection(table: DataFrame) -> DataFrame:
     ----------
     table
         What ``select_algorithms`` returned, or several such tables joined by ``pandas.concat``.
+
+    Examples
+    --------
+    >>> table = cg.experiments.select_algorithms(scenario, methods=["uniform"], seeds=[0])
+    >>> cg.experiments.summarise_selection(table)["method"].tolist()
+    ['uniform']
     """
     rows = [
         {**dict(zip(_BY, keys, strict=True)), **_summary(part, _yardstick(table, part))}
@@ -422,6 +446,8 @@ class Selection:
     Losses are differences of reward: where performance is a time, log10 of how many times longer
     the selected solver takes than the best one.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     instance
@@ -432,6 +458,16 @@ class Selection:
         How much better the best solver is, in expectation: ``Policy.expected_regret``.
     bound
         How much better it may be: ``Policy.certificate``.
+
+    See Also
+    --------
+    experiments.Selector.select : Returns them.
+
+    Examples
+    --------
+    >>> selection = cg.experiments.Selection("queens", "fast", expected_loss=0.1, bound=0.4)
+    >>> selection.solver
+    'fast'
     """
 
     instance: str
@@ -447,6 +483,8 @@ class Selector:
     The policy's own columns are prepared features, and called so, for raw ones not to be taken for
     them.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     scenario
@@ -457,6 +495,12 @@ class Selector:
         Which algorithm to run, given prepared features.
     preparation
         How raw features are prepared.
+
+    Examples
+    --------
+    >>> selector = cg.experiments.learn_selector(scenario)
+    >>> selector.runtime
+    True
     """
 
     scenario: str
@@ -465,7 +509,7 @@ class Selector:
     preparation: Preparation
 
     def read(self, path: str | os.PathLike[str]) -> Instances:
-        """Return the instances in a file, their features prepared.
+        r"""Return the instances in a file, their features prepared.
 
         Parameters
         ----------
@@ -474,16 +518,32 @@ class Selector:
             that is empty or "?" is missing. Where the scenario says how the steps of the feature
             computation ended, columns such as "probe failed" say it here, by 0 or 1. A column
             ``instance_id`` gives names; rows with the same name are repetitions, and averaged.
+
+        Examples
+        --------
+        >>> selector = cg.experiments.learn_selector(scenario)
+        >>> with open("new.csv", "w") as file:
+        ...     _ = file.write("size\n2\n18\n")
+        >>> selector.read("new.csv").names
+        ('1', '2')
         """
         return read_instances(Path(path), self.preparation)
 
     def select(self, instances: Instances) -> list[Selection]:
-        """Return the solver for each instance.
+        r"""Return the solver for each instance.
 
         Parameters
         ----------
         instances
             What ``read`` returned.
+
+        Examples
+        --------
+        >>> selector = cg.experiments.learn_selector(scenario)
+        >>> with open("new.csv", "w") as file:
+        ...     _ = file.write("size\n2\n18\n")
+        >>> [each.solver for each in selector.select(selector.read("new.csv"))]
+        ['fast', 'sure']
         """
         contexts, policy = instances.contexts, self.policy
         columns: tuple[Any, ...] = (
@@ -501,6 +561,11 @@ class Selector:
         ----------
         folder
             Where to write; made if missing.
+
+        Examples
+        --------
+        >>> selector = cg.experiments.learn_selector(scenario)
+        >>> selector.save("selector")
         """
         Path(folder).mkdir(parents=True, exist_ok=True)
         described = {
@@ -522,6 +587,13 @@ class Selector:
         ----------
         folder
             Where ``save`` wrote it.
+
+        Examples
+        --------
+        >>> selector = cg.experiments.learn_selector(scenario)
+        >>> selector.save("selector")
+        >>> cg.experiments.Selector.load("selector").policy.arms
+        ('fast', 'sure')
         """
         path, policy = Path(folder) / DESCRIPTION, Policy.load(Path(folder) / POLICY)
         text = path.read_bytes()
@@ -551,6 +623,8 @@ def learn_selector(
 ) -> Selector:
     """Learn one selector from runs on all instances of a scenario, by a learner without settings.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     scenario
@@ -559,6 +633,16 @@ def learn_selector(
         A name from ``METHODS``, or a method.
     budget, seed, choose, progress
         As of ``select_algorithms``.
+
+    See Also
+    --------
+    experiments.Selector : What it returns.
+
+    Examples
+    --------
+    >>> selector = cg.experiments.learn_selector(scenario)
+    >>> selector.policy.arms
+    ('fast', 'sure')
     """
     preparation = known_preparation(scenario)
     visits = checks.positive("budget", budget, BUDGET_HINT)

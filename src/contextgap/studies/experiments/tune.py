@@ -91,6 +91,8 @@ class Grid:
 class GridSearch:
     """What a grid search found for one method.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     kernel
@@ -101,6 +103,16 @@ class GridSearch:
         Average simple regret of every setting, shape (bandwidths, ridges).
     grid
         The settings tried.
+
+    See Also
+    --------
+    experiments.tune : Returns one.
+
+    Examples
+    --------
+    >>> best = cg.experiments.tune(explore, exploit, bandwidths=[0.5], ridges=[0.01, 0.1])
+    >>> best.kernel, best.ridge in (0.01, 0.1)
+    (Gaussian(bandwidth=0.5), True)
     """
 
     kernel: Kernel
@@ -164,6 +176,12 @@ def tune(
     progress
         Called with the numbers of finished and of all tasks, such as
         ``cg.ProgressBar("tuning")``.
+
+    Examples
+    --------
+    >>> best = cg.experiments.tune(explore, exploit, bandwidths=[0.3, 1.0], ridges=[0.01, 0.1])
+    >>> best.regret.shape
+    (2, 2)
     """
     grid = Grid.of(explore.inputs, bandwidths, ridges)
     chosen = {"method": read_method(method)}

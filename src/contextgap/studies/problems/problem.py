@@ -144,7 +144,10 @@ class Problem:
 
     @property
     def inputs(self) -> Any:
-        """The contexts as learners, policies and kernels take them."""
+        """The contexts as learners, policies and kernels take them.
+
+        .. versionadded:: 0.2
+        """
         return self.contexts if self.schema is None else Encoded(self.contexts, self.schema)
 
     @property
@@ -177,6 +180,12 @@ class Problem:
         ----------
         arms
             Indices 0..A-1 (not labels), one per row.
+
+        Examples
+        --------
+        >>> toy = cg.problems.Problem(name="toy", contexts=[[0.0], [1.0]], rewards=[[1, 0], [0, 2]])
+        >>> toy.regret([1, 1])
+        array([1., 0.])
         """
         picks = self._read_picks(arms)
         regret: FloatArray = self.regret_table[np.arange(len(self)), picks]
@@ -189,6 +198,12 @@ class Problem:
         ----------
         index
             A slice, row numbers, or a boolean per row.
+
+        Examples
+        --------
+        >>> toy = cg.problems.Problem(name="toy", contexts=[[0.0], [1.0]], rewards=[[1, 0], [0, 2]])
+        >>> toy.take([1]).rewards
+        array([[0., 2.]])
         """
         rows = self._row_numbers(index)
         rewards = self.rewards[rows]
@@ -258,6 +273,13 @@ class Problem:
             Standard deviation of the noise, the same for all arms; 0 removes noise.
         seed
             Fixes the noise.
+
+        Examples
+        --------
+        >>> toy = cg.problems.Problem(name="toy", contexts=[[0.0], [1.0]], rewards=[[1, 0], [0, 2]])
+        >>> toy.with_noise(0.1, seed=0).observations.round(2)
+        array([[ 1.01, -0.01],
+               [ 0.06,  2.01]])
         """
         std = checks.at_least("std", std, 0, "a standard deviation")
         if std == 0:
@@ -266,7 +288,14 @@ class Problem:
         return replace(self, observations=self.rewards + noise)
 
     def frame(self) -> Any:
-        """Return the contexts as a pandas DataFrame; unnamed numbers are called x0, x1, ..."""
+        """Return the contexts as a pandas DataFrame; unnamed numbers are called x0, x1, ...
+
+        Examples
+        --------
+        >>> toy = cg.problems.Problem(name="toy", contexts=[[0.0], [1.0]], rewards=[[1, 0], [0, 2]])
+        >>> toy.frame().columns.tolist()
+        ['x0']
+        """
         if self.schema is not None:
             raise TypeError(f"the contexts of {self.name!r} are not all numbers")
         names = self.columns or [f"x{number}" for number in range(self.dimension)]
@@ -294,7 +323,7 @@ def _read_contexts(
     contexts: Any, columns: Any, schema: ContextSchema | None
 ) -> tuple[FloatArray, tuple[str, ...] | None, ContextSchema | None]:
     if schema is not None and schema.table is not None:  # rows that were read before
-        # Codes stay as they are, whichever rows a learner observes.
+        # Codes do not change, whichever rows a learner observes.
         told = schema.table.all_told()
         schema = schema if told is schema.table else ContextSchema.of(told)
         return frozen(np.array(contexts)), schema.columns, schema
@@ -334,7 +363,17 @@ def _count(number: int, noun: str) -> str:
 
 
 class Maker(ABC):
-    """A source of problems."""
+    """A source of problems.
+
+    See Also
+    --------
+    testing.check_problem : Checks your own.
+
+    Examples
+    --------
+    >>> isinstance(cg.problems.Sinusoids(), cg.problems.Maker)
+    True
+    """
 
     @abstractmethod
     def sample(self, n: int | None = None, seed: Any = None) -> Problem:
@@ -346,15 +385,33 @@ class Maker(ABC):
             Number of rows; the default depends on the maker.
         seed
             Fixes everything random about the problem.
+
+        Examples
+        --------
+        >>> len(cg.problems.Sinusoids(n_arms=3).sample(50, seed=0))
+        50
         """
 
 
 class FixedData(Maker):
-    """Data that exist once: a sample is a part of them."""
+    """Data that exist once: a sample is a part of them.
+
+    Examples
+    --------
+    >>> data = cg.problems.Classification(([[0.0], [1.0], [2.0]], ["a", "b", "a"]))
+    >>> len(data.sample(2, seed=0))
+    2
+    """
 
     @abstractmethod
     def load(self) -> Problem:
-        """Return all rows, in their own order."""
+        """Return all rows, in their own order.
+
+        Examples
+        --------
+        >>> cg.problems.Classification(([[0.0], [1.0]], ["a", "b"])).load().arms
+        ('a', 'b')
+        """
 
     def sample(self, n: int | None = None, seed: Any = None) -> Problem:
         """Return ``n`` rows: the first in time order, or where order does not matter random ones.

@@ -20,7 +20,7 @@ _TELEMETRY, _NOISE = "telMat", "bNorm"
 
 @dataclass(frozen=True)
 class SensorLog(FixedData):
-    """Telemetry and each sensor's noise over time; trusting a sensor pays −noise.
+    r"""Telemetry and each sensor's noise over time; trusting a sensor pays −noise.
 
     A MATLAB file holds ``telMat``, channels by time, and ``bNorm``, sensors by time. Either may
     also be stored time first: time is the axis on which the two have equal length; if that leaves
@@ -43,6 +43,13 @@ class SensorLog(FixedData):
         Whether to give each channel mean 0 and standard deviation 1 over the whole log (constant
         channels become 0), which suits kernels with one bandwidth for all channels. The noise
         plays no part in it.
+
+    Examples
+    --------
+    >>> with open("log.csv", "w") as file:
+    ...     _ = file.write("current,noise hull,noise boom\n0.1,3,1\n0.4,2,4\n")
+    >>> cg.problems.SensorLog("log.csv").sample()
+    Problem('log': 2 rows, 1 number per context, 2 arms (noise hull, noise boom), in time order)
     """
 
     path: str | Path

@@ -21,7 +21,7 @@ from contextgap.tables.files import check_missing, read_names, read_path, read_s
 @renamed(gaps="missing")
 @dataclass(frozen=True)
 class Table(FixedData):
-    """A CSV, TSV or Parquet file with context columns and one reward column per arm.
+    r"""A CSV, TSV or Parquet file with context columns and one reward column per arm.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Table(FixedData):
     missing
         Columns of which later tables may lack cells, though this one lacks none.
     separator
-        What separates the cells of a text file; by default told from its header.
+        What separates the cells of a text file; by default inferred from its header.
     skip_missing
         Whether to leave out rows that lack a reward, which are an error otherwise.
     rewards
@@ -49,6 +49,13 @@ class Table(FixedData):
         Whether to give each context column mean 0 and standard deviation 1 over all rows
         (constant columns become 0), which suits kernels with one bandwidth for all columns. The
         rewards play no part in it. Tables with text or missing values stay raw.
+
+    Examples
+    --------
+    >>> with open("table.csv", "w") as file:
+    ...     _ = file.write("x,left,right\n0.0,1,0\n1.0,0.5,2\n")
+    >>> cg.problems.Table("table.csv", rewards=["left", "right"]).sample()
+    Problem('table': 2 rows, 1 number per context, 2 arms (left, right))
     """
 
     path: str | Path

@@ -161,7 +161,7 @@ def legend_below(figure: Figure, handles: list[Line2D], labels: Iterable[str], n
 
 
 def plain(legend: Legend) -> None:
-    """Write a legend's labels as they are: a label is a user's, and a dollar in it no formula."""
+    """Write a legend's labels literally: a label is a user's, and a dollar in it no formula."""
     for text in legend.get_texts():
         text.set(parse_math=False, color=INK)
 

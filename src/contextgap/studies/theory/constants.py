@@ -24,6 +24,11 @@ def confidence(failure_probability: float) -> float:
     ----------
     failure_probability
         Above 0 and below 1, for one arm.
+
+    Examples
+    --------
+    >>> round(cg.theory.confidence(0.05), 2)
+    1.73
     """
     return math.sqrt(-math.log(checks.fraction("failure_probability", failure_probability)))
 
@@ -35,6 +40,11 @@ def scale_slope(noise: float) -> float:
     ----------
     noise
         Sub-Gaussian scale of the noise.
+
+    Examples
+    --------
+    >>> round(cg.theory.scale_slope(0.1), 3)
+    0.141
     """
     return math.sqrt(2.0) * checks.at_least("noise", noise, 0, "a standard deviation")
 
@@ -56,6 +66,11 @@ def scale_offset(noise: float, norm: float, ridge: float, information_gain: Any)
         Regularisation.
     information_gain
         ½ ln det(I + K/ridge) at the horizon, or a bound on it; a number or an array.
+
+    Examples
+    --------
+    >>> cg.theory.scale_offset(noise=0.1, norm=1.0, ridge=0.1, information_gain=[1.0, 5.0]).round(3)
+    array([0.458, 0.632])
     """
     rho = checks.at_least("noise", noise, 0, "a standard deviation")
     lambda_ = checks.positive("ridge", ridge, RIDGE_HINT)
@@ -75,6 +90,11 @@ def scale(
         The paper's β.
     noise, norm, ridge, information_gain
         As for ``scale_offset``.
+
+    Examples
+    --------
+    >>> cg.theory.scale(1.73, noise=0.1, norm=1.0, ridge=0.1, information_gain=[1.0, 5.0]).round(3)
+    array([0.702, 0.877])
     """
     beta = checks.at_least("confidence", confidence, 0)
     offset = scale_offset(noise, norm, ridge, information_gain)
@@ -96,6 +116,11 @@ def information_gain_bound(pulls: Any, ridge: float, spectrum: Spectrum) -> Floa
         Regularisation.
     spectrum
         Where the contexts' features lie.
+
+    Examples
+    --------
+    >>> cg.theory.information_gain_bound([0, 100], 0.1, spectrum).round(2)
+    array([0.  , 8.72])
     """
     lambda_, d = checks.positive("ridge", ridge, RIDGE_HINT), spectrum.effective_dimension
     trace = counts("pulls", pulls) * spectrum.kernel_bound
@@ -122,6 +147,8 @@ def norm_estimate(
     usually too low, more so with few rewards: no bound follows from it, and a width that uses it
     guarantees nothing, whatever its ``probability`` says. Take more than the largest estimate over
     arms, such as twice as much.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------

@@ -38,6 +38,11 @@ def burn_in(spectrum: Spectrum, ridge: float, failure_probability: float) -> int
         Regularisation.
     failure_probability
         The paper's δ, at most 1/8: the probability that an arm's envelope fails.
+
+    Examples
+    --------
+    >>> cg.theory.burn_in(spectrum, ridge=0.1, failure_probability=0.05)
+    447068
     """
     lambda_ = checks.positive("ridge", ridge, RIDGE_HINT)
     n_lambda = max(
@@ -61,6 +66,15 @@ def width_envelope(pulls: Any, scale: float, ridge: float, spectrum: Spectrum) -
         Regularisation.
     spectrum
         What is assumed of the contexts.
+
+    See Also
+    --------
+    theory.pulls_for_width : The inverse.
+
+    Examples
+    --------
+    >>> cg.theory.width_envelope([1000, 10000], scale=1.0, ridge=0.1, spectrum=spectrum).round(3)
+    array([0.4  , 0.126])
     """
     alpha, lambda_ = _positive(scale, ridge)
     n = counts("pulls", pulls)
@@ -78,6 +92,15 @@ def pulls_for_width(width: Any, scale: float, ridge: float, spectrum: Spectrum) 
         Full width wanted, positive; a number or an array.
     scale, ridge, spectrum
         As for ``width_envelope``.
+
+    See Also
+    --------
+    theory.width_envelope : The inverse.
+
+    Examples
+    --------
+    >>> round(float(cg.theory.pulls_for_width(0.5, scale=1.0, ridge=0.1, spectrum=spectrum)))
+    638
     """
     alpha, lambda_ = _positive(scale, ridge)
     s = counts("width", width)
@@ -120,6 +143,11 @@ class RegretBound:
     each_step_fails
         Count a failure probability for every step after the burn-in, as the paper does. Theorem
         4.1 holds for all steps at once, so False is equally valid and gives a better bound.
+
+    Examples
+    --------
+    >>> bound.probability(10**6) > 0.8
+    True
     """
 
     n_arms: int
@@ -156,6 +184,11 @@ class RegretBound:
         ----------
         steps
             Exploration steps, T.
+
+        Examples
+        --------
+        >>> round(bound.scale_offset(10**6), 2)
+        0.99
         """
         gain = information_gain_bound(steps, self.ridge, self.spectrum)
         return float(scale_offset(self.noise, self.norm, self.ridge, gain))
@@ -170,6 +203,11 @@ class RegretBound:
         ----------
         steps
             Exploration steps, T.
+
+        Examples
+        --------
+        >>> bound.confidence(10**6) > 0
+        True
         """
         t, a, n_lambda = steps, self.n_arms, self.burn_in
         lambda_x, l_squared = self.spectrum.eigenvalue_floor, self.spectrum.kernel_bound
@@ -186,6 +224,11 @@ class RegretBound:
         ----------
         steps
             Exploration steps, T.
+
+        Examples
+        --------
+        >>> round(bound.probability(10**6), 2)
+        0.9
         """
         steps = checks.whole("steps", steps, least=0)
         after = steps - self.n_arms * self.burn_in
@@ -204,6 +247,11 @@ class RegretBound:
         ----------
         probability
             Below 1 − A·δ, which no number of steps exceeds.
+
+        Examples
+        --------
+        >>> bound.steps_for(0.8) < 10**6
+        True
         """
         wanted = checks.fraction("probability", probability)
         most = 1 - self.n_arms * self.failure_probability
@@ -241,6 +289,15 @@ def uniform_rate(
         Numbers per context, d.
     constant, decay
         C and c.
+
+    See Also
+    --------
+    theory.contextual_gap_rate : That of Theorem 5.3.
+
+    Examples
+    --------
+    >>> cg.theory.uniform_rate([10, 100], dimension=2).round(4)
+    array([0.0423, 0.    ])
     """
     d = checks.whole("dimension", dimension, least=1)
     c, rate = checks.positive("constant", constant, _HINT), checks.positive("decay", decay, _HINT)
@@ -259,6 +316,15 @@ def contextual_gap_rate(steps: Any, *, constant: float = 1.0, decay: float = 1.0
         Exploration steps, T; a number or an array.
     constant, decay
         C' and c'.
+
+    See Also
+    --------
+    theory.uniform_rate : That of uniform sampling.
+
+    Examples
+    --------
+    >>> cg.theory.contextual_gap_rate([10, 20]).round(6)
+    array([0.000454, 0.      ])
     """
     t = counts("steps", steps)
     c, rate = checks.positive("constant", constant, _HINT), checks.positive("decay", decay, _HINT)

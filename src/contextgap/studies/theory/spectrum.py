@@ -56,6 +56,15 @@ class Spectrum:
         The paper's d*.
     kernel_bound
         Largest k(x, x). The paper's bounds are for 1; others are brought there by scaling.
+
+    See Also
+    --------
+    theory.spectrum : Estimates one.
+
+    Examples
+    --------
+    >>> cg.theory.Spectrum(0.1, 3, kernel_bound=2.0).relative_floor
+    0.05
     """
 
     eigenvalue_floor: float
@@ -103,7 +112,7 @@ def spectrum(contexts: Any, kernel: Kernel, *, share: float = 0.95) -> Spectrum:
     --------
     >>> from contextgap import Linear
     >>> corners = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
-    >>> spectrum(corners, Linear())
+    >>> cg.theory.spectrum(corners, Linear())
     Spectrum(eigenvalue_floor=0.5, effective_dimension=2, kernel_bound=1.0)
     """
     checks.instance("kernel", kernel, Kernel, "Gaussian(1.0)")
@@ -139,6 +148,11 @@ def eigenvalue_bound(steps: Any, spectrum: Spectrum, failure_probability: float)
         What is assumed of the contexts.
     failure_probability
         The paper's δ: the probability that the bound fails at any t.
+
+    Examples
+    --------
+    >>> cg.theory.eigenvalue_bound([100, 10000], spectrum, 0.05).round(1)
+    array([  0. , 264.1])
     """
     delta = checks.fraction("failure_probability", failure_probability)
     t = counts("steps", steps)
@@ -157,6 +171,11 @@ def eigenvalue_threshold(spectrum: Spectrum, failure_probability: float) -> floa
         What is assumed of the contexts.
     failure_probability
         The paper's δ, at most 1/8.
+
+    Examples
+    --------
+    >>> round(cg.theory.eigenvalue_threshold(spectrum, 0.05))
+    447067
     """
     delta = eigenvalue_failure(failure_probability)
     squared_floor = spectrum.relative_floor**2
@@ -202,6 +221,11 @@ def arm_hardness(rewards: Any, tolerance: float) -> FloatArray:
         Expected rewards, contexts by arms.
     tolerance
         The paper's ε.
+
+    Examples
+    --------
+    >>> cg.theory.arm_hardness([[3.0, 1.0, 2.0]], tolerance=0.5)
+    array([0.75, 1.25, 0.75])
     """
     epsilon = checks.positive("tolerance", tolerance, _TOLERANCE_HINT)
     closest = reward_gap(rewards).min(axis=0)
@@ -217,5 +241,10 @@ def hardness(rewards: Any, tolerance: float) -> float:
         Expected rewards, contexts by arms.
     tolerance
         The paper's ε.
+
+    Examples
+    --------
+    >>> round(cg.theory.hardness([[3.0, 1.0, 2.0]], tolerance=0.5), 2)
+    4.2
     """
     return float((arm_hardness(rewards, tolerance) ** -2).sum())

@@ -1,4 +1,4 @@
-"""Campaigns: learners that last, with a log of events in a database that processes share."""
+"""Campaigns: learners with a log of events in a database that several processes share."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -42,6 +42,8 @@ def calling(
     Computing checks between contexts, between events and before it learns hyperparameters whether
     it is too late; a call then raises ``DeadlineError``, and nothing was changed.
 
+    .. versionadded:: 0.3
+
     Parameters
     ----------
     by
@@ -51,6 +53,13 @@ def calling(
         The latest time to go on, as ``time.monotonic`` says it; by default as around.
     cancelled
         Returns whether nobody waits for the answer any more; by default as around.
+
+    Examples
+    --------
+    >>> with cg.campaign.calling("Ada"):
+    ...     trial = campaign.ask([0.2, 0.1])
+    >>> trial.by
+    'Ada'
     """
     around = _CALL.get()
     token = _CALL.set(

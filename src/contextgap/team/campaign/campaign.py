@@ -66,12 +66,26 @@ _LEAST = 2  # rewards to freeze a policy, so that one can be left out
 
 
 class Campaign(CampaignMethods):
-    """A learner that lasts: its log of events is in a database that several processes may use.
+    """A learner whose log of events is in a database that several processes share.
 
     ``create`` makes one and ``open`` opens it. Every call takes in first what other processes did;
     one that fails changes nothing. Campaigns are thread-safe.
 
     ``docs/campaigns.md`` says what is promised.
+
+    .. versionadded:: 0.2
+
+    See Also
+    --------
+    client.Campaign : The same over HTTP.
+    Learner : The same in memory.
+
+    Examples
+    --------
+    >>> trial = campaign.ask([0.3, 0.1])
+    >>> _ = campaign.tell(trial, measure([0.3, 0.1], trial.arm))
+    >>> cg.Campaign.open("bench.db", "bench").status().trials["told"]
+    3
     """
 
     def __init__(self, session: Session, name: str) -> None:
@@ -120,6 +134,16 @@ class Campaign(CampaignMethods):
             Who makes the calls, for the log; the user of this process by default.
         settings
             All others of ``Learner``: ``kernel``, ``method``, ``seed``, ``features`` and so on.
+
+        See Also
+        --------
+        open : Open one that exists.
+
+        Examples
+        --------
+        >>> campaign = cg.Campaign.create("bench.db", "rig 2", ["left", "right"], seed=0)
+        >>> cg.Campaign.names("bench.db")
+        ('bench', 'rig 2')
         """
         trials.check_name("name", name)
         trials.check_key(key)
@@ -157,6 +181,15 @@ class Campaign(CampaignMethods):
             The campaign's name.
         by
             As for ``create``.
+
+        See Also
+        --------
+        create : Begin a new one.
+
+        Examples
+        --------
+        >>> cg.Campaign.open("bench.db", "bench").arms
+        ('left', 'right')
         """
         who = trials.read_caller(by)
         return cls(Session(find_store(opened(database), name), who), name)
@@ -169,6 +202,11 @@ class Campaign(CampaignMethods):
         ----------
         database
             As for ``create``.
+
+        Examples
+        --------
+        >>> cg.Campaign.names("bench.db")
+        ('bench',)
         """
         return tuple(campaign_names(opened(database)))
 

@@ -35,7 +35,12 @@ class CampaignMethods:
         self.close()
 
     def close(self) -> None:
-        """Close all connections to the database; what takes long to replay is saved before."""
+        """Close all connections to the database; what takes long to replay is saved before.
+
+        Examples
+        --------
+        >>> campaign.close()
+        """
         self._call("close")
 
     @property
@@ -86,6 +91,17 @@ class CampaignMethods:
         -------
         trial
             A ``Trial`` for one context or a pool; a list of them, one per row, for several.
+
+        See Also
+        --------
+        tell : Take in the reward.
+        cancel : Give the trial up.
+
+        Examples
+        --------
+        >>> trial = campaign.ask([0.2, 0.1], key="sample 17")
+        >>> trial == campaign.ask([0.2, 0.1], key="sample 17")
+        True
         """
         return self._call(
             "ask", contexts=contexts, pool=pool, arms=arms, once=once, key=key, lease=lease
@@ -104,7 +120,7 @@ class CampaignMethods:
         censored: Any = None,
         cost: Any = None,
     ) -> Any:
-        """Take in the reward of a trial, or of something that was tried without being asked for.
+        """Take in the reward of a trial, or of outside data that nobody asked for.
 
         A reward that comes after its trial was cancelled, or its lease ran out, is taken all the
         same. To change a reward, ``correct`` it.
@@ -135,6 +151,18 @@ class CampaignMethods:
         -------
         trial
             The ``Trial`` as it is now, or a list of them; outside data become trials too.
+
+        See Also
+        --------
+        ask : Choose the arm.
+        correct : Change a reward later.
+
+        Examples
+        --------
+        >>> trial = campaign.ask([0.2, 0.1])
+        >>> campaign.tell(trial, 0.5).state
+        'told'
+        >>> outside = campaign.tell(contexts=[0.3, 0.1], arms="left", reward=0.4)
         """
         return self._call(
             "tell",
@@ -150,7 +178,7 @@ class CampaignMethods:
         )
 
     def cancel(self, trial: Any, *, key: str | None = None) -> Trial:
-        """Take back an open trial: it will not be tried, and stops counting as pending.
+        """Cancel an open trial; it no longer counts as pending.
 
         Parameters
         ----------
@@ -158,11 +186,17 @@ class CampaignMethods:
             A trial or its number.
         key
             As for ``ask``.
+
+        Examples
+        --------
+        >>> trial = campaign.ask([0.2, 0.1])
+        >>> campaign.cancel(trial).state
+        'cancelled'
         """
         return cast("Trial", self._call("cancel", trial=trial, key=key))
 
     def retract(self, trial: Any, why: str, *, key: str | None = None) -> Recall:
-        """Take a reward back: it was never told, as far as the learner is concerned.
+        """Take a reward back; the learner forgets it.
 
         Parameters
         ----------
@@ -177,11 +211,21 @@ class CampaignMethods:
         -------
         recall
             Which frozen policies rest on the trial, and how many of their decisions would change.
+
+        See Also
+        --------
+        correct : Replace the reward.
+
+        Examples
+        --------
+        >>> recall = campaign.retract(trial, why="sensor was unplugged")
+        >>> campaign.trial(trial.id).state
+        'retracted'
         """
         return cast("Recall", self._call("retract", trial=trial, why=why, key=key))
 
     def correct(self, trial: Any, reward: float, why: str, *, key: str | None = None) -> Recall:
-        """Replace a reward by another, as if that had been told in the first place.
+        """Replace a wrong reward by the right one.
 
         A retracted trial counts again from then on.
 
@@ -200,6 +244,16 @@ class CampaignMethods:
         -------
         recall
             Which frozen policies rest on the trial, and how many of their decisions would change.
+
+        See Also
+        --------
+        retract : Take the reward out.
+
+        Examples
+        --------
+        >>> recall = campaign.correct(trial, 0.7, why="wrong unit")
+        >>> campaign.trial(trial.id).reward
+        0.7
         """
         return cast("Recall", self._call("correct", trial=trial, reward=reward, why=why, key=key))
 
@@ -210,6 +264,15 @@ class CampaignMethods:
         ----------
         state
             Only those in this state, or these: "open", "told", "cancelled", "expired", "retracted".
+
+        See Also
+        --------
+        find_trials : The same as objects.
+
+        Examples
+        --------
+        >>> campaign.trials()[["arm", "reward"]].values.tolist()
+        [['left', 0.2], ['left', 0.5]]
         """
         return trials_frame(self.find_trials(state))
 
@@ -230,6 +293,15 @@ class CampaignMethods:
             Only those with larger numbers.
         most
             Return at most so many.
+
+        See Also
+        --------
+        trials : The same as a DataFrame.
+
+        Examples
+        --------
+        >>> [trial.reward for trial in campaign.find_trials("told")]
+        [0.2, 0.5]
         """
         return cast("list[Trial]", self._call("find_trials", state=state, after=after, most=most))
 
@@ -240,11 +312,16 @@ class CampaignMethods:
         ----------
         number
             Its number.
+
+        Examples
+        --------
+        >>> campaign.trial(trial.id).arm
+        'left'
         """
         return cast("Trial", self._call("trial", number=number))
 
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
-        """Return the arm to deploy, given what is known now, as ``Learner.recommend`` does.
+        """Return the arm to deploy, as ``Learner.recommend`` does.
 
         Parameters
         ----------
@@ -252,11 +329,22 @@ class CampaignMethods:
             One context, or many.
         arms
             The eligible arms, all by default.
+
+        Examples
+        --------
+        >>> campaign.recommend([0.2, 0.1])
+        'left'
         """
         return self._call("recommend", contexts=contexts, arms=arms)
 
     def learner(self) -> Learner:
-        """Return a copy of the learner, to read all that ``Learner`` offers, or to go on with."""
+        """Return a copy of the learner; changes to it do not affect the campaign.
+
+        Examples
+        --------
+        >>> campaign.learner().counts
+        {'left': 2, 'right': 0}
+        """
         return cast("Learner", self._call("learner"))
 
     def freeze(
@@ -267,7 +355,7 @@ class CampaignMethods:
         tolerance: float | None = None,
         key: str | None = None,
     ) -> Policy:
-        """Return the current decision rule, and keep it under a name.
+        """Freeze the current decision rule and store it under a name.
 
         Its card carries the hash of the log up to now, from which ``rebuild`` makes it again.
 
@@ -279,6 +367,17 @@ class CampaignMethods:
             As for ``Learner.freeze``.
         key
             As for ``ask``.
+
+        See Also
+        --------
+        policy : Return a policy frozen earlier.
+        rebuild : Make it again from the log.
+
+        Examples
+        --------
+        >>> policy = campaign.freeze("v1")
+        >>> campaign.policy("v1").recommend([0.2, 0.1])
+        'left'
         """
         return cast(
             "Policy",
@@ -286,7 +385,14 @@ class CampaignMethods:
         )
 
     def policies(self) -> tuple[FrozenPolicy, ...]:
-        """Return what is known of all frozen policies, and which trials they rest on in error."""
+        """Return all frozen policies, with trials retracted or corrected since.
+
+        Examples
+        --------
+        >>> policy = campaign.freeze("v1")
+        >>> [frozen.name for frozen in campaign.policies()]
+        ['v1']
+        """
         return cast("tuple[FrozenPolicy, ...]", self._call("policies"))
 
     def policy(self, name: str) -> Policy:
@@ -296,16 +402,28 @@ class CampaignMethods:
         ----------
         name
             Its name.
+
+        Examples
+        --------
+        >>> policy = campaign.freeze("v1")
+        >>> campaign.policy("v1").arms
+        ('left', 'right')
         """
         return cast("Policy", self._call("policy", name=name))
 
     def rebuild(self, name: str) -> Policy:
-        """Return a frozen policy, made again from the log alone; its file has the same bytes.
+        """Return a frozen policy, rebuilt from the log; its file has the same bytes.
 
         Parameters
         ----------
         name
             Its name.
+
+        Examples
+        --------
+        >>> policy = campaign.freeze("v1")
+        >>> campaign.rebuild("v1").provenance == policy.provenance
+        True
         """
         return cast("Policy", self._call("rebuild", name=name))
 
@@ -318,6 +436,14 @@ class CampaignMethods:
             "evidence" or "loo".
         key
             As for ``ask``.
+
+        Examples
+        --------
+        >>> campaign = cg.Campaign.create("bench.db", "linear", [0, 1], kernel=cg.Linear())
+        >>> _ = campaign.tell(contexts=contexts[:10], arms=[0, 1] * 5, reward=contexts[:10, 0])
+        >>> campaign.tune()
+        >>> campaign.status().tuning.rewards
+        10
         """
         self._call("tune", criterion=criterion, key=key)
 
@@ -332,6 +458,12 @@ class CampaignMethods:
             Its features, where arms have them.
         key
             As for ``ask``.
+
+        Examples
+        --------
+        >>> campaign.add_arm("up")
+        >>> campaign.arms
+        ('left', 'right', 'up')
         """
         self._call("add_arm", label=label, features=features, key=key)
 
@@ -344,16 +476,27 @@ class CampaignMethods:
             One of ``arms``.
         key
             As for ``ask``.
+
+        Examples
+        --------
+        >>> campaign.remove_arm("left")
+        >>> campaign.arms
+        ('right',)
         """
         self._call("remove_arm", label=label, key=key)
 
     def status(self, *, fresh: bool = True) -> CampaignStatus:
-        """Return how the campaign stands.
+        """Return the state of the campaign: trials, rewards, progress and score.
 
         Parameters
         ----------
         fresh
             Whether to compute the settled share and the score now. Otherwise they are cached, and
             computed anew whenever there are 5 % more rewards; the status says of when.
+
+        Examples
+        --------
+        >>> campaign.status().trials["told"]
+        2
         """
         return cast("CampaignStatus", self._call("status", fresh=fresh))

@@ -48,7 +48,7 @@ class Draft:
         self.base = replay.number, replay.hash
         self.events: list[Event] = []
         self._trials: dict[int, dict[str, Any]] = {}  # those that are new or changed
-        self._read: dict[int, dict[str, Any]] = {}  # as they are in the table
+        self._read: dict[int, dict[str, Any]] = {}  # raw, as in the table
         self._files: list[tuple[str, Event, bytes]] = []
         self._stale: list[int] = []  # snapshots
         self._progress: dict[str, Any] = {}

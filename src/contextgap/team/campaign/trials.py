@@ -292,7 +292,7 @@ def tell(
     about: Mapping[str, Sequence[Any]],
     key: str | None,
 ) -> list[Trial]:
-    """Tell the rewards of trials; return them as they are then."""
+    """Record the rewards of trials; return the changed trials."""
     told = [
         {"trial": number, "reward": reward, **{name: about[name][row] for name in about}}
         for row, (number, reward) in enumerate(zip(numbers, rewards, strict=True))

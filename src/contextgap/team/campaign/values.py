@@ -13,23 +13,77 @@ from contextgap.policy.card import Card
 
 
 class ConflictError(ValueError):
-    """A request that contradicts what happened before, such as a key used for something else."""
+    """A request that contradicts what happened before, such as a key used for something else.
+
+    .. versionadded:: 0.2
+
+    Examples
+    --------
+    >>> try:
+    ...     campaign = cg.Campaign.create("bench.db", "bench", ["up"])
+    ... except cg.campaign.ConflictError as error:
+    ...     print(error)
+    there is a campaign 'bench' already; open it, or choose another name
+    """
 
 
 class NotFoundError(ValueError):
-    """A campaign, a trial or a policy that does not exist."""
+    """A campaign, a trial or a policy that does not exist.
+
+    .. versionadded:: 0.2
+
+    Examples
+    --------
+    >>> try:
+    ...     campaign.trial(17)
+    ... except cg.campaign.NotFoundError as error:
+    ...     print(error)
+    there is no trial 17
+    """
 
 
 class AlteredError(ValueError):
-    """A row of the database is not what was written; ``contextgap database verify`` says more."""
+    """A row of the database is not what was written; ``contextgap database verify`` says more.
+
+    .. versionadded:: 0.3
+
+    Examples
+    --------
+    >>> issubclass(cg.campaign.AlteredError, ValueError)
+    True
+    """
 
 
 class UnavailableError(OSError):
-    """The database cannot be used now. Nothing was changed, and trying again later may help."""
+    """The database cannot be used now. Nothing was changed, and trying again later may help.
+
+    .. versionadded:: 0.3
+
+    Examples
+    --------
+    >>> issubclass(cg.campaign.UnavailableError, OSError)
+    True
+    """
 
 
 class DeadlineError(TimeoutError):
-    """A call took longer than it may, or nobody waits for it any more. Nothing was changed."""
+    """A call took longer than it may, or nobody waits for it any more. Nothing was changed.
+
+    .. versionadded:: 0.3
+
+    See Also
+    --------
+    campaign.calling : Sets the deadline.
+
+    Examples
+    --------
+    >>> try:
+    ...     with cg.campaign.calling(deadline=0.0):
+    ...         trials = campaign.ask(contexts)
+    ... except cg.campaign.DeadlineError:
+    ...     print("too late")
+    too late
+    """
 
 
 STATES = ("open", "told", "cancelled", "expired", "retracted")
@@ -38,7 +92,9 @@ STATES = ("open", "told", "cancelled", "expired", "retracted")
 
 @dataclass(frozen=True)
 class Trial:
-    """An arm to try at a context, and what became of it.
+    """An arm to try at a context, with its state and reward.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -64,6 +120,16 @@ class Trial:
         The reason given when it was last retracted or corrected.
     by
         Who asked for it, told, cancelled, retracted or corrected it last; None if unknown.
+
+    See Also
+    --------
+    Campaign.ask : Returns one.
+
+    Examples
+    --------
+    >>> trial = campaign.ask([0.2, 0.1])
+    >>> trial.id, trial.state
+    (3, 'open')
     """
 
     id: int
@@ -81,7 +147,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class FrozenPolicy:
-    """What is known of a frozen policy.
+    """A frozen policy of a campaign: its name, its time, its hashes.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -97,6 +165,17 @@ class FrozenPolicy:
         The hash of its ``.cgap`` file.
     recalled
         The trials it rests on that were retracted or corrected since.
+
+    See Also
+    --------
+    Campaign.policies : Returns them.
+
+    Examples
+    --------
+    >>> policy = campaign.freeze("v1")
+    >>> frozen = campaign.policies()[0]
+    >>> frozen.name, frozen.recalled
+    ('v1', ())
     """
 
     name: str
@@ -109,7 +188,9 @@ class FrozenPolicy:
 
 @dataclass(frozen=True)
 class Recalled:
-    """A frozen policy that rests on a trial that was taken back.
+    """A frozen policy that was learnt from a retracted or corrected trial.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -119,6 +200,13 @@ class Recalled:
         How many contexts were compared.
     changed
         At how many of them the policy would decide otherwise.
+
+    Examples
+    --------
+    >>> policy = campaign.freeze("v1")
+    >>> recalled = campaign.retract(trial, why="sensor was unplugged").policies[0]
+    >>> recalled.policy, recalled.contexts
+    ('v1', 2)
     """
 
     policy: str
@@ -128,7 +216,9 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Recall:
-    """What a retraction or correction means for what was frozen before.
+    """Which frozen policies a retraction or correction affects.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -136,6 +226,17 @@ class Recall:
         The trial that was retracted or corrected.
     policies
         The frozen policies that rest on it.
+
+    See Also
+    --------
+    Campaign.retract, Campaign.correct : Return one.
+
+    Examples
+    --------
+    >>> policy = campaign.freeze("v1")
+    >>> recall = campaign.retract(trial, why="sensor was unplugged")
+    >>> recall.trial, len(recall.policies)
+    (2, 1)
     """
 
     trial: int
@@ -144,7 +245,9 @@ class Recall:
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """How a campaign stands; print it.
+    """The state of a campaign; print it.
+
+    .. versionadded:: 0.2
 
     Parameters
     ----------
@@ -173,6 +276,16 @@ class CampaignStatus:
     looked_after
         The number of the event after which ``settled`` and ``score`` were computed; less than
         ``events`` where the status is not fresh.
+
+    See Also
+    --------
+    Campaign.status : Returns it.
+
+    Examples
+    --------
+    >>> status = campaign.status()
+    >>> status.rewards, status.events
+    ({'left': 2, 'right': 0}, 5)
     """
 
     name: str
@@ -188,7 +301,13 @@ class CampaignStatus:
     looked_after: int
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return the status for people: pairs of a name and a text."""
+        """Return the status for people: pairs of a name and a text.
+
+        Examples
+        --------
+        >>> campaign.status().rows()[0]
+        ('trials', '0 open, 2 told, 0 cancelled, 0 expired, 0 retracted')
+        """
         settled = "unknown" if self.settled is None else f"{100 * self.settled:.1f} %"
         left = "unknown" if self.asks_left is None else f"about {self.asks_left}"
         tuned = "never"
@@ -212,7 +331,13 @@ class CampaignStatus:
         ]
 
     def describe(self) -> dict[str, Any]:
-        """Return the status as plain values, for machines."""
+        """Return the status as plain values, for machines.
+
+        Examples
+        --------
+        >>> campaign.status().describe()["name"]
+        'bench'
+        """
         return {
             **vars(self),
             "trials": dict(self.trials),

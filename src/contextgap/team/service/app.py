@@ -216,6 +216,8 @@ def create_app(
 ) -> FastAPI:
     """Return the service of a database as an ASGI application.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     database
@@ -224,6 +226,17 @@ def create_app(
         How it listens, whom it trusts, how much it takes.
     log
         Where a line for every request goes, and what else is logged; nowhere by default.
+
+    See Also
+    --------
+    client.Campaign : Uses the service.
+
+    Examples
+    --------
+    >>> from contextgap.service import Settings, create_app
+    >>> app = create_app("bench.db", Settings(tokens="none"))
+    >>> app.title
+    'contextgap'
     """
     return ServiceApp(Service(database, settings or Settings(), log))
 

@@ -137,7 +137,8 @@ class Tell(Keyed):
             {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "boolean"}}]}
         ),
     ] = Field(
-        None, description="Whether the reward is at most, or the cost at least, what is told."
+        None,
+        description="Whether the true reward is at most, or the true cost at least, the given one.",
     )
 
 
@@ -183,7 +184,9 @@ class Freeze(Keyed):
     """Freeze a policy."""
 
     name: str = Field(description="The policy's name, new in this campaign.")
-    fallback: Label = Field(None, description="A safe arm, answered where too little is known.")
+    fallback: Label = Field(
+        None, description="A safe arm, for contexts where regret bounds are too large."
+    )
     tolerance: float | None = Field(None, description="The largest bound it is not for.")
 
 

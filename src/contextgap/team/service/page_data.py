@@ -458,7 +458,7 @@ def _column(policy: Policy, name: str) -> dict[str, Any]:
 
 def _policy(belief: Belief) -> Policy:
     if belief.policy is None:
-        raise ValueError("there is nothing to explain before the first reward was told")
+        raise ValueError("there is nothing to explain before the first reward")
     return belief.policy
 
 

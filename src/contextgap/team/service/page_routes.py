@@ -68,7 +68,7 @@ class Along(bodies.Body):
 
 
 class Why(bodies.Body):
-    """Why an arm is answered."""
+    """Why an arm is recommended."""
 
     context: bodies.OneContext = Field(description="One context.")
     against: bodies.Label = Field(None, description="The other arm; by default the next best.")

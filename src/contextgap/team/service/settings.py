@@ -14,6 +14,8 @@ _TOKENS = ("required", "none")
 class Settings:
     """How a service listens, whom it trusts, and how much it takes.
 
+    .. versionadded:: 0.2
+
     Parameters
     ----------
     host, port
@@ -51,6 +53,12 @@ class Settings:
         "json" or "text".
     grace
         Seconds after which a service that is stopped has ended, whatever it computes.
+
+    Examples
+    --------
+    >>> from contextgap.service import Settings
+    >>> Settings(port=9000).deadline
+    30.0
     """
 
     host: str = "127.0.0.1"

@@ -35,7 +35,7 @@ class Relation:
         return self.texts(INSTANCE)
 
     def column(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute's values as they are in the file."""
+        """Return an attribute's raw values."""
         if name not in self.names:
             raise ValueError(
                 f"{self.path}: there is no attribute {name!r}; the attributes are "

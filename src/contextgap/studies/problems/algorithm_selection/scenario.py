@@ -56,6 +56,11 @@ class Scenario(Problem):
         Whether performance is a time, so that a reward is −log10 of it.
     preparation
         How raw features become contexts, for instances to come; None where that is not known.
+
+    Examples
+    --------
+    >>> scenario.arms, scenario.cutoff
+    (('fast', 'sure'), 100.0)
     """
 
     performance: FloatArray
@@ -101,6 +106,8 @@ class Scenario(Problem):
     ) -> Scenario:
         """Return the scenario of a table: a row per instance, its features and solvers' results.
 
+        .. versionadded:: 0.3
+
         Parameters
         ----------
         frame
@@ -116,6 +123,13 @@ class Scenario(Problem):
             What to call it.
         folds
             The number of each row's cross-validation fold, from 1; dealt at random by default.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"size": [1.0, 2.0], "fast": [3, 80], "sure": [5, 6]})
+        >>> len(cg.problems.Scenario.from_frame(frame, ["fast", "sure"], cutoff=100))
+        2
         """
         relation = table_relation(frame, name)
         arms = tuple(read_names("solvers", solvers))
@@ -286,6 +300,16 @@ class AlgorithmSelection(FixedData):
     scale
         Whether to give each feature mean 0 and standard deviation 1 over all instances, which
         suits kernels with one bandwidth for all features.
+
+    See Also
+    --------
+    problems.Scenario.from_frame : Reads a table of your own.
+
+    Examples
+    --------
+    >>> scenarios = cg.problems.AlgorithmSelection("SAT11-RAND", performance="raw")
+    >>> scenarios.performance
+    'raw'
     """
 
     folder: str | Path

@@ -73,6 +73,16 @@ class Flight(Problem):
         Fraction of the orbit since the ascending node, from 0 to below 1.
     orbit_number
         0, 1, ...: how often the ascending node was passed since the start.
+
+    See Also
+    --------
+    experiments.fly : Flies it.
+
+    Examples
+    --------
+    >>> flight = cg.problems.Spacecraft().sample(100, seed=0)
+    >>> flight.known.shape, flight.time.shape
+    ((100,), (100,))
     """
 
     time: FloatArray
@@ -307,6 +317,8 @@ class MagnetometerBench(Maker):
     satellite and sets, loads are switched by a random schedule, and battery, heater and wheel
     follow. The Earth's field is taken off. The paper's laboratory data were never published; this
     is an open stand-in for them, and needs no extra.
+
+    .. versionadded:: 0.3
 
     Parameters
     ----------
