@@ -272,11 +272,13 @@ class Learner(Stateful):
         seed: int | None = None,
         retune: str | None = None,
         points: int | None = POINTS,
+        costs: Mapping[Label, float] | None = None,
+        cutoff: float | None = None,
     ) -> Self:
         """Return a learner that explores on with what a policy knows.
 
         Arms, columns, method, hyperparameters and every reward are those of the learner that froze
-        it. Pending picks and a fallback are not kept, nor can arms be added that have features. The
+        it, with costs that were told. Pending picks and a fallback are not kept, nor can arms be added that have features. The
         file of a policy with inducing points holds at most 8192 rewards, chosen at random, and then
         the learner knows these.
 
@@ -291,6 +293,8 @@ class Learner(Stateful):
             policy's were learnt, unless arms have features, else ``"never"``.
         points
             How many inducing points there may be, as for a new learner.
+        costs, cutoff
+            As for a new learner: policies do not hold them.
 
         Examples
         --------
@@ -304,13 +308,14 @@ class Learner(Stateful):
         {'a': 2, 'b': 1}
         """
         checks.instance("policy", policy, Policy, "learner.freeze()")
-        return cls.from_state(resumed_state(policy.state, seed=seed, retune=retune, points=points))
+        how = {"seed": seed, "retune": retune, "points": points, "costs": costs, "cutoff": cutoff}
+        return cls.from_state(resumed_state(policy.state, **how))
 
     @synchronized
     def forget(self, *, before: int | None = None, keep: int | None = None) -> None:
         """Drop the oldest rewards, as if they had never been told.
 
-        Hyperparameters and pending picks are kept. An arm left with fewer rewards than the burn-in
+        Hyperparameters, pending picks and what was ``spent`` are kept. An arm left with fewer rewards than the burn-in
         is tried again before the method takes over.
 
         Parameters
@@ -392,7 +397,7 @@ class Learner(Stateful):
 
     @property
     def spent(self) -> float:
-        """What all trials whose rewards were told cost together.
+        """What all trials whose rewards were told cost together, forgotten ones included.
 
         A trial costs what was told, else what is known of its arm, else 1.
         """
@@ -512,7 +517,13 @@ class Learner(Stateful):
 
     @synchronized
     def trial(
-        self, context: Any = None, *, pool: Any = None, arms: Any = None, metadata: Any = None
+        self,
+        context: Any = None,
+        *,
+        pool: Any = None,
+        arms: Any = None,
+        metadata: Any = None,
+        cutoff: bool = False,
     ) -> Trial:
         """Return the arm to try at a context, with a number by which its reward is told.
 
@@ -528,16 +539,20 @@ class Learner(Stateful):
             The labels of the eligible arms, all by default.
         metadata
             Anything that belongs to the trial, as a mapping; ``trial.metadata`` is a copy.
+        cutoff
+            Whether ``trial.cutoff`` is to say how long to let it run, as with ``ask``.
         """
         if context is not None and not self._read(context).single:
             raise ValueError("trial takes one context; pass a 1-D context or one row")
         noted = dict(metadata or {})
-        found = self.ask(context, pool=pool, arms=arms)
+        found, limit = self.ask(context, pool=pool, arms=arms, cutoff=cutoff), None
+        if cutoff:
+            found, limit = found
         context, arm = (context, found) if pool is None else found
         pending, number = self.state.pending.copy(), self.state.trials
         pending.number(self._place(arm), number)
         self.state = replace(self.state, pending=pending, trials=number + 1)
-        return Trial(number, arm, context, noted, self)
+        return Trial(number, arm, context, noted, self, limit)
 
     @property
     def pending_trials(self) -> tuple[Trial, ...]:

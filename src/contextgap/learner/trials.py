@@ -35,6 +35,8 @@ class Trial:
         Whatever belongs to it. Files do not keep it.
     learner
         The learner that it belongs to.
+    cutoff
+        When to stop the run, if ``trial(..., cutoff=True)`` was asked. Files do not keep it.
     """
 
     number: int
@@ -42,6 +44,7 @@ class Trial:
     context: Any
     metadata: dict[str, Any]
     learner: Learner = field(repr=False)
+    cutoff: float | None = None
 
     def cancel(self) -> None:
         """Forget the trial: its reward will never come."""
