@@ -278,9 +278,9 @@ class Learner(Stateful):
         """Return a learner that explores on with what a policy knows.
 
         Arms, columns, method, hyperparameters and every reward are those of the learner that froze
-        it, with costs that were told. Pending picks and a fallback are not kept, nor can arms be added that have features. The
-        file of a policy with inducing points holds at most 8192 rewards, chosen at random, and then
-        the learner knows these.
+        it, with the costs that were told. Pending picks and a fallback are not kept, nor can arms
+        be added that have features. The file of a policy with inducing points holds at most 8192
+        rewards, chosen at random, and then the learner knows these.
 
         Parameters
         ----------
@@ -315,8 +315,8 @@ class Learner(Stateful):
     def forget(self, *, before: int | None = None, keep: int | None = None) -> None:
         """Drop the oldest rewards, as if they had never been told.
 
-        Hyperparameters, pending picks and what was ``spent`` are kept. An arm left with fewer rewards than the burn-in
-        is tried again before the method takes over.
+        Hyperparameters, pending picks and what was ``spent`` are kept. An arm left with fewer
+        rewards than the burn-in is tried again before the method takes over.
 
         Parameters
         ----------
