@@ -125,7 +125,7 @@ def test_what_makes_no_sense_is_refused(scenario):
 
 
 def test_the_aim_decides_between_fast_and_safe():
-    """The first solver is fastest on most instances and fails on the others, whatever the features."""
+    """The first solver is fastest on most instances and fails on the others."""
     rng = np.random.default_rng(0)
     hard = np.arange(120) % 5 == 0
     seconds = np.column_stack([np.where(hard, 2000.0, 0.1), np.where(hard, 10.0, 1.0)])
