@@ -106,5 +106,5 @@ def test_cpu_time_has_a_panel_for_each_statistic():
     axes = cpu_figure(pd.DataFrame(rows)).axes
     assert [ax.get_ylabel() for ax in axes] == list(drawn.values())
     for place, ax in enumerate(axes):
-        line = ax.get_lines()[0]
-        np.testing.assert_allclose(line.get_ydata(orig=False), [(1 + place) * x for x in (0.02, 0.05)])
+        drawn_at = ax.get_lines()[0].get_ydata(orig=False)
+        np.testing.assert_allclose(drawn_at, [(1 + place) * cpu for cpu in (0.02, 0.05)])
