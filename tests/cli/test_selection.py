@@ -226,6 +226,11 @@ def test_cpu_time_takes_the_place_of_runs(folder, tmp_path):  # and is drawn
     pd.testing.assert_frame_equal(pd.DataFrame(found)[summary.columns], summary)
     refused = call("select", folder, *more, "--budget", "2", code=2)
     assert "without --budget" in " ".join(refused.stderr.split())
+    aimed = small(tmp_path, "--methods", "race", "--cpu", "0.9", "--aim", "par10", "--json")
+    (row,) = json.loads(call("select", folder, *aimed).stdout)["results"]
+    assert row["method"] == "race for PAR10"
+    refused = call("select", folder, "--aim", "par10", code=2)
+    assert "give --cpu or --seconds too" in " ".join(refused.stderr.split())
 
 
 def test_a_table_of_ones_own_is_a_scenario(undrawn, tmp_path):

@@ -162,6 +162,24 @@ def test_several_contexts_have_several_picks():
     assert learner.pending == 4
 
 
+def test_trials_have_cutoffs():
+    learner, _ = raced(40)
+    file = io.BytesIO()
+    learner.save(file)
+    file.seek(0)
+    other = cg.Learner.load(file)
+    trial = learner.trial(CONTEXTS[80], cutoff=True)
+    assert (trial.arm, trial.cutoff) == other.ask(CONTEXTS[80], cutoff=True)
+    learner.tell(trial, trial.cutoff, censored=True)
+    assert learner.spent == pytest.approx(other.spent + trial.cutoff)
+    assert learner.trial(CONTEXTS[81]).cutoff is None
+    with pytest.raises(TypeError, match="cutoff=True needs"):
+        learner.trial(pool=CONTEXTS, cutoff=True)
+    assert (
+        cg.Learner.resume(learner.freeze(), cutoff=100).ask(CONTEXTS[0], cutoff=True).cutoff <= 100
+    )
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -160,6 +160,40 @@ def test_files_keep_costs(settings):
     assert "extrapolated" in str(policy.card)
 
 
+@pytest.mark.parametrize("cost", [None, lambda x, arm: 1 + arm + x[0]])
+def test_forgotten_rewards_stay_paid_for(cost):
+    learner, _ = explored(40, costs={0: 1, 1: 2, 2: 3}, cost=cost, kernel=cg.Gaussian(0.5))
+    spent, told = learner.spent, learner.state.model.observed.costs[-15:].copy()
+    learner.forget(keep=15)
+    np.testing.assert_array_equal(learner.state.model.observed.costs, told)
+    assert learner.spent == pytest.approx(spent)
+    learner.tell(CONTEXTS[0], 1, 0.5)
+    file = io.BytesIO()
+    learner.save(file)
+    file.seek(0)
+    other = cg.Learner.load(file)
+    assert other.spent == learner.spent == pytest.approx(spent + 2)
+    other.forget(keep=1)
+    assert other.spent == pytest.approx(spent + 2)
+
+
+def test_a_learner_that_is_resumed_knows_costs():
+    costs = {0: 1, 1: 2, 2: 30}
+    told, _ = explored(40, cost=lambda _, arm: 1.0 + arm, kernel=cg.Gaussian(0.5))
+    later = cg.Learner.resume(told.freeze(), seed=0)
+    np.testing.assert_array_equal(later.state.model.observed.costs, told.state.model.observed.costs)
+    assert later.spent == pytest.approx(told.spent)
+    known, _ = explored(40, costs=costs, kernel=cg.Gaussian(0.5))
+    for given in (costs, None):  # what was spent is spent, whatever more will cost
+        later = cg.Learner.resume(known.freeze(), seed=0, costs=given)
+        assert later.spent == pytest.approx(known.spent)
+        assert (later.state.costs is None) == (given is None)
+    with pytest.raises(ValueError, match="costs must have a cost for every arm"):
+        cg.Learner.resume(known.freeze(), costs={0: 1})
+    with pytest.raises(ValueError, match="cutoff is about times"):
+        cg.Learner.resume(known.freeze(), cutoff=3)
+
+
 def test_a_file_without_costs_says_nothing_of_them():
     file = io.BytesIO()
     learner, _ = explored(20, kernel=cg.Gaussian(0.5))

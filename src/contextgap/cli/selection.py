@@ -35,6 +35,7 @@ from contextgap.studies.experiments import (
     summarise_selection,
 )
 from contextgap.studies.experiments.compare import read_methods
+from contextgap.studies.experiments.racing import REGRET
 from contextgap.studies.experiments.selection import (
     DESCRIPTION,
     POLICY,
@@ -81,6 +82,9 @@ def select_command(
         list_option("CPU time in place of runs: shares of the full table, such as 0.02,0.05."),
     ] = None,
     seconds: Annotated[list[str] | None, list_option("The same in seconds, for each fold.")] = None,
+    aim: Annotated[
+        str, typer.Option(help="What races are for, with --cpu or --seconds: regret or par10.")
+    ] = REGRET,
     solvers: Annotated[
         list[str] | None,
         list_option("Of a table with a row per instance: the columns with solvers' results."),
@@ -118,7 +122,8 @@ def select_command(
 
     With --cpu or --seconds, solvers race each other on training instances within
     that time. The result is compared with ExtraTrees, random solvers and the full
-    table.
+    table. Races are for low regret, the ratio of times to the best solver's, or with
+    --aim par10 for PAR10.
     """
     load = partial(_load, solvers=solvers, cutoff=cutoff)
     if cpu is not None or seconds is not None:
@@ -130,9 +135,12 @@ def select_command(
             if seconds is not None:
                 shares["seconds"] = numbers_in("--seconds", seconds, "600,3600")
             study: dict[str, Any] = {"methods": wanted_methods, "seeds": range(seeds), **shares}
+            study["aim"] = aim
             _study_cpu(folders, load, study, folder, jobs, dask, fresh, json)
         return
     with complaints():
+        if aim != REGRET:
+            raise ValueError("--aim is about races; give --cpu or --seconds too")
         names = list(read_methods(methods))
         budgets = numbers_in("--budget", budget, "0.25,1,4")
         if selector or instance or onnx or c:

@@ -284,13 +284,15 @@ class Learner(Stateful):
         seed: int | None = None,
         retune: str | None = None,
         points: int | None = POINTS,
+        costs: Mapping[Label, float] | None = None,
+        cutoff: float | None = None,
     ) -> Self:
         """Return a learner that explores on with what a policy knows.
 
         Arms, columns, method, hyperparameters and every reward are those of the learner that froze
-        it. Pending picks and a fallback are not kept, nor can arms be added that have features. The
-        file of a policy with inducing points holds at most 8192 rewards, chosen at random, and then
-        the learner knows these.
+        it, with the costs that were told. Pending picks and a fallback are not kept, nor can arms
+        be added that have features. The file of a policy with inducing points holds at most 8192
+        rewards, chosen at random, and then the learner knows these.
 
         .. versionadded:: 0.3
 
@@ -305,6 +307,8 @@ class Learner(Stateful):
             policy's were learnt, unless arms have features, else ``"never"``.
         points
             How many inducing points there may be, as for a new learner.
+        costs, cutoff
+            As for a new learner: policies do not hold them.
 
         See Also
         --------
@@ -322,14 +326,15 @@ class Learner(Stateful):
         {'a': 2, 'b': 1}
         """
         checks.instance("policy", policy, Policy, "learner.freeze()")
-        return cls.from_state(resumed_state(policy.state, seed=seed, retune=retune, points=points))
+        how = {"seed": seed, "retune": retune, "points": points, "costs": costs, "cutoff": cutoff}
+        return cls.from_state(resumed_state(policy.state, **how))
 
     @synchronized
     def forget(self, *, before: int | None = None, keep: int | None = None) -> None:
         """Drop the oldest rewards, as if they had never been observed.
 
-        Hyperparameters and pending picks are kept. An arm left with fewer rewards than the burn-in
-        is tried again before the method takes over.
+        Hyperparameters, pending picks and what was ``spent`` are kept. An arm left with fewer
+        rewards than the burn-in is tried again before the method takes over.
 
         .. versionadded:: 0.3
 
@@ -421,7 +426,7 @@ class Learner(Stateful):
 
     @property
     def spent(self) -> float:
-        """The total cost of all trials with a reward.
+        """The total cost of all trials with a reward, forgotten ones included.
 
         A trial costs what ``tell`` was given, else the cost of its arm, else 1.
 
@@ -565,7 +570,13 @@ class Learner(Stateful):
 
     @synchronized
     def trial(
-        self, context: Any = None, *, pool: Any = None, arms: Any = None, metadata: Any = None
+        self,
+        context: Any = None,
+        *,
+        pool: Any = None,
+        arms: Any = None,
+        metadata: Any = None,
+        cutoff: bool = False,
     ) -> Trial:
         """Return the arm to try at a context, as a trial with a number.
 
@@ -583,6 +594,8 @@ class Learner(Stateful):
             The labels of the eligible arms, all by default.
         metadata
             Notes of yours, as a mapping; ``trial.metadata`` is a copy.
+        cutoff
+            Whether ``trial.cutoff`` says how long to let the trial run, as with ``ask``.
 
         See Also
         --------
@@ -599,12 +612,14 @@ class Learner(Stateful):
         if context is not None and not self._read(context).single:
             raise ValueError("trial takes one context; pass a 1-D context or one row")
         noted = dict(metadata or {})
-        found = self.ask(context, pool=pool, arms=arms)
+        found, limit = self.ask(context, pool=pool, arms=arms, cutoff=cutoff), None
+        if cutoff:
+            found, limit = found
         context, arm = (context, found) if pool is None else found
         pending, number = self.state.pending.copy(), self.state.trials
         pending.number(self._place(arm), number)
         self.state = replace(self.state, pending=pending, trials=number + 1)
-        return Trial(number, arm, context, noted, self)
+        return Trial(number, arm, context, noted, self, limit)
 
     @property
     def pending_trials(self) -> tuple[Trial, ...]:

@@ -108,9 +108,9 @@ class ReplayedLearner(Learner):
         """Take in what contexts say about columns and their levels, and nothing else."""
         self.state = self.state.adopting(self._read(contexts).schema)
 
-    def add_recorded_arm(self, label: Label, features: Any) -> None:
+    def add_recorded_arm(self, label: Label, features: Any, cost: float | None = None) -> None:
         """Add an arm that a log has; earlier versions took labels that are refused now."""
-        self._add_arm(label, features)
+        self._add_arm(label, features, cost)
 
     def forget_pick(self, context: Any, arm: Label) -> None:
         """Forget the oldest pending pick of an arm at a context, if there is one."""

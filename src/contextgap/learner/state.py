@@ -93,6 +93,7 @@ class LearnerState(State):
     running: Running | None = None  # the run that is being saved
     costs: tuple[float, ...] | None = None  # known, of a trial of each arm
     cutoff: float | None = None  # the longest that a run may take
+    spent_before: float = 0.0  # on trials whose rewards are not kept
     mark: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +109,7 @@ class LearnerState(State):
         """What all trials cost together."""
         log = self.model.observed
         gone = log.forgotten_by_arm * (1.0 if self.costs is None else np.array(self.costs))
-        return float(spending(log, self.costs).sum() + gone.sum())
+        return float(spending(log, self.costs).sum() + gone.sum()) + self.spent_before
 
     def policy(self) -> PolicyState:
         """Return the policy that would be deployed now."""
@@ -195,7 +196,9 @@ class LearnerState(State):
 
     def since(self, first: int) -> Self:
         """Return the state as if nothing had been told before an observation."""
-        state = replace(self, searching=None).settled(self.model.observed.since(first))
+        kept = self.model.observed.since(first)
+        before = _spent_before(self.spent, kept, self.costs)
+        state = replace(self, searching=None, spent_before=before).settled(kept)
         if self.next_tune is None:
             return state
         following = max(_FEW, math.ceil(self.growth * len(state.model)))
@@ -239,6 +242,8 @@ class LearnerState(State):
             header["known_costs"] = self.costs
         if self.cutoff is not None:
             header["cutoff"] = self.cutoff
+        if self.spent_before:
+            header["spent_before"] = self.spent_before
         if self.half_life is not None:
             header["half_life"] = self.half_life
         newer = said or drawn or self.priced or self.half_life is not None
@@ -276,6 +281,7 @@ class LearnerState(State):
                 running=_read_running(header.get("running")),
                 costs=_read_costs(header.get("known_costs"), known.labels),
                 cutoff=_read_cutoff(header.get("cutoff"), known.rules),
+                spent_before=checks.at_least("spent_before", header.get("spent_before", 0.0), 0.0),
             )
             if (searching := header.get("searching")) is None:
                 return state
@@ -376,7 +382,9 @@ def new_state(
     )
 
 
-def resumed_state(known: PolicyState, *, seed: Any, retune: Any, points: Any) -> LearnerState:
+def resumed_state(
+    known: PolicyState, *, seed: Any, retune: Any, points: Any, costs: Any, cutoff: Any
+) -> LearnerState:
     """Return the state of a learner that knows what a policy knows."""
     model, rules, data = known.model, known.rules, known.provenance.data
     # Files do not say that a policy is compressed, but what it was learnt from.
@@ -399,6 +407,8 @@ def resumed_state(known: PolicyState, *, seed: Any, retune: Any, points: Any) ->
         hyperparameters = model.kernel, model.ridge, model.prior_mean
         model = settled_model(log, *hyperparameters, alike, points)
     half_life = alike.half_life if isinstance(alike, Ageing) else None
+    costs = read_known_costs(costs, known.labels)
+    spent = 0.0 if known.spending is None else known.spending[0]
     return LearnerState(
         model=model.snapshot(),
         labels=known.labels,
@@ -413,7 +423,14 @@ def resumed_state(known: PolicyState, *, seed: Any, retune: Any, points: Any) ->
         alone=half_life is not None or (not learnt and alike is None),
         points=points,
         half_life=half_life,
+        costs=costs,
+        cutoff=_read_cutoff(cutoff, rules),
+        spent_before=_spent_before(spent, log, costs),
     )
+
+
+def _spent_before(total: float, log: Observations, costs: tuple[float, ...] | None) -> float:
+    return max(0.0, total - float(spending(log, costs).sum()))
 
 
 def _read_retune(retune: Any) -> Any:

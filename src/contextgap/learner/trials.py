@@ -37,6 +37,8 @@ class Trial:
         Notes of yours. Files do not keep them.
     learner
         The learner that it belongs to.
+    cutoff
+        When to stop the run, with ``trial(..., cutoff=True)``. Files do not keep it.
 
     See Also
     --------
@@ -54,6 +56,7 @@ class Trial:
     context: Any
     metadata: dict[str, Any]
     learner: Learner = field(repr=False)
+    cutoff: float | None = None
 
     def cancel(self) -> None:
         """Cancel the trial, because its reward will never come.

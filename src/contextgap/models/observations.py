@@ -273,9 +273,8 @@ class Observations:
         other = type(self)(self.n_arms)
         other.extend(self.contexts[first:], self.arms[first:], self.rewards[first:])
         # Notes may end before the observations do.
-        other._noise, other._limits, other._propensities = (
-            Rows.of(rows.view[first:]) for rows in (self._noise, self._limits, self._propensities)
-        )
+        for name in ("_noise", "_limits", "_propensities", "_costs"):
+            vars(other)[name] = Rows.of(vars(self)[name].view[first:])
         other._eligible = self._eligible.snapshot(first)
         return other
 

@@ -19,6 +19,7 @@ from contextgap.base import checks
 from contextgap.base.components import Component
 from contextgap.base.labels import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.learner import Learner, StoppingRule
+from contextgap.learner.costs import read_cost
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign import trials
 from contextgap.team.campaign.codec import (
@@ -302,9 +303,10 @@ class Campaign(CampaignMethods):
     def _tune(self, criterion: str, key: str | None) -> None:
         self._post("tune", criterion=criterion, key=_key(key))
 
-    def _add_arm(self, label: Label, features: Any, key: str | None) -> None:
+    def _add_arm(self, label: Label, features: Any, cost: float | None, key: str | None) -> None:
         known = None if features is None else contexts_json(features, "features")
-        self._post("arms/add", arm=encode_label(label), features=known, key=_key(key))
+        about = {"features": known} | ({} if cost is None else {"cost": read_cost("cost", cost)})
+        self._post("arms/add", arm=encode_label(label), **about, key=_key(key))
 
     def _remove_arm(self, label: Label, key: str | None) -> None:
         self._post("arms/remove", arm=encode_label(label), key=_key(key))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.experiments import select_algorithms, summarise_cpu
-from contextgap.studies.experiments.racing import MARGIN, Runs, races
+from contextgap.studies.experiments.racing import MARGIN, PAR10_MARGIN, Runs, races
 from contextgap.studies.problems import Scenario
 
 CUTOFF = 1000.0
@@ -122,3 +122,47 @@ def test_what_makes_no_sense_is_refused(scenario):
     )
     with pytest.raises(ValueError, match="times and a cutoff"):
         select_algorithms(endless, cpu=0.1)
+
+
+def test_the_aim_decides_between_fast_and_safe():
+    """The first solver is fastest on most instances and fails on the others."""
+    rng = np.random.default_rng(0)
+    hard = np.arange(120) % 5 == 0
+    seconds = np.column_stack([np.where(hard, 2000.0, 0.1), np.where(hard, 10.0, 1.0)])
+    seconds *= np.exp(0.05 * rng.normal(size=seconds.shape))
+    performance = np.where(seconds > CUTOFF, 10 * CUTOFF, seconds)
+    scenario = Scenario(
+        name="risky",
+        contexts=rng.uniform(size=(120, 1)),
+        rewards=-np.log10(performance),
+        performance=performance,
+        cutoff=CUTOFF,
+        folds=np.arange(120) % 3 + 1,
+        instances=[f"i{row}" for row in range(120)],
+    )
+    how = {"cpu": 0.2, "methods": ["race", "extra-trees"], "seeds": [0]}
+    fast, safe = (select_algorithms(scenario, aim=aim, **how) for aim in ("regret", "par10"))
+    assert set(safe["method"]) == {"race for PAR10", "extra-trees"}
+    trees = [each[each["method"] == "extra-trees"]["par10"].tolist() for each in (fast, safe)]
+    assert trees[0] == trees[1]
+    fast, safe = (each[each["method"] != "extra-trees"] for each in (fast, safe))
+    assert (safe["spent"] <= 0.2).all()
+    assert (safe["par10"] < 0.1 * fast["par10"].mean()).all()
+    assert (safe["regret"] > fast["regret"]).all()
+
+
+def test_races_for_par10_decide_hard_instances_earlier(scenario):
+    runs = Runs(scenario)
+    budget, decided = [0.002 * runs.whole], []
+    for margin in (MARGIN, PAR10_MARGIN):
+        ((limits, _),) = races(runs, budget, np.random.default_rng(0), margin)
+        decided.append(runs.logs(limits)[1].any(axis=1))
+    assert PAR10_MARGIN < MARGIN
+    assert decided[1].sum() > decided[0].sum()
+
+
+def test_aims_that_make_no_sense_are_refused(scenario):
+    with pytest.raises(ValueError, match="aim must be one of"):
+        select_algorithms(scenario, cpu=0.1, aim="speed")
+    with pytest.raises(TypeError, match="aim is about races"):
+        select_algorithms(scenario, aim="par10")

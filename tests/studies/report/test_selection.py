@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from contextgap.studies.report.page import svg_text, write_report
-from contextgap.studies.report.selection import selection_figure, selection_report
+from contextgap.studies.report.selection import cpu_figure, selection_figure, selection_report
 
 CHOICES = [("uniform", False), ("contextual-gap", False), ("contextual-gap", True), ("$x$", False)]
 
@@ -92,3 +92,19 @@ def test_the_report_has_a_table_per_scenario(tmp_path):
     assert page.count("virtual best solver") >= 2
     for name in ("A.", "B.", "contextual-gap, choosing", "$x$"):
         assert name in page
+
+
+def test_cpu_time_has_a_panel_for_each_statistic():
+    drawn = {"regret": "regret", "par10": "PAR10, s", "closed_gap": "closed gap"}
+    rows = [
+        {"scenario": "A", "method": method, "cpu": cpu, "spent": cpu, **values, **errors}
+        for method in ("race for PAR10", "extra-trees")
+        for cpu in (0.02, 0.05)
+        for values in [{name: (1 + place) * cpu for place, name in enumerate(drawn)}]
+        for errors in [{f"{name}_error": 0.001 for name in drawn}]
+    ]
+    axes = cpu_figure(pd.DataFrame(rows)).axes
+    assert [ax.get_ylabel() for ax in axes] == list(drawn.values())
+    for place, ax in enumerate(axes):
+        drawn_at = ax.get_lines()[0].get_ydata(orig=False)
+        np.testing.assert_allclose(drawn_at, [(1 + place) * cpu for cpu in (0.02, 0.05)])

@@ -416,5 +416,9 @@ def test_costs_are_those_of_a_learner(local, contexts):
     assert campaign.learner().spent == spent - 4.0
     with pytest.raises(ValueError, match="cost must be positive"):
         campaign.tell(contexts=contexts[0], arms=ARMS[0], reward=0.5, cost=0)
+    with pytest.raises(ValueError, match="cost must be positive"):
+        campaign.add_arm("wing", cost=-1)
+    campaign.add_arm("wing", cost=7.5)
+    assert local.open().learner().state.costs == (*known.values(), 7.5)
     with pytest.raises(ValueError, match="goal must be about certificates"):
         local.create(goal=cg.StoppingRule(budget=3))

@@ -241,5 +241,7 @@ def test_costs_go_over_the_wire(both):
         found.append((score.spent, score.next_tenth))
         with pytest.raises(ValueError, match="cost"):
             campaign.tell(contexts=rows[0], arms=ARMS[1], reward=1.0, cost=-1.0)
+        with pytest.raises(ValueError, match="cost must be given for all arms or for none"):
+            campaign.add_arm("wing", cost=2)
     assert found[0] == found[1]
     assert found[0][0] == 30.0

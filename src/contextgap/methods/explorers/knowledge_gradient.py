@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray, IntArray, frozen
 from contextgap.methods.explorers.base import Explorer, Moment, Pool, ReferringExplorer
 from contextgap.methods.explorers.contextual_gap import ContextualGap
 
@@ -202,6 +202,7 @@ class GainOrGap(Explorer):
         return _suited(pool.shares).choose(pool)
 
 
+@cache
 def _suited(shares: bool) -> Explorer:
     return ContextualGap() if shares else KnowledgeGradient(repeats=_REPEATS)
 
@@ -222,6 +223,7 @@ def _average_line(mean: FloatArray, moves: FloatArray, factor: FloatArray) -> Fl
     return np.asarray(highest_line(mean, moves * factor[:, None]).mean(axis=0))
 
 
+@lru_cache(maxsize=8)
 def spread_over(seen: int, most: int) -> IntArray:
     """Return places 0, s, 2s, ... below ``seen``, s the lowest power of 2 that leaves ``most``."""
     # From one step to the next all places stay, one is added, or every second one is dropped, so
@@ -229,7 +231,7 @@ def spread_over(seen: int, most: int) -> IntArray:
     stride = 1
     while seen > most * stride:
         stride *= 2
-    return np.arange(0, seen, stride)
+    return frozen(np.arange(0, seen, stride))  # the same array for all picks of a batch
 
 
 def _average_gains(
@@ -240,7 +242,7 @@ def _average_gains(
     (references, arms), move = move.shape, np.abs(move)
     near = np.flatnonzero(move * factors[-1] > distance / far)
     arm = near % arms
-    gains = _gain(distance.take(near), move.take(near) * factors[:, arm])
+    gains = _gain(distance.take(near), move.take(near) * factors.take(arm, axis=1))
     place = arm + arms * np.arange(len(factors))[:, None]
     total = np.bincount(place.ravel(), gains.ravel(), minlength=arms * len(factors))
     return np.asarray(total.reshape(factors.shape) / references)

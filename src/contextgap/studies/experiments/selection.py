@@ -29,8 +29,13 @@ from contextgap.methods.method import RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments.compare import read_methods
 from contextgap.studies.experiments.racing import (
+    AIMS,
     CPU_METHODS,
     FULL,
+    PAR10,
+    RACE,
+    RACE_PAR10,
+    REGRET,
     TREES,
     Runs,
     select_within,
@@ -68,6 +73,7 @@ def select_algorithms(
     choose: bool = False,
     cpu: float | Sequence[float] | None = None,
     seconds: float | Sequence[float] | None = None,
+    aim: str = REGRET,
     executor: Executor | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -101,6 +107,9 @@ def select_algorithms(
         allows, with solvers at random, and with the full table.
     seconds
         The same in seconds, for each fold.
+    aim
+        What races are for, with ``cpu`` or ``seconds``: ``"regret"``, the ratio of the time to that
+        of the best solver, or ``"par10"``. Other methods do not depend on it.
     executor
         Any ``concurrent.futures.Executor``; None does the work here.
     store
@@ -132,6 +141,8 @@ def select_algorithms(
     >>> table.shape[0]
     2
     """
+    if aim not in AIMS:
+        raise ValueError(f"aim must be one of {AIMS}, got {aim!r}")
     if cpu is not None or seconds is not None:
         if choose or budget != 1 or (cpu is not None and seconds is not None):
             raise TypeError(
@@ -139,7 +150,9 @@ def select_algorithms(
             )
         given = _read_cpu(cpu) if seconds is None else _read_budgets(seconds, "seconds")
         how = {"executor": executor, "store": store, "progress": progress}
-        return _select_within(scenario, methods, given, seeds, seconds is not None, how)
+        return _select_within(scenario, methods, given, seeds, seconds is not None, aim, how)
+    if aim != REGRET:
+        raise TypeError("aim is about races; give cpu or seconds too")
     budgets = _read_budgets(budget)
     chosen = read_methods(SELECTION_METHODS if methods is None else methods)
     parts = list(folds(scenario))
@@ -171,6 +184,7 @@ def _select_within(
     budgets: Sequence[float],
     seeds: Sequence[int],
     in_seconds: bool,
+    aim: str,
     how: Mapping[str, Any],
 ) -> DataFrame:
     """Return the rows of ``select_algorithms`` within budgets of CPU time."""
@@ -186,8 +200,9 @@ def _select_within(
             # Nothing is random about the full table but a learner's own ties.
             for seed in list(seeds)[: 1 if name == FULL else None]:
                 given = {"train": train, "test": test, "budgets": shares, "seed": seed}
-                labels = {"method": name, "seed": seed, "fold": number}
-                places.append((labels, Task(select_within, {**given, "method": name})))
+                label = RACE_PAR10 if (name, aim) == (RACE, PAR10) else name
+                labels = {"method": label, "seed": seed, "fold": number}
+                places.append((labels, Task(select_within, {**given, "method": name, "aim": aim})))
     found = execute_labelled(places, **how)
     rows = [
         {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}

@@ -101,17 +101,17 @@ _CPU_READING = (
     "share of what all solvers take on all training instances, and of computing features. Bars are "
     "two standard errors to each side, over folds."
 )
-_CPU_STATISTICS = (("regret", "regret"), ("closed_gap", "closed gap"))
+_CPU_STATISTICS = (("regret", "regret"), ("par10", "PAR10, s"), ("closed_gap", "closed gap"))
 
 
 def cpu_figure(summary: DataFrame) -> Figure:
-    """Draw regret and closed gap by CPU time spent, a row per scenario."""
+    """Draw regret, PAR10 and closed gap by CPU time spent, a row per scenario."""
     check_columns("summary", summary, ("scenario", "cpu", "method", "spent", "regret"))
     labels = list(dict.fromkeys(summary["method"]))
     scenarios = list(dict.fromkeys(summary["scenario"]))
     figure = Figure(figsize=(style.WIDTH, 2.6 * len(scenarios) + 0.8))
     figure.set_layout_engine("constrained", w_pad=0.08)
-    grid = figure.subplots(len(scenarios), 2, squeeze=False)
+    grid = figure.subplots(len(scenarios), len(_CPU_STATISTICS), squeeze=False)
     for panels, scenario in zip(grid, scenarios, strict=True):
         rows = summary[summary["scenario"] == scenario]
         for ax, (name, words) in zip(panels, _CPU_STATISTICS, strict=True):
@@ -126,8 +126,7 @@ def cpu_figure(summary: DataFrame) -> Figure:
             ax.set_ylabel(words, size=style.SMALL)
         title = style.short(str(scenario))
         panels[0].set_title(title, loc="left", size=style.TEXT, color=style.INK, parse_math=False)
-    for ax in grid[-1]:
-        ax.set_xlabel("CPU time, share of the full table's", size=style.SMALL)
+    grid[-1, 1].set_xlabel("CPU time, share of the full table's", size=style.SMALL)
     handles = [Line2D([], [], **_drawn(label, labels)) for label in labels]
     style.legend_below(figure, handles, labels, 2)
     return style.fix_layout(figure)
@@ -149,7 +148,7 @@ def cpu_report(summary: DataFrame, records: DataFrame) -> Report:
         (f"{scenario}.", rows.drop(columns="scenario"))
         for scenario, rows in summary.groupby("scenario", sort=False)
     ]
-    figures = [("Regret and closed gap by CPU time.", cpu_figure(summary))]
+    figures = [("Regret, PAR10 and closed gap by CPU time.", cpu_figure(summary))]
     return Report(
         title="Selecting algorithms within a budget of CPU time",
         summary=_CPU_READING,

@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from contextgap.base import checks
 from contextgap.base.labels import Label, check_new_label, decode_label, encode_label
 from contextgap.learner import Learner, StoppingRule
+from contextgap.learner.costs import read_cost
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
@@ -347,11 +348,14 @@ class Campaign(CampaignMethods):
     def _tune(self, criterion: str, key: str | None) -> None:
         self._append("tune", {"criterion": criterion}, key)
 
-    def _add_arm(self, label: Label, features: Any, key: str | None) -> None:
+    def _add_arm(self, label: Label, features: Any, cost: float | None, key: str | None) -> None:
         trials.check_arms(len(self.arms) + 1)
         known = None if features is None else encode_given(features, called="features")
         check_new_label(label, self.arms)
-        self._append("add_arm", {"arm": trials.encode_new_label(label), "features": known}, key)
+        request = {"arm": trials.encode_new_label(label), "features": known}
+        if cost is not None:
+            request["cost"] = read_cost("cost", cost)
+        self._append("add_arm", request, key)
 
     def _remove_arm(self, label: Label, key: str | None) -> None:
         self._append("remove_arm", {"arm": encode_label(label)}, key)

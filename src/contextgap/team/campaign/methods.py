@@ -447,7 +447,14 @@ class CampaignMethods:
         """
         self._call("tune", criterion=criterion, key=key)
 
-    def add_arm(self, label: Label, features: Any = None, *, key: str | None = None) -> None:
+    def add_arm(
+        self,
+        label: Label,
+        features: Any = None,
+        *,
+        cost: float | None = None,
+        key: str | None = None,
+    ) -> None:
         """Add an arm, as ``Learner.add_arm`` does.
 
         Parameters
@@ -456,6 +463,8 @@ class CampaignMethods:
             A new label.
         features
             Its features, where arms have them.
+        cost
+            What a trial of it costs, where costs of arms are known.
         key
             As for ``ask``.
 
@@ -465,7 +474,7 @@ class CampaignMethods:
         >>> campaign.arms
         ('left', 'right', 'up')
         """
-        self._call("add_arm", label=label, features=features, key=key)
+        self._call("add_arm", label=label, features=features, cost=cost, key=key)
 
     def remove_arm(self, label: Label, *, key: str | None = None) -> None:
         """Never choose an arm again, as ``Learner.remove_arm`` says.

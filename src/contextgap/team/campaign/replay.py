@@ -274,7 +274,8 @@ class Replay:
     def _on_add_arm(self, request: _Said, _: _Said, __: Changes) -> None:
         features = request["features"]
         known = None if features is None else decode_contexts(features)
-        self.learner.add_recorded_arm(decode_label(request["arm"]), known)
+        label, cost = decode_label(request["arm"]), request.get("cost")
+        self.learner.add_recorded_arm(label, known, cost)
 
     def _on_remove_arm(self, request: _Said, _: _Said, __: Changes) -> None:
         self.learner.remove_arm(decode_label(request["arm"]))

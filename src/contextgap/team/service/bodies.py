@@ -201,6 +201,7 @@ class AddArm(Keyed):
 
     arm: Label = Field(description="A new label.")
     features: OneContext = Field(None, description="Its features, where arms have them.")
+    cost: float | None = Field(None, description="What a trial costs, where that is known of arms.")
 
 
 class RemoveArm(Keyed):

@@ -559,7 +559,7 @@ async def add_arm(request: StrictRequest, campaign: CampaignName, body: bodies.A
 
     def call(found: Campaign) -> Any:
         bodies.check_arms(request, len(found.arms) + 1)
-        found.add_arm(label, features, key=key)
+        found.add_arm(label, features, cost=body.cost, key=key)
         return _arms(found)
 
     return json_answer({"arms": await request.hosting.run(campaign, call)})
