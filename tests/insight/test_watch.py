@@ -19,7 +19,7 @@ from contextgap.insight.betting import (
     uniforms,
 )
 from contextgap.insight.watch import Watch
-from contextgap.insight.watch_baseline import STATISTICS
+from contextgap.insight.watch_baseline import COLUMNS, STATISTICS
 
 
 def learnt(rows=200, seed=0, arms=3, dimension=2, method="auto", **settings):
@@ -97,7 +97,8 @@ def slow_wealth(p, early, level):
         bets[t] = np.full((p.shape[1], BETS), stake)
         bets = {start: held * paid for start, held in bets.items()}
         put = sum(0.5 * early / ((s + early - 1) * (s + early)) for s in range(1, t + 1))
-        totals.append(sum(held.sum() for held in bets.values()) + 0.5 - put)
+        wealths = sum(held.sum(axis=1) for held in bets.values()) + (0.5 - put) / p.shape[1]
+        totals.append(wealths.max())
         if alarm is None and totals[-1] >= level:
             alarm = t
     return np.array(totals), alarm
@@ -210,6 +211,29 @@ def test_the_alarm_says_what_changed_and_since_when():
     assert over["evidence"].max() >= 20
 
 
+def test_a_column_that_moves_slightly_is_found_and_named():
+    rng = np.random.default_rng(0)
+    names = ["constant", "load", "heat", "spin", "mass", "age", "unused"]
+    x = rng.standard_normal((400, 7))
+    x[:, 0] = 3.0
+    tried = rng.integers(2, size=400)
+    rewards = tried * x[:, 1:6].sum(axis=1) + 0.3 * rng.standard_normal(400)
+    bandwidth = np.array([1.0, 6.0, 2.0, 6.0, 6.0, 6.0, 1e6])
+    learner = cg.Learner(2, columns=names, kernel=cg.Gaussian(bandwidth), ridge=0.1)
+    watch = learner.fit(x, tried, rewards).freeze().watch()
+    assert len(watch.scores.columns) == COLUMNS
+    assert set(watch.scores.columns.tolist()) <= {1, 2, 3, 4, 5}
+    assert 2 in watch.scores.columns
+    watch.see(np.insert(rng.standard_normal((3000, 6)), 0, 3.0, axis=1))
+    assert watch.alarm is None
+    later = np.insert(rng.standard_normal((600, 6)), 0, 3.0, axis=1)
+    later[:, 2] += 0.4
+    watch.see(later)
+    assert watch.alarm.sign == "heat"
+    assert 3000 < watch.alarm.row < 3500
+    assert str(watch.alarm).startswith("values of heat have changed since row ")
+
+
 def test_shares_over_time_add_up_whatever_is_merged():
     watch = learnt().freeze().watch()
     x = fresh(1000, 6) * 1.5
@@ -263,7 +287,7 @@ def test_a_repeated_context_is_left_out_with_all_its_rewards():
         watch.see(fresh(500, seed))
         alarms += watch.alarm is not None
     assert alarms == 0
-    assert watch.ranks.counts.shape == (len(STATISTICS), BINS)
+    assert watch.ranks.counts.shape == (len(STATISTICS) + 2, BINS)
 
 
 def test_tables_with_categories_are_watched():

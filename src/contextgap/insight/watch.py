@@ -164,7 +164,7 @@ class Watch:
         )
         self.rows = 0
         self._held: list[tuple[FloatArray, Answered, Mask | None]] = []
-        self._waiting = np.empty((0, len(STATISTICS)))
+        self._waiting = np.empty((0, self.scores.count))
         self._residuals = left.residuals(policy)
         self._audits = 0
         self._terms: list[float] = []  # of the value
@@ -186,14 +186,13 @@ class Watch:
                 "pass more as baseline"
             )
         often = np.bincount(found.arm[chosen], minlength=len(self.policy.arms))
-        surprise = -np.log((often + 0.5) / (often + 0.5).sum())
-        self.scores = Scores(rows[chosen], surprise)
+        self.scores = Scores.of(self.policy, rows[chosen], often)
         among = None if mask is None else mask[rest]
         scores = self.scores.at(self.policy, rows[rest], found.mean[rest], found.arm[rest], among)
         whole = scores[: units * self.block].reshape(units, self.block, -1).mean(axis=1)
         third = np.arange(units) % 3 == 0
         self.ranks = Ranks.of(whole[third], whole[~third])
-        self.wealth = Wealth(len(STATISTICS), _EARLY, 1 / self.failure_probability)
+        self.wealth = Wealth(self.scores.count, _EARLY, 1 / self.failure_probability)
 
     @synchronized
     def see(self, contexts: Any, *, decisions: Any = None, eligible: Any = None) -> Any:
@@ -274,9 +273,8 @@ class Watch:
         count = len(waiting) // self.block
         ends = (len(self._waiting) + np.arange(1, len(scores) + 1)) // self.block
         self._waiting = waiting[count * self.block :]
-        units = (
-            waiting[: count * self.block].reshape(count, self.block, len(STATISTICS)).mean(axis=1)
-        )
+        whole = waiting[: count * self.block]
+        units = whole.reshape(count, self.block, self.scores.count).mean(axis=1)
         totals = np.array([self.wealth.total])
         if count:
             ties = uniforms(self.salt, self.wealth.rows, *units.shape)
@@ -382,18 +380,28 @@ class Watch:
             found.append(Moved(str(name), max(shifts, key=abs, default=0.0), outside))
         return tuple(sorted(found, key=lambda each: -abs(each.by) - 4 * each.outside))
 
+    def _statistic(self, place: int) -> tuple[str, str]:
+        """Return the name of a statistic, which is a column's for columns, and what it is."""
+        if place < len(STATISTICS):
+            return list(STATISTICS.items())[place]
+        number = int(self.scores.columns[place - len(STATISTICS)])
+        parts = self.policy.state.schema.parts().items()
+        name = next(str(name) for name, numbers in parts if number in numbers)
+        return name, f"values of {short(name)}"
+
     def _in_words(self, moved: tuple[Moved, ...]) -> Alarm | None:
         if self.wealth.alarm is None:
             return None
         row, since, statistic = self.wealth.alarm
         row, since = row * self.block, since * self.block
-        sign, when = list(STATISTICS)[statistic], f"since row {since:,}"
+        sign, changed = self._statistic(statistic)
+        when = f"since row {since:,}"
         most = max(moved, key=lambda each: each.outside)
         if most.outside > 0.02 + 2 * self._log["outside"]:
             said = f"is outside what was seen in {100 * most.outside:.0f} % of rows {when}"
             return Alarm(row, since, sign, f"{most.column} {said}; explore there")
         most = max(moved, key=lambda each: abs(each.by))
-        said = f"{STATISTICS[sign]} have changed {when}; {most.column} moved most"
+        said = f"{changed} have changed {when}; {most.column} moved most"
         return Alarm(
             row, since, sign, f"{said}, by {most.by:+.2f} standard deviations: explore there"
         )

@@ -27,7 +27,9 @@ STATISTICS = {
     "value": "expected rewards",
     "decisions": "decisions",
 }
-"""What is bet on."""
+"""What is bet on, of the policy's own; columns of contexts come after these."""
+COLUMNS = 4
+"""Numbers of contexts that are bet on, at most."""
 MOST = 3000
 """Contexts of the log that scores are compared with, at most."""
 FEWEST = 20
@@ -40,11 +42,35 @@ class Scores(NamedTuple):
 
     points: FloatArray  # of the log, which distances are measured to
     surprise: FloatArray  # of each arm
+    columns: IntArray  # numbers of contexts that are scores themselves
+
+    @classmethod
+    def of(cls, policy: Policy, points: FloatArray, often: IntArray) -> Scores:
+        """Return scores by points of the log, and by how often it has each arm.
+
+        The columns are those which move points farthest, in the kernel's feature space, when only
+        they take their values from other points.
+        """
+        moved = np.zeros(points.shape[1])
+        for column in range(points.shape[1]):
+            other = points.copy()
+            other[:, column] = np.roll(points[:, column], 1)
+            diagonal = policy.kernel.diagonal(points) + policy.kernel.diagonal(other)
+            moved[column] = (diagonal - 2 * np.diagonal(policy.kernel(points, other))).mean()
+        most = min(COLUMNS, max(1, np.count_nonzero(moved > 0)))
+        first = np.sort(np.argsort(-moved, kind="stable")[:most])
+        surprise = -np.log((often + 0.5) / (often + 0.5).sum())
+        return cls(points, surprise, first)
+
+    @property
+    def count(self) -> int:
+        """How many scores a row has."""
+        return len(STATISTICS) + len(self.columns)
 
     def at(
         self, policy: Policy, rows: FloatArray, mean: FloatArray, arm: IntArray, among: Mask | None
     ) -> FloatArray:
-        """Return the scores of rows, shape (rows, STATISTICS): large if unlike the log."""
+        """Return the scores of rows, shape (rows, count)."""
         kernel, everywhere = policy.kernel, np.arange(len(rows))
         # Squared distances in the kernel's feature space, to the nearest of the points.
         near = kernel.diagonal(self.points)[:, None] - 2 * kernel(self.points, rows)
@@ -54,8 +80,8 @@ class Scores(NamedTuple):
         others[everywhere, arm] = -np.inf
         best = others.max(axis=1)
         lead = np.where(np.isneginf(best), 0.0, best - own)
-        found = [distance, lead, own, self.surprise[arm]]
-        scores = np.stack(found, axis=1)
+        found = np.stack([distance, lead, own, self.surprise[arm]], axis=1)
+        scores = np.concatenate([found, rows[:, self.columns]], axis=1)
         return np.where(np.isnan(scores), np.inf, scores)
 
 
