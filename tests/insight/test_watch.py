@@ -290,6 +290,29 @@ def test_a_repeated_context_is_left_out_with_all_its_rewards():
     assert watch.ranks.counts.shape == (len(STATISTICS) + 2, BINS)
 
 
+@pytest.mark.parametrize("kind", ["default values", "few contexts"])
+def test_contexts_that_recur_give_no_alarm(kind):
+    few, chance = fresh(80, 0), 1 / np.arange(1, 81)
+
+    def drawn(rng, rows):
+        if kind == "few contexts":
+            return few[rng.choice(80, rows, p=chance / chance.sum())]
+        x = rng.uniform(-1, 1, (rows, 2))
+        x[rng.random(rows) < 0.3] = 0.5
+        return x
+
+    alarms = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, tried = drawn(rng, 400), rng.integers(3, size=400)
+        rewards = expected(x)[np.arange(400), tried] + 0.3 * rng.standard_normal(400)
+        learner = cg.Learner(3, kernel=cg.Gaussian(0.6), ridge=0.1).fit(x, tried, rewards)
+        watch = learner.freeze().watch(0.1)
+        watch.see(drawn(rng, 2000))
+        alarms += watch.alarm is not None
+    assert alarms <= 2
+
+
 def test_tables_with_categories_are_watched():
     rng = np.random.default_rng(0)
     rows = [{"kind": "ab"[i % 2], "load": float(rng.random())} for i in range(120)]
@@ -405,6 +428,9 @@ def test_one_reward_is_told_as_one():
         (lambda w: w.see([[0.0]]), "contexts"),
         (lambda w: w.see([0.0, 0.0], decisions="arm 9"), "decisions must be among"),
         (lambda w: w.see([[0.0, 0.0]], decisions=["arm 1"] * 2), "2 decisions"),
+        (lambda w: w.see([[0.0, 0.0]], decisions="arm 1"), "must be a sequence of arms"),
+        (lambda w: w.see([[0.0, 0.0]], decisions=[["arm 1"]]), "decisions must be among"),
+        (lambda w: w.see([0, 0], decisions="arm 1", eligible=["arm 2"]), "must be eligible arms"),
         (lambda w: w.audit([0.0, 0.0]), "many contexts"),
         (lambda w: w.audit([[0.0, 0.0]], 0), "k must be at least 1"),
         (lambda w: w.audit([[0.0, 0.0]], costs=[-1.0]), "costs must be positive"),
@@ -458,3 +484,43 @@ def test_loaded_policies_are_watched_alike(tmp_path):
     assert one.evidence == other.evidence
     assert "100 rows" in repr(one)
     assert "<table>" in one._repr_html_()
+
+
+@pytest.mark.parametrize("settings", [{}, {"block": 3}, {"baseline": fresh(300, 4), "seed": 7}])
+def test_a_loaded_watch_goes_on_as_the_saved_one_would_have(settings, tmp_path):
+    policy = learnt().freeze()
+    policy.save(tmp_path / "p.cgap")
+    watch = policy.watch(reward_range=(-3, 3), **settings)
+
+    def audit(one, x):
+        drawn = one.audit(x, 8)
+        one.tell(x[drawn.places], drawn.arms, [-2.5] * 8, weights=drawn.weights)
+        return drawn
+
+    watch.see(fresh(500, 1))
+    audit(watch, fresh(50, 2))
+    watch.see(fresh(37, 3))
+    watch.save(tmp_path / "w.cgap")
+    again = Watch.load(tmp_path / "w.cgap", cg.Policy.load(tmp_path / "p.cgap"))
+    assert str(again) == str(watch)
+    for one in (watch, again):
+        one.see(fresh(200, 6) + 0.7)
+    assert audit(watch, fresh(50, 7)).places.tolist() == audit(again, fresh(50, 7)).places.tolist()
+    assert watch.alarm is not None
+    assert watch.report().drift is not None
+    assert again.report().describe() == watch.report().describe()
+    again.save(tmp_path / "w.cgap")  # with both alarms
+    assert str(Watch.load(tmp_path / "w.cgap", policy)) == str(watch)
+
+
+def test_a_watch_of_another_policy_or_a_damaged_one_is_refused(tmp_path):
+    watch = learnt().freeze().watch()
+    watch.save(tmp_path / "w.cgap")
+    with pytest.raises(ValueError, match="learnt from other data"):
+        Watch.load(tmp_path / "w.cgap", learnt(seed=1).freeze())
+    with pytest.raises(ValueError, match="holds a watch, not a policy"):
+        cg.Policy.load(tmp_path / "w.cgap")
+    watch.ranks.counts = watch.ranks.counts[:, :-1]
+    watch.save(tmp_path / "w.cgap")
+    with pytest.raises(ValueError, match="damaged: ValueError: counts is"):
+        Watch.load(tmp_path / "w.cgap", watch.policy)

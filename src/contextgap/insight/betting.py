@@ -66,9 +66,12 @@ class Ranks:
         """Return bins by the quantiles of some scores, and counts of others."""
         ordered = np.sort(first, axis=0)
         above = np.ceil(_LEVELS * len(first)).astype(np.intp).clip(1, len(first) - 1)
-        # Halfway between two scores, so that rounding elsewhere changes no bin of a known one.
+        # Halfway between two scores, and a bit above where these are equal, so that rounding
+        # elsewhere changes no bin of a known one.
         with np.errstate(invalid="ignore"):
-            edges = np.asarray((ordered[above - 1] + ordered[above]).T / 2)
+            low, high = ordered[above - 1], ordered[above]
+            unit = np.where(np.isfinite(ordered), np.abs(ordered), 0.0).max(axis=0)
+            edges = np.asarray(((low + high) / 2 + 1e-6 * unit * (low == high)).T)
         found = cls(np.nan_to_num(edges, nan=math.inf), np.zeros((first.shape[1], BINS), np.intp))
         found.counts += found._marks(others).sum(axis=0)
         return found
@@ -103,8 +106,8 @@ class Wealth:
     A change may come at any time, so half of the stake is bet from the first row on, and the rest
     little by little: K / ((t + K − 1)(t + K)) of it at row t, which adds up to all of it. With f_t
     what a bet pays at row t, the bets begun so far are worth A_t = (A_{t−1} + stake_t)·f_t. With
-    the stake not yet bet, the wealth of each of S statistics is a martingale that starts at 1/S, and
-    by Ville's inequality any of them ever reaches 1/δ with probability at most S·(δ/S).
+    the stake not yet bet, the wealth of each of S statistics is a martingale that starts at 1/S,
+    and by Ville's inequality any of them ever reaches 1/δ with probability at most S·(δ/S).
     """
 
     def __init__(self, statistics: int, early: float, level: float = math.inf) -> None:

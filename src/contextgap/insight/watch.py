@@ -8,15 +8,17 @@ and then, of rows drawn at random with known probabilities.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from contextgap.base import checks
+from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.descriptors import synchronized
-from contextgap.base.labels import Label, label_array
+from contextgap.base.labels import Label, decode_label, encode_label, label_array
 from contextgap.insight.betting import Ranks, Wealth, confidence_sequence, exact_p_value, uniforms
 from contextgap.insight.watch_baseline import (
     FEWEST,
@@ -114,7 +116,8 @@ class Watch:
         self.policy = policy
         self.failure_probability = checks.fraction("failure_probability", failure_probability)
         self.block = checks.whole("block", block, least=1)
-        self._rng = np.random.default_rng(checks.whole("seed", seed, least=0))
+        self._seed = checks.whole("seed", seed, least=0)
+        self._rng = np.random.default_rng(self._seed)
         # Of the numbers that break ties: policies should not have their luck in common.
         self.salt = int(self._rng.integers(2**63)) ^ int(str(policy.provenance.data)[:15], 16)
         self._lock = RLock()
@@ -137,8 +140,10 @@ class Watch:
         if baseline is None:
             rows, found, mask = left.contexts, left.answered, left.eligible
             regret, bound = left.doubts(policy)
+            self._baseline = np.empty((0, rows.shape[1]))
         else:
-            rows, mask = state.read(baseline)[0], None
+            self._baseline, mask = state.read(baseline)[0], None
+            rows = self._baseline
             found = self.answer(rows, mask)
             some = evenly(np.arange(len(rows)), 200)
             regret, bound = self._doubts(rows[some], None)
@@ -218,6 +223,8 @@ class Watch:
         if decisions is not None:
             given = [decisions] if single else decisions
             arm = _read_arms("decisions", given, self.policy.arms, len(rows))
+            if among is not None and not among[np.arange(len(rows)), arm].all():
+                raise ValueError("decisions must be eligible arms where arms are restricted")
             found = found._replace(arm=arm)
         self._held.append((rows, found, among))
         self.rows += len(rows)
@@ -359,6 +366,104 @@ class Watch:
             drift_evidence=self._drift_evidence(),
             over_time=self._spans.over_time(),
         )
+
+    def _wealths(self) -> list[Wealth]:
+        return [self.wealth, *self._tests.values()]
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all numbers that rows and audits change, by the names they have in files."""
+        found = {
+            "baseline": self._baseline,
+            "counts": self.ranks.counts,
+            "waiting": self._waiting,
+            "terms": np.array(self._terms),
+            "gains": np.array(self._gains),
+            "evidence": self._spans.evidence,
+        }
+        found |= {f"spans_{name}": sums for name, sums in self._spans.sums.items()}
+        found |= {f"errors_{i}": each for i, each in enumerate(self._residuals.values())}
+        for i, each in enumerate(self._wealths()):
+            found |= {f"{name}_{i}": vars(each)[name] for name in ("won", "gain", "since")}
+        return found
+
+    @synchronized
+    def save(self, path: files.File) -> None:
+        """Write the watch to a ``.cgap`` file, without its policy, to go on after a restart.
+
+        Parameters
+        ----------
+        path
+            Where to write, or a binary file that is open already.
+        """
+        self._take_held()
+        header = {
+            "failure_probability": self.failure_probability,
+            "block": self.block,
+            "seed": self._seed,
+            "reward_range": list(self._range),
+            "data": self.policy.provenance.data,
+            "rows": self.rows,
+            "audits": self._audits,
+            "unpaired": self._unpaired,
+            "drift": self._drift and [self._drift[0], encode_label(self._drift[1])],
+            "random": self._rng.bit_generator.state,
+            "width": self._spans.width,
+            "wealth": [[each.rows, each.alarm] for each in self._wealths()],
+        }
+        files.write(path, "watch", header, self._arrays())
+
+    @classmethod
+    def load(cls, path: files.File, policy: Policy) -> Self:
+        """Read a watch from a ``.cgap`` file; it goes on as the saved one would have.
+
+        Parameters
+        ----------
+        path
+            A file that ``save`` wrote, or a binary file that is open already.
+        policy
+            The policy that it watched.
+        """
+        header, arrays = files.read(path, "watch")
+        checks.instance("policy", policy, Policy, "learner.freeze()")
+        if header.get("data") != policy.provenance.data:
+            raise ValueError(f"{path} watched a policy that was learnt from other data")
+        with files.making_sense_of(path):
+            names = ("failure_probability", "block", "seed", "reward_range")
+            given: dict[str, Any] = {name: header[name] for name in names}
+            if len(arrays["baseline"]):
+                given["baseline"] = Encoded(arrays["baseline"], policy.state.schema)
+            found = cls(policy, **given)
+            found._restore(header, arrays)
+        return found
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        longer = ("terms", "gains", "waiting", *(f"errors_{i}" for i in range(len(self._tests))))
+        for name, own in self._arrays().items():
+            one, other = (each.shape[name in longer :] for each in (own, arrays[name]))
+            if one != other or own.dtype != arrays[name].dtype:
+                raise ValueError(f"{name} is {arrays[name].dtype} {arrays[name].shape}")
+        self.rows = self._spans.rows = checks.whole("rows", header["rows"], least=0)
+        self._audits = checks.whole("audits", header["audits"], least=0)
+        self._unpaired = bool(header["unpaired"])
+        if header["drift"] is not None:
+            self._drift = int(header["drift"][0]), decode_label(header["drift"][1])
+        self._rng.bit_generator.state = header["random"]
+        self._spans.width = checks.whole("width", header["width"], least=1)
+        self._spans.evidence = arrays["evidence"]
+        self._spans.sums = {name: arrays[f"spans_{name}"] for name in self._spans.sums}
+        self.ranks.counts, self._waiting = arrays["counts"], arrays["waiting"]
+        self._terms, self._gains = arrays["terms"].tolist(), arrays["gains"].tolist()
+        self._residuals = {arm: arrays[f"errors_{i}"] for i, arm in enumerate(self._residuals)}
+        for i, (each, (rows, alarm)) in enumerate(
+            zip(self._wealths(), header["wealth"], strict=True)
+        ):
+            each.rows, each.alarm = (
+                int(rows),
+                alarm and (int(alarm[0]), int(alarm[1]), int(alarm[2])),
+            )
+            each.won, each.gain, each.since = (
+                arrays[f"{name}_{i}"] for name in ("won", "gain", "since")
+            )
 
     def __str__(self) -> str:
         return str(self.report())
@@ -586,8 +691,10 @@ def _read_range(given: Any, policy: Policy) -> tuple[float, float]:
 
 def _read_arms(name: str, given: Any, arms: tuple[Label, ...], count: int) -> IntArray:
     places = {arm: place for place, arm in enumerate(arms)}
-    labels = given.tolist() if hasattr(given, "tolist") else list(given)
-    unknown = [label for label in labels if label not in places]
+    labels = given.tolist() if hasattr(given, "tolist") else given
+    if isinstance(labels, str) or not isinstance(labels, Sequence):
+        raise TypeError(f"{name} must be a sequence of arms, one per context, got {given!r}")
+    unknown = [each for each in labels if not isinstance(each, Hashable) or each not in places]
     if unknown:
         raise ValueError(f"{name} must be among {list(arms)}, got {unknown[0]!r}")
     checks.same_length(contexts=count, **{name: len(labels)})

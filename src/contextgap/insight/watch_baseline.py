@@ -34,6 +34,7 @@ MOST = 3000
 """Contexts of the log that scores are compared with, at most."""
 FEWEST = 20
 """Contexts, or blocks of them, that make a baseline, and rewards of an arm that is audited."""
+_OFTEN = 3  # observations of one context, which one more of them hardly changes
 _OPERATIONS = 2e10  # for leave-one-out predictions: about 2 seconds
 
 
@@ -94,7 +95,12 @@ class Answered(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """The log's different contexts, each answered as if it had never been observed."""
+    """The log's contexts, each answered as if it had not been observed.
+
+    A context at which several arms were measured is one context, left out with all its rewards. If
+    contexts recur, every observation is a row of its own, as it is in deployment, and those of a
+    context that was observed often leave nothing out.
+    """
 
     places: IntArray  # of observations left out
     which: IntArray  # the context of each
@@ -111,6 +117,10 @@ class LeftOut(NamedTuple):
         log, active = model.observed, chooser.active
         _, first, which = np.unique(log.contexts, axis=0, return_index=True, return_inverse=True)
         which = which.reshape(-1)
+        recurring = np.zeros(0, dtype=np.intp)
+        if _met_again(which, log.arms):
+            recurring = np.flatnonzero(np.bincount(which)[which] >= _OFTEN)
+            first = which = np.arange(len(log))
         order = np.argsort(first)  # as they were told
         sizes = np.square(np.asarray(model.support_sizes(active), dtype=np.float64))
         most = max(200, int(_OPERATIONS / max(1.0, sizes.sum() + 2 * sizes.max())))
@@ -136,6 +146,12 @@ class LeftOut(NamedTuple):
             values[name] = every[leading]
             own = column >= 0
             values[name][which[own], column[own]] = every[own, column[own]]
+        # A context met often was part of the log, and is answered as such when it is met again.
+        again = place_of[recurring][place_of[recurring] >= 0]
+        for block in chooser.blocks(len(again)):
+            found = model.posterior(contexts[again[block]], active)
+            for name in values:
+                values[name][again[block]] = getattr(found, name)
         covariance = None
         if parts[0].covariance is not None:
             covariance = np.concatenate([part.covariance for part in parts])[leading]
@@ -180,6 +196,16 @@ class LeftOut(NamedTuple):
                 spread = np.hypot(std, math.sqrt(policy.ridge))
                 found[policy.arms[column]] = self.error[own] / spread
         return found
+
+
+def _met_again(which: IntArray, arms: IntArray) -> bool:
+    """Return whether contexts recur by themselves, some more often than others.
+
+    Otherwise rewards of one context are measurements of several arms, or replicates.
+    """
+    often = np.bincount(which)
+    pairs = np.unique(np.column_stack([which, arms]), axis=0)
+    return bool(len(pairs) < len(which) and (often != often[0]).any())
 
 
 def finite(values: FloatArray) -> FloatArray:
