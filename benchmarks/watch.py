@@ -323,8 +323,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few short streams")
     parser.add_argument("--only", help="one problem, or audits, time, c or flight")
+    parser.add_argument("--streams", type=int, help="streams without change for each log")
     given = parser.parse_args()
     logs, streams, rows, shifts = (2, 2, 5000, 1) if given.quick else (10, 20, 100_000, 3)
+    streams = streams if given.streams is None else given.streams
     wanted = [each for each in PROBLEMS if given.only in (None, each.name)]
     if wanted:
         print(f"{logs * streams} streams of {rows} rows; shift at row {CHANGE}: rows until found")

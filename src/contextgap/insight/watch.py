@@ -1,7 +1,7 @@
 """Watches a deployed policy: whether contexts and rewards are still like those learnt from.
 
-Contexts alone show a shift of contexts: a test by betting on four numbers of the policy at every
-row says when. That rewards are no longer what they were shows in audits only: rewards measured now
+Contexts alone show a shift of contexts: a test by betting on numbers of every row says
+when. That rewards are no longer what they were shows in audits only: rewards measured now
 and then, of rows drawn at random with known probabilities.
 """
 
