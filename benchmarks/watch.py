@@ -31,7 +31,6 @@ import contextgap as cg
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.insight.betting import Ranks, Wealth, uniforms
 from contextgap.insight.watch import Watch
-from contextgap.insight.watch_baseline import STATISTICS
 from contextgap.studies.problems.spacecraft import constants
 
 FALSE, CHANGE, WINDOW = 0.05, 10_000, 250
@@ -119,7 +118,7 @@ def pooled(watch: Watch, x: np.ndarray, expected: np.ndarray) -> Pool:
 def alarm_of(watch: Watch, scores: np.ndarray, salt: int) -> int | None:
     """Return the row of the alarm on a stream of scores; the watch stays as it is."""
     ranks = Ranks(watch.ranks.edges, watch.ranks.counts.copy())
-    wealth = Wealth(len(STATISTICS), watch.wealth.early, 1 / FALSE)
+    wealth = Wealth(watch.scores.count, watch.wealth.early, 1 / FALSE)
     for first in range(0, len(scores), 4096):
         part = scores[first : first + 4096]
         wealth.bet(ranks.p_values(part, uniforms(salt, first, *part.shape)))
@@ -324,8 +323,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few short streams")
     parser.add_argument("--only", help="one problem, or audits, time, c or flight")
+    parser.add_argument("--streams", type=int, help="streams without change for each log")
     given = parser.parse_args()
     logs, streams, rows, shifts = (2, 2, 5000, 1) if given.quick else (10, 20, 100_000, 3)
+    streams = streams if given.streams is None else given.streams
     wanted = [each for each in PROBLEMS if given.only in (None, each.name)]
     if wanted:
         print(f"{logs * streams} streams of {rows} rows; shift at row {CHANGE}: rows until found")

@@ -57,3 +57,13 @@ def test_wrong_settings_are_one_line(policy, tmp_path):
     said = call("watch", policy, file, "--failure-probability", 2, code=2).output
     assert "failure" in said
     assert "Traceback" not in said
+
+
+def test_a_kept_watch_goes_on_with_the_next_file(policy, tmp_path):
+    files = [written(tmp_path / "a.csv", 300, 0.0), written(tmp_path / "b.csv", 100, 0.9)]
+    state = tmp_path / "watch.cgap"
+    assert "300 rows seen" in call("watch", policy, files[0], "--state", state).output
+    said = call("watch", policy, files[1], "--state", state, code=3).output
+    assert said == call("watch", policy, *files, code=3).output
+    said = call("watch", policy, files[0], "--state", state, "--block", 2, code=2).output
+    assert "blocks of 1 rows" in said

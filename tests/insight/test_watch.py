@@ -19,7 +19,7 @@ from contextgap.insight.betting import (
     uniforms,
 )
 from contextgap.insight.watch import Watch
-from contextgap.insight.watch_baseline import STATISTICS
+from contextgap.insight.watch_baseline import COLUMNS, STATISTICS
 
 
 def learnt(rows=200, seed=0, arms=3, dimension=2, method="auto", **settings):
@@ -97,7 +97,8 @@ def slow_wealth(p, early, level):
         bets[t] = np.full((p.shape[1], BETS), stake)
         bets = {start: held * paid for start, held in bets.items()}
         put = sum(0.5 * early / ((s + early - 1) * (s + early)) for s in range(1, t + 1))
-        totals.append(sum(held.sum() for held in bets.values()) + 0.5 - put)
+        wealths = sum(held.sum(axis=1) for held in bets.values()) + (0.5 - put) / p.shape[1]
+        totals.append(wealths.max())
         if alarm is None and totals[-1] >= level:
             alarm = t
     return np.array(totals), alarm
@@ -210,6 +211,29 @@ def test_the_alarm_says_what_changed_and_since_when():
     assert over["evidence"].max() >= 20
 
 
+def test_a_column_that_moves_slightly_is_found_and_named():
+    rng = np.random.default_rng(0)
+    names = ["constant", "load", "heat", "spin", "mass", "age", "unused"]
+    x = rng.standard_normal((400, 7))
+    x[:, 0] = 3.0
+    tried = rng.integers(2, size=400)
+    rewards = tried * x[:, 1:6].sum(axis=1) + 0.3 * rng.standard_normal(400)
+    bandwidth = np.array([1.0, 6.0, 2.0, 6.0, 6.0, 6.0, 1e6])
+    learner = cg.Learner(2, columns=names, kernel=cg.Gaussian(bandwidth), ridge=0.1)
+    watch = learner.fit(x, tried, rewards).freeze().watch()
+    assert len(watch.scores.columns) == COLUMNS
+    assert set(watch.scores.columns.tolist()) <= {1, 2, 3, 4, 5}
+    assert 2 in watch.scores.columns
+    watch.see(np.insert(rng.standard_normal((3000, 6)), 0, 3.0, axis=1))
+    assert watch.alarm is None
+    later = np.insert(rng.standard_normal((600, 6)), 0, 3.0, axis=1)
+    later[:, 2] += 0.4
+    watch.see(later)
+    assert watch.alarm.sign == "heat"
+    assert 3000 < watch.alarm.row < 3500
+    assert str(watch.alarm).startswith("values of heat have changed since row ")
+
+
 def test_shares_over_time_add_up_whatever_is_merged():
     watch = learnt().freeze().watch()
     x = fresh(1000, 6) * 1.5
@@ -263,7 +287,30 @@ def test_a_repeated_context_is_left_out_with_all_its_rewards():
         watch.see(fresh(500, seed))
         alarms += watch.alarm is not None
     assert alarms == 0
-    assert watch.ranks.counts.shape == (len(STATISTICS), BINS)
+    assert watch.ranks.counts.shape == (len(STATISTICS) + 2, BINS)
+
+
+@pytest.mark.parametrize("kind", ["default values", "few contexts"])
+def test_contexts_that_recur_give_no_alarm(kind):
+    few, chance = fresh(80, 0), 1 / np.arange(1, 81)
+
+    def drawn(rng, rows):
+        if kind == "few contexts":
+            return few[rng.choice(80, rows, p=chance / chance.sum())]
+        x = rng.uniform(-1, 1, (rows, 2))
+        x[rng.random(rows) < 0.3] = 0.5
+        return x
+
+    alarms = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x, tried = drawn(rng, 400), rng.integers(3, size=400)
+        rewards = expected(x)[np.arange(400), tried] + 0.3 * rng.standard_normal(400)
+        learner = cg.Learner(3, kernel=cg.Gaussian(0.6), ridge=0.1).fit(x, tried, rewards)
+        watch = learner.freeze().watch(0.1)
+        watch.see(drawn(rng, 2000))
+        alarms += watch.alarm is not None
+    assert alarms <= 2
 
 
 def test_tables_with_categories_are_watched():
@@ -381,6 +428,9 @@ def test_one_reward_is_told_as_one():
         (lambda w: w.see([[0.0]]), "contexts"),
         (lambda w: w.see([0.0, 0.0], decisions="arm 9"), "decisions must be among"),
         (lambda w: w.see([[0.0, 0.0]], decisions=["arm 1"] * 2), "2 decisions"),
+        (lambda w: w.see([[0.0, 0.0]], decisions="arm 1"), "must be a sequence of arms"),
+        (lambda w: w.see([[0.0, 0.0]], decisions=[["arm 1"]]), "decisions must be among"),
+        (lambda w: w.see([0, 0], decisions="arm 1", eligible=["arm 2"]), "must be eligible arms"),
         (lambda w: w.audit([0.0, 0.0]), "many contexts"),
         (lambda w: w.audit([[0.0, 0.0]], 0), "k must be at least 1"),
         (lambda w: w.audit([[0.0, 0.0]], costs=[-1.0]), "costs must be positive"),
@@ -434,3 +484,43 @@ def test_loaded_policies_are_watched_alike(tmp_path):
     assert one.evidence == other.evidence
     assert "100 rows" in repr(one)
     assert "100 rows seen; no alarm</caption>" in one._repr_html_()
+
+
+@pytest.mark.parametrize("settings", [{}, {"block": 3}, {"baseline": fresh(300, 4), "seed": 7}])
+def test_a_loaded_watch_goes_on_as_the_saved_one_would_have(settings, tmp_path):
+    policy = learnt().freeze()
+    policy.save(tmp_path / "p.cgap")
+    watch = policy.watch(reward_range=(-3, 3), **settings)
+
+    def audit(one, x):
+        drawn = one.audit(x, 8)
+        one.tell(x[drawn.places], drawn.arms, [-2.5] * 8, weights=drawn.weights)
+        return drawn
+
+    watch.see(fresh(500, 1))
+    audit(watch, fresh(50, 2))
+    watch.see(fresh(37, 3))
+    watch.save(tmp_path / "w.cgap")
+    again = Watch.load(tmp_path / "w.cgap", cg.Policy.load(tmp_path / "p.cgap"))
+    assert str(again) == str(watch)
+    for one in (watch, again):
+        one.see(fresh(200, 6) + 0.7)
+    assert audit(watch, fresh(50, 7)).places.tolist() == audit(again, fresh(50, 7)).places.tolist()
+    assert watch.alarm is not None
+    assert watch.report().drift is not None
+    assert again.report().describe() == watch.report().describe()
+    again.save(tmp_path / "w.cgap")  # with both alarms
+    assert str(Watch.load(tmp_path / "w.cgap", policy)) == str(watch)
+
+
+def test_a_watch_of_another_policy_or_a_damaged_one_is_refused(tmp_path):
+    watch = learnt().freeze().watch()
+    watch.save(tmp_path / "w.cgap")
+    with pytest.raises(ValueError, match="learnt from other data"):
+        Watch.load(tmp_path / "w.cgap", learnt(seed=1).freeze())
+    with pytest.raises(ValueError, match="holds a watch, not a policy"):
+        cg.Policy.load(tmp_path / "w.cgap")
+    watch.ranks.counts = watch.ranks.counts[:, :-1]
+    watch.save(tmp_path / "w.cgap")
+    with pytest.raises(ValueError, match="damaged: ValueError: counts is"):
+        Watch.load(tmp_path / "w.cgap", watch.policy)

@@ -13,6 +13,7 @@ from contextgap.cli.policies import EligibleColumn, PolicyFile
 from contextgap.cli.tables import encoded_in
 from contextgap.cli.terminal import complaints, out, print_json
 from contextgap.insight import plot
+from contextgap.insight.watch import Watch
 from contextgap.policy import Policy
 from contextgap.tables.files import files_named, read_blocks
 from contextgap.tables.trials import eligible_arms
@@ -35,6 +36,10 @@ def watch_command(
     ] = 1,
     eligible: EligibleColumn = None,
     figure: Annotated[Path | None, typer.Option(help="A .png or .svg file to draw.")] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(help="A .cgap file: go on with the watch in it, if there is one; keep it."),
+    ] = None,
     separator: Separator = None,
     json: Json = False,
 ) -> None:
@@ -42,11 +47,20 @@ def watch_command(
     with complaints():
         rule = Policy.load(policy)
         watch = rule.watch(failure_probability, block=block)
+        if state is not None and state.exists():
+            watch = Watch.load(state, rule)
+            if (watch.failure_probability, watch.block) != (failure_probability, block):
+                raise ValueError(
+                    f"the watch in {state} has failure probability {watch.failure_probability:g} "
+                    f"and blocks of {watch.block} rows"
+                )
         unknown: set[str] = set()
         for file in files_named(contexts):
             for sheet in read_blocks(file, separator):
                 among = eligible and eligible_arms(sheet, eligible, rule.arms, unknown)
                 watch.see(encoded_in(sheet, rule), eligible=among)
+        if state is not None:
+            watch.save(state)
         if figure is not None:
             study_import("matplotlib").use("Agg")
             drawn: Any = plot.watch(watch)[0].figure

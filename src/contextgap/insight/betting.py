@@ -66,9 +66,12 @@ class Ranks:
         """Return bins by the quantiles of some scores, and counts of others."""
         ordered = np.sort(first, axis=0)
         above = np.ceil(_LEVELS * len(first)).astype(np.intp).clip(1, len(first) - 1)
-        # Halfway between two scores, so that rounding elsewhere changes no bin of a known one.
+        # Halfway between two scores, and a bit above where these are equal, so that rounding
+        # elsewhere changes no bin of a known one.
         with np.errstate(invalid="ignore"):
-            edges = np.asarray((ordered[above - 1] + ordered[above]).T / 2)
+            low, high = ordered[above - 1], ordered[above]
+            unit = np.where(np.isfinite(ordered), np.abs(ordered), 0.0).max(axis=0)
+            edges = np.asarray(((low + high) / 2 + 1e-6 * unit * (low == high)).T)
         found = cls(np.nan_to_num(edges, nan=math.inf), np.zeros((first.shape[1], BINS), np.intp))
         found.counts += found._marks(others).sum(axis=0)
         return found
@@ -96,15 +99,20 @@ class Ranks:
 class Wealth:
     """What bets on p-values have won: some on each statistic, begun at any row.
 
+    Bets on one statistic are fair to those who know its earlier p-values, not to those who know the
+    p-values of all statistics: their wealths added up would be no martingale. So the stake is
+    divided, and the alarm is given when one statistic's part of it has reached the level.
+
     A change may come at any time, so half of the stake is bet from the first row on, and the rest
     little by little: K / ((t + K − 1)(t + K)) of it at row t, which adds up to all of it. With f_t
-    what a bet pays at row t, the bets begun so far are worth A_t = (A_{t−1} + stake_t)·f_t. All
-    stakes together are 1, so that total wealth is a martingale.
+    what a bet pays at row t, the bets begun so far are worth A_t = (A_{t−1} + stake_t)·f_t. With
+    the stake not yet bet, the wealth of each of S statistics is a martingale that starts at 1/S,
+    and by Ville's inequality any of them ever reaches 1/δ with probability at most S·(δ/S).
     """
 
     def __init__(self, statistics: int, early: float, level: float = math.inf) -> None:
         self.rows = 0
-        self.level = level  # the total at which an alarm is given
+        self.level = level  # the wealth at which an alarm is given
         self.alarm: tuple[int, int, int] | None = None  # when, since when, and by what statistic
         self.early = early  # K: changes as early as this are found soonest
         self.share = 1.0 / (statistics * BETS)
@@ -114,16 +122,16 @@ class Wealth:
 
     @property
     def reserve(self) -> float:
-        """The stake not yet bet."""
-        return 0.5 * self.early / (self.rows + self.early)
+        """The stake not yet bet, of each statistic."""
+        return 0.5 * self.early / (self.rows + self.early) / len(self.won)
 
     @property
     def total(self) -> float:
-        """All there is now."""
-        return float(self.won.sum()) + self.reserve
+        """The largest wealth of a statistic."""
+        return float(self.won.sum(axis=1).max()) + self.reserve
 
     def bet(self, p: FloatArray) -> FloatArray:
-        """Take in p-values, shape (rows, statistics); return the total after each row."""
+        """Take in p-values, shape (rows, statistics); return the largest wealth after each row."""
         chunks = [p[first : first + _CHUNK] for first in range(0, len(p), _CHUNK)]
         return np.concatenate([np.empty(0), *map(self._bet, chunks)])
 
@@ -136,7 +144,7 @@ class Wealth:
         before = np.concatenate([np.ones((1, *paid.shape[1:])), grown[:-1]])
         bought = np.cumsum((self.share * stakes)[:, None, None] / before, axis=0)
         won = np.minimum(grown * (self.won + bought), _RICHEST)
-        totals = won.sum(axis=(1, 2)) + 0.5 * self.early / (t + self.early)
+        totals = won.sum(axis=2).max(axis=1) + 0.5 * self.early / (t + self.early) / len(self.won)
         reached = totals >= self.level
         if self.alarm is None and reached[:-1].any():  # all is to be as it was at that row
             first = int(reached.argmax()) + 1

@@ -1,22 +1,24 @@
 """Watches a deployed policy: whether contexts and rewards are still like those learnt from.
 
-Contexts alone show a shift of contexts: a test by betting on four numbers of the policy at every
-row says when. That rewards are no longer what they were shows in audits only: rewards measured now
+Contexts alone show a shift of contexts: a test by betting on numbers of every row says
+when. That rewards are no longer what they were shows in audits only: rewards measured now
 and then, of rows drawn at random with known probabilities.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from contextgap.base import checks
+from contextgap.base import checks, files
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.descriptors import synchronized
-from contextgap.base.labels import Label, label_array
+from contextgap.base.labels import Label, decode_label, encode_label, label_array
 from contextgap.insight.betting import Ranks, Wealth, confidence_sequence, exact_p_value, uniforms
 from contextgap.insight.watch_baseline import (
     FEWEST,
@@ -115,7 +117,7 @@ class Watch:
     True
     >>> _ = watch.see(rng.uniform(0.8, 1.4, size=(200, 1)))
     >>> print(watch.alarm)
-    column 0 is outside what was seen in 31 % of rows since row 914; explore there
+    column 0 is outside what was seen in 46 % of rows since row 1,000; explore there
     """
 
     def __init__(
@@ -132,7 +134,8 @@ class Watch:
         self.policy = policy
         self.failure_probability = checks.fraction("failure_probability", failure_probability)
         self.block = checks.whole("block", block, least=1)
-        self._rng = np.random.default_rng(checks.whole("seed", seed, least=0))
+        self._seed = checks.whole("seed", seed, least=0)
+        self._rng = np.random.default_rng(self._seed)
         # Of the numbers that break ties: policies should not have their luck in common.
         self.salt = int(self._rng.integers(2**63)) ^ int(str(policy.provenance.data)[:15], 16)
         self._lock = RLock()
@@ -155,8 +158,10 @@ class Watch:
         if baseline is None:
             rows, found, mask = left.contexts, left.answered, left.eligible
             regret, bound = left.doubts(policy)
+            self._baseline = np.empty((0, rows.shape[1]))
         else:
-            rows, mask = state.read(baseline)[0], None
+            self._baseline, mask = state.read(baseline)[0], None
+            rows = self._baseline
             found = self.answer(rows, mask)
             some = evenly(np.arange(len(rows)), 200)
             regret, bound = self._doubts(rows[some], None)
@@ -182,7 +187,7 @@ class Watch:
         )
         self.rows = 0
         self._held: list[tuple[FloatArray, Answered, Mask | None]] = []
-        self._waiting = np.empty((0, len(STATISTICS)))
+        self._waiting = np.empty((0, self.scores.count))
         self._residuals = left.residuals(policy)
         self._audits = 0
         self._terms: list[float] = []  # of the value
@@ -204,14 +209,13 @@ class Watch:
                 "pass more as baseline"
             )
         often = np.bincount(found.arm[chosen], minlength=len(self.policy.arms))
-        surprise = -np.log((often + 0.5) / (often + 0.5).sum())
-        self.scores = Scores(rows[chosen], surprise)
+        self.scores = Scores.of(self.policy, rows[chosen], often)
         among = None if mask is None else mask[rest]
         scores = self.scores.at(self.policy, rows[rest], found.mean[rest], found.arm[rest], among)
         whole = scores[: units * self.block].reshape(units, self.block, -1).mean(axis=1)
         third = np.arange(units) % 3 == 0
         self.ranks = Ranks.of(whole[third], whole[~third])
-        self.wealth = Wealth(len(STATISTICS), _EARLY, 1 / self.failure_probability)
+        self.wealth = Wealth(self.scores.count, _EARLY, 1 / self.failure_probability)
 
     @synchronized
     def see(self, contexts: Any, *, decisions: Any = None, eligible: Any = None) -> Any:
@@ -242,6 +246,8 @@ class Watch:
         if decisions is not None:
             given = [decisions] if single else decisions
             arm = _read_arms("decisions", given, self.policy.arms, len(rows))
+            if among is not None and not among[np.arange(len(rows)), arm].all():
+                raise ValueError("decisions must be eligible arms where arms are restricted")
             found = found._replace(arm=arm)
         self._held.append((rows, found, among))
         self.rows += len(rows)
@@ -297,9 +303,8 @@ class Watch:
         count = len(waiting) // self.block
         ends = (len(self._waiting) + np.arange(1, len(scores) + 1)) // self.block
         self._waiting = waiting[count * self.block :]
-        units = (
-            waiting[: count * self.block].reshape(count, self.block, len(STATISTICS)).mean(axis=1)
-        )
+        whole = waiting[: count * self.block]
+        units = whole.reshape(count, self.block, self.scores.count).mean(axis=1)
         totals = np.array([self.wealth.total])
         if count:
             ties = uniforms(self.salt, self.wealth.rows, *units.shape)
@@ -400,6 +405,104 @@ class Watch:
             over_time=self._spans.over_time(),
         )
 
+    def _wealths(self) -> list[Wealth]:
+        return [self.wealth, *self._tests.values()]
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all numbers that rows and audits change, by the names they have in files."""
+        found = {
+            "baseline": self._baseline,
+            "counts": self.ranks.counts,
+            "waiting": self._waiting,
+            "terms": np.array(self._terms),
+            "gains": np.array(self._gains),
+            "evidence": self._spans.evidence,
+        }
+        found |= {f"spans_{name}": sums for name, sums in self._spans.sums.items()}
+        found |= {f"errors_{i}": each for i, each in enumerate(self._residuals.values())}
+        for i, each in enumerate(self._wealths()):
+            found |= {f"{name}_{i}": vars(each)[name] for name in ("won", "gain", "since")}
+        return found
+
+    @synchronized
+    def save(self, path: files.File) -> None:
+        """Write the watch to a ``.cgap`` file, without its policy, to go on after a restart.
+
+        Parameters
+        ----------
+        path
+            Where to write, or a binary file that is open already.
+        """
+        self._take_held()
+        header = {
+            "failure_probability": self.failure_probability,
+            "block": self.block,
+            "seed": self._seed,
+            "reward_range": list(self._range),
+            "data": self.policy.provenance.data,
+            "rows": self.rows,
+            "audits": self._audits,
+            "unpaired": self._unpaired,
+            "drift": self._drift and [self._drift[0], encode_label(self._drift[1])],
+            "random": self._rng.bit_generator.state,
+            "width": self._spans.width,
+            "wealth": [[each.rows, each.alarm] for each in self._wealths()],
+        }
+        files.write(path, "watch", header, self._arrays())
+
+    @classmethod
+    def load(cls, path: files.File, policy: Policy) -> Self:
+        """Read a watch from a ``.cgap`` file; it goes on as the saved one would have.
+
+        Parameters
+        ----------
+        path
+            A file that ``save`` wrote, or a binary file that is open already.
+        policy
+            The policy that it watched.
+        """
+        header, arrays = files.read(path, "watch")
+        checks.instance("policy", policy, Policy, "learner.freeze()")
+        if header.get("data") != policy.provenance.data:
+            raise ValueError(f"{path} watched a policy that was learnt from other data")
+        with files.making_sense_of(path):
+            names = ("failure_probability", "block", "seed", "reward_range")
+            given: dict[str, Any] = {name: header[name] for name in names}
+            if len(arrays["baseline"]):
+                given["baseline"] = Encoded(arrays["baseline"], policy.state.schema)
+            found = cls(policy, **given)
+            found._restore(header, arrays)
+        return found
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        longer = ("terms", "gains", "waiting", *(f"errors_{i}" for i in range(len(self._tests))))
+        for name, own in self._arrays().items():
+            one, other = (each.shape[name in longer :] for each in (own, arrays[name]))
+            if one != other or own.dtype != arrays[name].dtype:
+                raise ValueError(f"{name} is {arrays[name].dtype} {arrays[name].shape}")
+        self.rows = self._spans.rows = checks.whole("rows", header["rows"], least=0)
+        self._audits = checks.whole("audits", header["audits"], least=0)
+        self._unpaired = bool(header["unpaired"])
+        if header["drift"] is not None:
+            self._drift = int(header["drift"][0]), decode_label(header["drift"][1])
+        self._rng.bit_generator.state = header["random"]
+        self._spans.width = checks.whole("width", header["width"], least=1)
+        self._spans.evidence = arrays["evidence"]
+        self._spans.sums = {name: arrays[f"spans_{name}"] for name in self._spans.sums}
+        self.ranks.counts, self._waiting = arrays["counts"], arrays["waiting"]
+        self._terms, self._gains = arrays["terms"].tolist(), arrays["gains"].tolist()
+        self._residuals = {arm: arrays[f"errors_{i}"] for i, arm in enumerate(self._residuals)}
+        for i, (each, (rows, alarm)) in enumerate(
+            zip(self._wealths(), header["wealth"], strict=True)
+        ):
+            each.rows, each.alarm = (
+                int(rows),
+                alarm and (int(alarm[0]), int(alarm[1]), int(alarm[2])),
+            )
+            each.won, each.gain, each.since = (
+                arrays[f"{name}_{i}"] for name in ("won", "gain", "since")
+            )
+
     def __str__(self) -> str:
         return str(self.report())
 
@@ -420,18 +523,28 @@ class Watch:
             found.append(Moved(str(name), max(shifts, key=abs, default=0.0), outside))
         return tuple(sorted(found, key=lambda each: -abs(each.by) - 4 * each.outside))
 
+    def _statistic(self, place: int) -> tuple[str, str]:
+        """Return the name of a statistic, which is a column's for columns, and what it is."""
+        if place < len(STATISTICS):
+            return list(STATISTICS.items())[place]
+        number = int(self.scores.columns[place - len(STATISTICS)])
+        parts = self.policy.state.schema.parts().items()
+        name = next(str(name) for name, numbers in parts if number in numbers)
+        return name, f"values of {short(name)}"
+
     def _in_words(self, moved: tuple[Moved, ...]) -> Alarm | None:
         if self.wealth.alarm is None:
             return None
         row, since, statistic = self.wealth.alarm
         row, since = row * self.block, since * self.block
-        sign, when = list(STATISTICS)[statistic], f"since row {since:,}"
+        sign, changed = self._statistic(statistic)
+        when = f"since row {since:,}"
         most = max(moved, key=lambda each: each.outside)
         if most.outside > 0.02 + 2 * self._log["outside"]:
             said = f"is outside what was seen in {100 * most.outside:.0f} % of rows {when}"
             return Alarm(row, since, sign, f"{most.column} {said}; explore there")
         most = max(moved, key=lambda each: abs(each.by))
-        said = f"{STATISTICS[sign]} have changed {when}; {most.column} moved most"
+        said = f"{changed} have changed {when}; {most.column} moved most"
         return Alarm(
             row, since, sign, f"{said}, by {most.by:+.2f} standard deviations: explore there"
         )
@@ -639,8 +752,10 @@ def _read_range(given: Any, policy: Policy) -> tuple[float, float]:
 
 def _read_arms(name: str, given: Any, arms: tuple[Label, ...], count: int) -> IntArray:
     places = {arm: place for place, arm in enumerate(arms)}
-    labels = given.tolist() if hasattr(given, "tolist") else list(given)
-    unknown = [label for label in labels if label not in places]
+    labels = given.tolist() if hasattr(given, "tolist") else given
+    if isinstance(labels, str) or not isinstance(labels, Sequence):
+        raise TypeError(f"{name} must be a sequence of arms, one per context, got {given!r}")
+    unknown = [each for each in labels if not isinstance(each, Hashable) or each not in places]
     if unknown:
         raise ValueError(f"{name} must be among {list(arms)}, got {unknown[0]!r}")
     checks.same_length(contexts=count, **{name: len(labels)})

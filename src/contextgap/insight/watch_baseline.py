@@ -27,11 +27,14 @@ STATISTICS = {
     "value": "expected rewards",
     "decisions": "decisions",
 }
-"""What is bet on."""
+"""What is bet on, of the policy's own; columns of contexts come after these."""
+COLUMNS = 4
+"""Numbers of contexts that are bet on, at most."""
 MOST = 3000
 """Contexts of the log that scores are compared with, at most."""
 FEWEST = 20
 """Contexts, or blocks of them, that make a baseline, and rewards of an arm that is audited."""
+_OFTEN = 3  # observations of one context, which one more of them hardly changes
 _OPERATIONS = 2e10  # for leave-one-out predictions: about 2 seconds
 
 
@@ -40,11 +43,35 @@ class Scores(NamedTuple):
 
     points: FloatArray  # of the log, which distances are measured to
     surprise: FloatArray  # of each arm
+    columns: IntArray  # numbers of contexts that are scores themselves
+
+    @classmethod
+    def of(cls, policy: Policy, points: FloatArray, often: IntArray) -> Scores:
+        """Return scores by points of the log, and by how often it has each arm.
+
+        The columns are those which move points farthest, in the kernel's feature space, when only
+        they take their values from other points.
+        """
+        moved = np.zeros(points.shape[1])
+        for column in range(points.shape[1]):
+            other = points.copy()
+            other[:, column] = np.roll(points[:, column], 1)
+            diagonal = policy.kernel.diagonal(points) + policy.kernel.diagonal(other)
+            moved[column] = (diagonal - 2 * np.diagonal(policy.kernel(points, other))).mean()
+        most = min(COLUMNS, max(1, np.count_nonzero(moved > 0)))
+        first = np.sort(np.argsort(-moved, kind="stable")[:most])
+        surprise = -np.log((often + 0.5) / (often + 0.5).sum())
+        return cls(points, surprise, first)
+
+    @property
+    def count(self) -> int:
+        """How many scores a row has."""
+        return len(STATISTICS) + len(self.columns)
 
     def at(
         self, policy: Policy, rows: FloatArray, mean: FloatArray, arm: IntArray, among: Mask | None
     ) -> FloatArray:
-        """Return the scores of rows, shape (rows, STATISTICS): large if unlike the log."""
+        """Return the scores of rows, shape (rows, count)."""
         kernel, everywhere = policy.kernel, np.arange(len(rows))
         # Squared distances in the kernel's feature space, to the nearest of the points.
         near = kernel.diagonal(self.points)[:, None] - 2 * kernel(self.points, rows)
@@ -54,8 +81,8 @@ class Scores(NamedTuple):
         others[everywhere, arm] = -np.inf
         best = others.max(axis=1)
         lead = np.where(np.isneginf(best), 0.0, best - own)
-        found = [distance, lead, own, self.surprise[arm]]
-        scores = np.stack(found, axis=1)
+        found = np.stack([distance, lead, own, self.surprise[arm]], axis=1)
+        scores = np.concatenate([found, rows[:, self.columns]], axis=1)
         return np.where(np.isnan(scores), np.inf, scores)
 
 
@@ -68,7 +95,12 @@ class Answered(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """The log's different contexts, each answered as if it had never been observed."""
+    """The log's contexts, each answered as if it had not been observed.
+
+    A context at which several arms were measured is one context, left out with all its rewards. If
+    contexts recur, every observation is a row of its own, as it is in deployment, and those of a
+    context that was observed often leave nothing out.
+    """
 
     places: IntArray  # of observations left out
     which: IntArray  # the context of each
@@ -85,6 +117,10 @@ class LeftOut(NamedTuple):
         log, active = model.observed, chooser.active
         _, first, which = np.unique(log.contexts, axis=0, return_index=True, return_inverse=True)
         which = which.reshape(-1)
+        recurring = np.zeros(0, dtype=np.intp)
+        if _met_again(which, log.arms):
+            recurring = np.flatnonzero(np.bincount(which)[which] >= _OFTEN)
+            first = which = np.arange(len(log))
         order = np.argsort(first)  # as they were told
         sizes = np.square(np.asarray(model.support_sizes(active), dtype=np.float64))
         most = max(200, int(_OPERATIONS / max(1.0, sizes.sum() + 2 * sizes.max())))
@@ -110,6 +146,12 @@ class LeftOut(NamedTuple):
             values[name] = every[leading]
             own = column >= 0
             values[name][which[own], column[own]] = every[own, column[own]]
+        # A context met often was part of the log, and is answered as such when it is met again.
+        again = place_of[recurring][place_of[recurring] >= 0]
+        for block in chooser.blocks(len(again)):
+            found = model.posterior(contexts[again[block]], active)
+            for name in values:
+                values[name][again[block]] = getattr(found, name)
         covariance = None
         if parts[0].covariance is not None:
             covariance = np.concatenate([part.covariance for part in parts])[leading]
@@ -154,6 +196,16 @@ class LeftOut(NamedTuple):
                 spread = np.hypot(std, math.sqrt(policy.ridge))
                 found[policy.arms[column]] = self.error[own] / spread
         return found
+
+
+def _met_again(which: IntArray, arms: IntArray) -> bool:
+    """Return whether contexts recur by themselves, some more often than others.
+
+    Otherwise rewards of one context are measurements of several arms, or replicates.
+    """
+    often = np.bincount(which)
+    pairs = np.unique(np.column_stack([which, arms]), axis=0)
+    return bool(len(pairs) < len(which) and (often != often[0]).any())
 
 
 def finite(values: FloatArray) -> FloatArray:

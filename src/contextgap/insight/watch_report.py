@@ -61,7 +61,7 @@ class Alarm:
     since
         The row after which the change seems to have begun.
     sign
-        What shows it: one of ``STATISTICS``, or the arm whose rewards changed.
+        What shows it: one of ``STATISTICS``, a column, or the arm whose rewards changed.
     advice
         What changed and what to do, in words.
 

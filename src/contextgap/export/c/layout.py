@@ -72,6 +72,7 @@ class Layout:
     table: TableSchema | None = None  # how typed columns become what kernels see
     fallback: Fallback | None = None  # which needs the range of each number
     watch_points: int = 0  # contexts of the log that a watch measures distances to
+    watch_columns: int = 0  # and numbers of contexts that it bets on
     common: bool = False  # whether all arms have the same inducing points, and share nothing else
 
     @classmethod
@@ -151,7 +152,9 @@ class Layout:
         """Bytes of all constants: numbers, labels, names and indices."""
         total = self.number_bytes + self.text_bytes
         if self.watch_points:
-            total += 8 * (self.arms + len(STATISTICS) * (BINS - 1)) + 4 * len(STATISTICS) * BINS
+            count = len(STATISTICS) + self.watch_columns
+            total += 8 * (self.arms + count * (BINS - 1)) + 4 * count * BINS
+            total += 2 * self.watch_columns
         if self.table is not None:  # what becomes of each column, of which one, texts of levels
             total += 3 * self.dimension + level_bytes(self.table)
         total += _POINTER * (1 if self.columns or self.common else self.arms)

@@ -140,6 +140,7 @@ def header(
         macros["HAS_ELIGIBLE"] = 1
     if watch is not None:
         macros["WATCH_FAILURE"] = repr(watch.failure_probability)
+        macros["WATCH_COLUMNS"] = len(watch.scores.columns)
     meaning, fallback = _BEST_ON_AVERAGE, ""
     if rule.fallback is not None:
         bound = (
@@ -365,6 +366,7 @@ def _watched(watch: Watch, real: Real) -> list[str]:
         array(real, "watch_points", points.ravel(), "what distances are measured to"),
         array(real, "watch_self", watch.policy.kernel.diagonal(points), "k(x, x) of each"),
         array(double, "watch_surprise", scores.surprise, "of every arm"),
+        integers("watch_columns", "unsigned short", scores.columns.tolist(), "bet on"),
         array(double, "watch_edges", ranks.edges.ravel(), "where bins of scores end"),
         integers("watch_counts", "uint32_t", ranks.counts.ravel().tolist(), "scores of the log"),
     ]

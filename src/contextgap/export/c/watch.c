@@ -134,6 +134,9 @@ int contextgap_watch_see(contextgap_watch *watch, const contextgap_real *context
         watch->sums[1] += lead(eligible, decision);
         watch->sums[2] += (double)decision->mean[decision->arm];
         watch->sums[3] += watch_surprise[decision->arm];
+        for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_COLUMNS; i++) {
+            watch->sums[4U + i] += (double)x[watch_columns[i]];
+        }
         if ((watch->rows % WATCH_BLOCK) == 0U) {
             end_block(watch);
         }
@@ -143,11 +146,14 @@ int contextgap_watch_see(contextgap_watch *watch, const contextgap_real *context
 
 double contextgap_watch_evidence(const contextgap_watch *watch)
 {
-    double total = (0.5 * WATCH_EARLY) / ((double)watch->units + WATCH_EARLY);
+    const double reserve = (0.5 * WATCH_EARLY) / ((double)watch->units + WATCH_EARLY);
+    double most = 0.0;
     for (size_t i = 0; i < (size_t)CONTEXTGAP_WATCH_STATISTICS; i++) {
+        double total = reserve / (double)CONTEXTGAP_WATCH_STATISTICS;
         for (size_t one = 0; one < (size_t)CONTEXTGAP_WATCH_BETS; one++) {
             total += watch->won[i][one];
         }
+        most = (total > most) ? total : most;
     }
-    return total;
+    return most;
 }

@@ -2,7 +2,8 @@
  * the policy was learnt from. It may be looked at after every row; the probability that it ever
  * gives a false alarm is at most CONTEXTGAP_WATCH_FAILURE. Numbers are those of Python's Watch.
  *
- * A contextgap_watch is the caller's, some hundred bytes; nothing is static, nothing is allocated.
+ * A contextgap_watch is the caller's: 136 bytes for each of CONTEXTGAP_WATCH_STATISTICS, 4 for each
+ * arm and 16 more. Nothing is static, nothing is allocated.
  */
 #ifndef CONTEXTGAP_WATCH_H
 #define CONTEXTGAP_WATCH_H
@@ -13,8 +14,8 @@
 extern "C" {
 #endif
 
-/* Distance to the log, lead over other arms, expected reward, decision. */
-#define CONTEXTGAP_WATCH_STATISTICS 4
+/* Distance to the log, lead over other arms, expected reward, decision; columns. */
+#define CONTEXTGAP_WATCH_STATISTICS (4 + CONTEXTGAP_WATCH_COLUMNS)
 #define CONTEXTGAP_WATCH_BINS 16
 #define CONTEXTGAP_WATCH_BETS 8
 
@@ -37,7 +38,7 @@ void contextgap_watch_start(contextgap_watch *watch);
 int contextgap_watch_see(contextgap_watch *watch, const contextgap_real *context,
                          const unsigned char *eligible, const contextgap_decision *decision);
 
-/* The wealth of all bets, which start with 1: the alarm is given at 1 / CONTEXTGAP_WATCH_FAILURE. */
+/* The largest wealth of a statistic's bets: the alarm is given at 1 / CONTEXTGAP_WATCH_FAILURE. */
 double contextgap_watch_evidence(const contextgap_watch *watch);
 
 #ifdef __cplusplus

@@ -163,7 +163,8 @@ def write_c(
         checks.instance("watch", watch, Watch, "policy.watch()")
         if watch.policy is not policy or watch.rows:
             raise ValueError(f"watch must be of this policy and have seen nothing, got {watch!r}")
-        layout = replace(layout, watch_points=len(watch.scores.points))
+        points, columns = len(watch.scores.points), len(watch.scores.columns)
+        layout = replace(layout, watch_points=points, watch_columns=columns)
     source = f"{tables(rule, layout, prefix, watch)}\n{static_file('runtime.c', prefix)}"
     source += "" if watch is None else static_file("watch.c", prefix)
     made = comparison_contexts(policy, rule, count, contexts)
