@@ -187,7 +187,7 @@ class Watch:
         )
         self.rows = 0
         self._held: list[tuple[FloatArray, Answered, Mask | None]] = []
-        self._waiting = np.empty((0, self.scores.count))
+        self._waiting = np.empty((0, self.scores.size))
         self._residuals = left.residuals(policy)
         self._audits = 0
         self._terms: list[float] = []  # of the value
@@ -215,7 +215,7 @@ class Watch:
         whole = scores[: units * self.block].reshape(units, self.block, -1).mean(axis=1)
         third = np.arange(units) % 3 == 0
         self.ranks = Ranks.of(whole[third], whole[~third])
-        self.wealth = Wealth(self.scores.count, _EARLY, 1 / self.failure_probability)
+        self.wealth = Wealth(self.scores.size, _EARLY, 1 / self.failure_probability)
 
     @synchronized
     def see(self, contexts: Any, *, decisions: Any = None, eligible: Any = None) -> Any:
@@ -304,7 +304,7 @@ class Watch:
         ends = (len(self._waiting) + np.arange(1, len(scores) + 1)) // self.block
         self._waiting = waiting[count * self.block :]
         whole = waiting[: count * self.block]
-        units = whole.reshape(count, self.block, self.scores.count).mean(axis=1)
+        units = whole.reshape(count, self.block, self.scores.size).mean(axis=1)
         totals = np.array([self.wealth.total])
         if count:
             ties = uniforms(self.salt, self.wealth.rows, *units.shape)

@@ -64,14 +64,14 @@ class Scores(NamedTuple):
         return cls(points, surprise, first)
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many scores a row has."""
         return len(STATISTICS) + len(self.columns)
 
     def at(
         self, policy: Policy, rows: FloatArray, mean: FloatArray, arm: IntArray, among: Mask | None
     ) -> FloatArray:
-        """Return the scores of rows, shape (rows, count)."""
+        """Return the scores of rows, shape (rows, size)."""
         kernel, everywhere = policy.kernel, np.arange(len(rows))
         # Squared distances in the kernel's feature space, to the nearest of the points.
         near = kernel.diagonal(self.points)[:, None] - 2 * kernel(self.points, rows)
