@@ -118,7 +118,7 @@ def pooled(watch: Watch, x: np.ndarray, expected: np.ndarray) -> Pool:
 def alarm_of(watch: Watch, scores: np.ndarray, salt: int) -> int | None:
     """Return the row of the alarm on a stream of scores; the watch stays as it is."""
     ranks = Ranks(watch.ranks.edges, watch.ranks.counts.copy())
-    wealth = Wealth(watch.scores.count, watch.wealth.early, 1 / FALSE)
+    wealth = Wealth(watch.scores.size, watch.wealth.early, 1 / FALSE)
     for first in range(0, len(scores), 4096):
         part = scores[first : first + 4096]
         wealth.bet(ranks.p_values(part, uniforms(salt, first, *part.shape)))

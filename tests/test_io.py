@@ -259,6 +259,13 @@ def test_obp_and_back():
     np.testing.assert_array_equal(without.features[3], given["action_context"][3])
 
 
+@pytest.mark.parametrize("form", [list, np.array, pd.DataFrame])
+def test_contexts_of_any_form_go_to_obp(form):
+    rows = [[0.0, 2.0], [1.0, 3.0]]
+    log = cg.io.read_mabwiser(["a", "b"], [0.1, 0.4], form(rows))
+    assert cg.io.to_obp(log)["context"].tolist() == rows
+
+
 def test_tables_of_numbers_go_to_obp_and_text_does_not(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"x": 1.5, "arm": "a", "reward": 0}\n{"x": 2, "arm": "b", "reward": 1}\n')

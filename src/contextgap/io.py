@@ -270,8 +270,9 @@ def to_obp(log: Log) -> dict[str, Any]:
     checks.instance("log", log, Log, "cg.io.read_vw(path)")
     places = {label: place for place, label in enumerate(log.labels)}
     contexts = log.contexts
-    if not isinstance(contexts, np.ndarray):
+    if hasattr(contexts, "cells"):
         contexts = np.column_stack([np.asarray(column) for column in contexts.cells])
+    contexts = np.asarray(contexts)
     if contexts.dtype.kind not in "fiub":
         raise TypeError("contexts must be numbers throughout: obp takes no text")
     features = log.features
