@@ -38,20 +38,20 @@ def intervals(ax: Axes, rng: np.random.Generator) -> None:
     kernel, x = cg.Gaussian(0.15), np.linspace(0, 1, 200)[:, None]
     seen = rng.uniform(0, 0.75, (40, 1))
     truth = draw_functions(kernel, np.vstack([x, seen]), 1, NORM, rng)[:, 0]
-    heard = truth[200:] + NOISE * rng.standard_normal(40)
+    observed = truth[200:] + NOISE * rng.standard_normal(40)
     for width, colour, label in (
         (cg.TheoremWidth(NOISE, NORM, 0.1), RED, "theorem"),
         (cg.TheoremWidth(NOISE, NORM, 0.1, tight=True), BLUE, "tight"),
         (cg.NonadaptiveWidth(NOISE, NORM, 0.1, len(x), tight=True), GREEN, "nonadaptive, tight"),
     ):
         learner = cg.Learner(1, kernel=kernel, ridge=RIDGE, width=width)
-        policy = learner.fit(seen, [0] * 40, heard).freeze()
+        policy = learner.fit(seen, [0] * 40, observed).freeze()
         found = [policy.decide(each) for each in x]
         lower, upper = (np.array([getattr(d, n)[0] for d in found]) for n in ("lower", "upper"))
         ax.fill_between(x[:, 0], lower, upper, color=colour, alpha=0.25, lw=0, label=label)
         print(f"mean half width, {label}: {(upper - lower).mean() / 2:.3f}")
     ax.plot(x[:, 0], truth[:200], color="black", lw=1.5, label="truth")
-    ax.plot(seen[:, 0], heard, ".", color=GREY, ms=4)
+    ax.plot(seen[:, 0], observed, ".", color=GREY, ms=4)
     ax.legend(fontsize=8, frameon=False)
     ax.set(title="Intervals: Theorem 4.1, nonadaptive", xlabel="context", ylabel="reward")
 

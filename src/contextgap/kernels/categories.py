@@ -2,7 +2,7 @@
 
 A category is like a corner of a simplex. With one column per level, √½ for the level that a context
 has and 0 elsewhere, any two levels are at distance 1, and a level never met before is as far from
-all others as they are from each other. Codes give the same distances and inner products at the cost
+all others as from each other. Codes give the same distances and inner products at the cost
 of one number per category.
 
 Tuning spreads codes out into those columns, so that slopes with respect to bandwidths are those of

@@ -104,7 +104,7 @@ class _Ticks:
 
 
 class _Watched:
-    """A partition whose rows are counted as they are read."""
+    """A partition whose rows are counted while they are read."""
 
     def __init__(self, partition: Partition, ticks: _Ticks) -> None:
         self._ticks, self.number, self.first = ticks, partition.number, partition.first

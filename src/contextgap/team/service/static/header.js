@@ -48,7 +48,7 @@ function tilesOf(status) {
     .map((state) => `${count(trials[state])}\u00a0${state}`);
   const left = status.asks_left;
   const about = tolerance === null
-    ? "of contexts have their best arm told apart" : `of contexts are within ${number(tolerance)}`;
+    ? "of contexts have a certain best arm" : `of contexts are within ${number(tolerance)}`;
   return [
     tile("Trials", count(all), [`${count(trials.open)}\u00a0open`, ...others].join(" · ")),
     tile("Rewards", count(trials.told), `of ${plural(status.arms.length, "arm")}`),

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { h, replace } from "./dom.js";
 import { ago, count, percent, time } from "./format.js";
 
-const AGAIN = 5000; // milliseconds between looks at all campaigns
+const AGAIN = 5000; // milliseconds between updates of the list
 
 const HEADS = ["campaign", "trials", "open", "settled", "asks left", "last event"];
 

@@ -38,7 +38,7 @@ export function policies(state) {
       const facts = [...score.rows, ["last tuning", score.tuning || "never"]];
       card.replaceChildren(...facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
       warnings.replaceChildren(...score.warnings.map((text) => h("li", {}, text)));
-      scored.textContent = `From ${count(score.rewards)} rewards, each left out in turn, as of event ${count(score.event)}.`;
+      scored.textContent = `From ${count(score.rewards)} rewards, predicted leave-one-out, as of event ${count(score.event)}.`;
       return score.event;
     },
   };
