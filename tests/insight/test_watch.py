@@ -467,7 +467,7 @@ def test_bad_settings_are_refused(settings, said):
 
 
 def test_a_policy_without_its_log_cannot_be_watched():
-    with pytest.raises(ValueError, match="there are no rewards"):
+    with pytest.raises(ValueError, match="there is no reward yet"):
         cg.Learner(2, kernel=cg.Gaussian(1.0), ridge=0.1).freeze().watch()
     with pytest.raises(ValueError, match="watch the policy that it was made from"):
         learnt().freeze().compress(points=5).watch()

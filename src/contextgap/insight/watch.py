@@ -432,6 +432,10 @@ class Watch:
         ----------
         path
             Where to write, or a binary file that is open already.
+
+        Examples
+        --------
+        >>> policy.watch().save("watch.cgap")
         """
         self._take_held()
         header = {
@@ -460,6 +464,11 @@ class Watch:
             A file that ``save`` wrote, or a binary file that is open already.
         policy
             The policy that it watched.
+
+        Examples
+        --------
+        >>> policy.watch().save("watch.cgap")
+        >>> watch = cg.insight.Watch.load("watch.cgap", policy)
         """
         header, arrays = files.read(path, "watch")
         checks.instance("policy", policy, Policy, "learner.freeze()")

@@ -70,7 +70,7 @@ class Alarm:
     >>> watch = policy.watch()
     >>> _ = watch.see(contexts + 3.0)
     >>> watch.alarm.row, watch.alarm.sign
-    (6, 'value')
+    (15, 'lead')
     """
 
     row: int
