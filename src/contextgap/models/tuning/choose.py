@@ -39,7 +39,7 @@ _MOSTLY = 0.9
 _CLEAR = 0.3  # the share explained from which that is done
 # Starting points are tried on so many; the best continues.
 _ROUGH = 3 * 60**3
-_FIRST_STEPS, _ROUGH_STEPS, _STEPS = 2, 6, 40
+_ROUGH_STEPS, _STEPS = 6, 40
 _AGAIN = 6  # steps from where another search ended
 # By how many nats a model with a trend must be better than the same without.
 _MARGIN = 1.0
@@ -296,12 +296,8 @@ class _Fit:
         if len(terms.bandwidths):
             rough = self.search(terms, self.rough)
             rough.shortest = search.shortest
-            begun = []
             for start in rough.starts():
-                begun += [(yield from rough.descend(start, _FIRST_STEPS))]
-            begun.sort(key=lambda descent: descent[0])
-            for _, theta in begun[: (len(begun) + 1) // 2]:  # the better half goes on
-                starts += [(yield from rough.descend(theta, _ROUGH_STEPS - _FIRST_STEPS))[1]]
+                starts += [(yield from rough.descend(start, _ROUGH_STEPS))[1]]
         return (yield from self.followed(name, search, (yield from search.lowest(starts))))
 
     def followed(self, name: str, search: Search, start: FloatArray) -> Steps[_Found]:
