@@ -281,7 +281,8 @@ class MeanOrGap(Recommender):
 
     Examples
     --------
-    >>> cg.recommenders.MeanOrGap().suited(by_features=True)
+    >>> from contextgap.recommenders import MeanOrGap
+    >>> MeanOrGap().suited(by_features=True)
     SmallestGap()
     """
 
@@ -320,7 +321,7 @@ class PosteriorSample(_ByBelief):
     Examples
     --------
     >>> method = cg.Method(explorer=cg.explorers.Uniform(), recommender=cg.PosteriorSample())
-    >>> learner = cg.Learner(2, kernel=cg.Gaussian(0.5), method=method)
+    >>> learner = cg.Learner(2, kernel=cg.Gaussian(0.5), method=method, seed=0)
     >>> learner.fit(contexts[:2], [0, 1], [1.0, 2.0]).recommend(contexts[:2])
     array([0, 1])
     """

@@ -73,6 +73,7 @@ class Tuning:
 
     Examples
     --------
+    >>> _ = learner.tune()
     >>> learner.tuning.chosen, learner.tuning.rewards
     ('linear', 40)
     """
@@ -109,8 +110,8 @@ class Tuning:
 
         Examples
         --------
-        >>> learner.tuning.describe()["chosen"]
-        'linear'
+        >>> learner.tuning.describe()["criterion"]
+        'evidence'
         """
         return asdict(self)
 
