@@ -129,7 +129,7 @@ def test_problems_that_are_not_run_keep_the_rows_of_a_page(made, tmp_path):
         ratios = [float(row[1].split(" (")[0]) for row in (kept, fresh)]
         assert ratios[0] == pytest.approx(ratios[1], rel=0.05)
     text = again.read_text()
-    assert "The rows of iris were run by it. Those of wine are kept" in text
+    assert "The rows of iris were run by it. Those of wine are from an earlier run" in text
     assert f"--problems iris --methods auto,uniform,{OWN} --budgets 20,40 --seeds 2 --keep" in text
     for options, words in (
         (["--methods", "auto,max-variance"], "the page to keep must compare auto, max-variance"),
