@@ -11,6 +11,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.insight.courses import read_policy, seen
+from contextgap.kernels import Warped
 from contextgap.policy import Policy
 from contextgap.tables.contexts import Encoded
 
@@ -116,7 +117,8 @@ def spread_by_column(policy: Policy, contexts: FloatArray) -> dict[str, float] |
     found = bandwidths(policy)
     if found is None:
         return None
-    spread = contexts.std(axis=0)
+    kernel = policy.kernel
+    spread = (kernel.warp(contexts) if isinstance(kernel, Warped) else contexts).std(axis=0)
     layout = policy.state.schema.layout
     if layout is not None and layout.categories:
         spread[-layout.categories :] = 1.0  # two levels are 1 apart, whatever their codes

@@ -4,6 +4,7 @@ from contextgap.kernels.base import Constant, Kernel, Product, Scaled, Sum, read
 from contextgap.kernels.dot import Linear, Polynomial
 from contextgap.kernels.sklearn import SklearnKernel
 from contextgap.kernels.stationary import Gaussian, Matern, Periodic
+from contextgap.kernels.warped import Warped
 
 __all__ = [
     "Constant",
@@ -17,5 +18,6 @@ __all__ = [
     "Scaled",
     "SklearnKernel",
     "Sum",
+    "Warped",
     "read_kernel",
 ]

@@ -21,6 +21,7 @@ import numpy as np
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.kernels.base import Kernel, Pair, Scaled
+from contextgap.kernels.warped import Warp, Warped, warp_for
 from contextgap.tables.doubts import far_beyond
 from contextgap.tables.schema import Layout
 
@@ -101,27 +102,34 @@ class Spread:
 
     ``tied`` says which bandwidth each column has; None if each has its own. ``source`` says which
     number or code it comes from, and ``levels`` holds the codes of every category that were met.
+    ``warp`` puts skewed numbers on a logarithmic scale.
     """
 
     tied: tuple[int, ...] | None = None
     source: tuple[int, ...] = ()
     levels: tuple[FloatArray, ...] = ()
+    warp: Warp | None = None
 
     @classmethod
-    def of(cls, contexts: Sequence[FloatArray], layout: Layout | None) -> Spread:
+    def of(
+        cls, contexts: Sequence[FloatArray], layout: Layout | None, *, warped: bool = False
+    ) -> Spread:
         """Return how to spread out contexts, given by arm; without a layout, not at all."""
+        rows = np.vstack(contexts)
+        numbers = rows.shape[1] - (0 if layout is None else layout.categories)
+        warp = warp_for(rows, numbers) if warped else None
         if layout is None:
-            return cls()
-        numbers = len(layout.tied) - layout.categories
-        codes = np.vstack(contexts)[:, numbers:]
+            return cls(warp=warp)
+        codes = rows[:, numbers:]
         levels = tuple(np.unique(column) for column in codes.T)
         widths = [1] * numbers + [len(each) for each in levels]
         source = np.repeat(np.arange(len(layout.tied)), widths)
         tied = np.asarray(layout.tied)[source]
-        return cls(tuple(tied.tolist()), tuple(source.tolist()), levels)
+        return cls(tuple(tied.tolist()), tuple(source.tolist()), levels, warp)
 
     def columns(self, contexts: FloatArray) -> FloatArray:
         """Return contexts spread out into columns."""
+        contexts = contexts if self.warp is None else self.warp(contexts)
         if not self.levels:
             return contexts
         numbers = contexts.shape[1] - len(self.levels)
@@ -141,10 +149,11 @@ class Spread:
     def of_codes(self, kernel: K) -> K:
         """Return the kernel of codes that has the values of a kernel of columns."""
         first = np.unique(self.source, return_index=True)[1]
-        return cast(K, self._changed(kernel, first, len(self.levels)))
+        found = self._changed(kernel, first, len(self.levels))
+        return cast(K, found if self.warp is None else Warped(found, *self.warp))
 
     def of_columns(self, kernel: K) -> K:
-        """Return the kernel of columns that has the values of a kernel of codes."""
+        """Return the kernel of columns that has the values of a kernel of codes; none is warped."""
         return cast(K, self._changed(kernel, np.asarray(self.source), 0))
 
     def _changed(self, kernel: Any, places: IntArray, categories: int) -> Any:

@@ -72,6 +72,7 @@ _AGEING = (
     "the {} model with rewards that age, by a half in {:.0f} rewards, is {:.1f} nats more probable "
     "than with rewards that do not"
 )
+_WARPED = "columns on a logarithmic scale because they are skewed: {}"
 _BEYOND = (
     "a few far rewards carry most of the variance, so bandwidths were learnt as if none were more "
     "than {:.3g} away from the others' average"
@@ -117,7 +118,8 @@ def search(
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {sorted(CRITERIA)}, got {criterion!r}")
     tried = [arm for arm, own in enumerate(rewards) if len(own)]
-    spread = Spread.of([contexts[arm] for arm in tried], layout)
+    warped = kernel is None and len(np.unique(np.concatenate(rewards))) == 2
+    spread = Spread.of([contexts[arm] for arm in tried], layout, warped=warped)
     columns = [spread.columns(contexts[arm]) for arm in tried]
     limits = heavy_tails([rewards[arm] for arm in tried])
     told = [rewards, *([] if noise is None else [noise])]
@@ -200,6 +202,8 @@ def search(
         if clear and _predicts(candidates, candidates["ageing"]):
             fitted["ageing"] = aged
             chosen, reason = "ageing", _AGEING.format(base, half_life, gain)
+    if spread.warp is not None:
+        reason += f"; {_WARPED.format(np.count_nonzero(spread.warp.unit))}"
     if limits is not None:
         reason += f"; {_BEYOND.format((limits[1] - limits[0]) / 2)}"
     best = replace(fitted[chosen], kernel=spread.of_codes(fitted[chosen].kernel))
