@@ -27,8 +27,7 @@ from contextgap.export.c.build import (
     found_prefix,
     run_self_test,
 )
-from contextgap.export.c.literals import column_names, label_text
-from contextgap.export.c.names import DEFAULT_PREFIX, FileNames
+from contextgap.export.c.literals import DEFAULT_PREFIX, FileNames, column_names, label_text
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import GraphPolicy, OnnxFile
 from contextgap.export.parity import Comparison, Exported, compare, comparison_contexts

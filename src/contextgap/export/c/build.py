@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, static_file
+from contextgap.export.c.literals import DEFAULT_PREFIX, FileNames, static_file
 from contextgap.export.c.text import LEVEL_UNKNOWN, STATUSES
 from contextgap.policy.fallback import Status
 from contextgap.tables.eligible import Mask

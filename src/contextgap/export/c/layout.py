@@ -9,8 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from contextgap.export.c.literals import Real, column_names, label_text, string_bytes
-from contextgap.export.c.names import level_bytes
+from contextgap.export.c.literals import (
+    POINTER,
+    Real,
+    column_names,
+    label_text,
+    level_bytes,
+    string_bytes,
+)
 from contextgap.insight.betting import BINS
 from contextgap.insight.watch_baseline import STATISTICS
 from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
@@ -19,8 +25,6 @@ from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGa
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
 from contextgap.tables.schema import TableSchema
-
-_POINTER = 8
 
 
 class Form(Enum):
@@ -88,7 +92,7 @@ class Layout:
             sizes=tuple(policy.state.model.support_sizes(policy.state.active)),
             kernel_constants=_kernel_constants(policy.kernel, policy.dimension),
             # A table points to each text.
-            text_bytes=sum(string_bytes(word) + _POINTER for word in words),
+            text_bytes=sum(string_bytes(word) + POINTER for word in words),
             columns=policy.state.model.n_arms if policy.state.model.shares else 0,
             table=policy.state.schema.table,
             fallback=policy.fallback,
@@ -157,10 +161,10 @@ class Layout:
             total += 2 * self.watch_columns
         if self.table is not None:  # what becomes of each column, of which one, texts of levels
             total += 3 * self.dimension + level_bytes(self.table)
-        total += _POINTER * (1 if self.columns or self.common else self.arms)
+        total += POINTER * (1 if self.columns or self.common else self.arms)
         look_back = self.form is Form.LOOK_BACK
         if look_back:
-            total += _POINTER * self.arms
+            total += POINTER * self.arms
         if look_back or (self.columns and self.form.has_widths):  # the arm of each point
             total += max(1, self.points) * self.index_type[1]
         return total
@@ -175,8 +179,8 @@ class Layout:
             numbers += self.solved_entries * copies
             if self.columns or self.form is Form.LOOK_BACK:  # sums of every arm
                 numbers += 2 * self.arms
-        seen = _POINTER * self.arms + self.real.bytes if self.form is Form.LOOK_BACK else 0
-        return numbers * self.real.bytes + seen + 2 * _POINTER
+        seen = POINTER * self.arms + self.real.bytes if self.form is Form.LOOK_BACK else 0
+        return numbers * self.real.bytes + seen + 2 * POINTER
 
 
 def rom_bytes(policy: Policy, *, float32: bool = True) -> int:

@@ -17,8 +17,13 @@ from scipy.linalg.blas import dtpsv, stpsv
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.export.c.layout import Form, Layout
-from contextgap.export.c.literals import Real
-from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, check_prefix, static_file
+from contextgap.export.c.literals import (
+    DEFAULT_PREFIX,
+    FileNames,
+    Real,
+    check_prefix,
+    static_file,
+)
 from contextgap.export.c.text import EXPORT_ID, header, tables
 from contextgap.export.c.text import self_test as self_test_text
 from contextgap.export.parity import (
