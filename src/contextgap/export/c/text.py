@@ -36,8 +36,15 @@ from contextgap.export.c.literals import (
     string,
 )
 from contextgap.export.parity import Answers, is_near_tie
-from contextgap.export.rule import DecisionRule, ExportError, SharedTable, check_kernel
-from contextgap.export.typed_rows import has_unknown_level, seen_ranges, spread_numbers
+from contextgap.export.rule import (
+    DecisionRule,
+    ExportError,
+    SharedTable,
+    check_kernel,
+    has_unknown_level,
+    seen_ranges,
+    spread_numbers,
+)
 from contextgap.insight.watch import Watch
 from contextgap.methods.recommenders import (
     HighestMean,

@@ -34,8 +34,14 @@ from contextgap.export.parity import (
     is_near_tie,
     warn_of_rounding,
 )
-from contextgap.export.rule import ArmTable, DecisionRule, ExportError, check_masks, decision_rule
-from contextgap.export.typed_rows import seen_by_kernels
+from contextgap.export.rule import (
+    ArmTable,
+    DecisionRule,
+    ExportError,
+    check_masks,
+    decision_rule,
+    seen_by_kernels,
+)
 from contextgap.insight.watch import Watch
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
@@ -181,7 +187,7 @@ def write_c(
     expected = answers_of(policy, rule, rows.astype("float64"))
     tolerance, sentence = _precision(rule, layout, expected)
     slack = np.full(len(rows), tolerance)
-    default_arm, folder = fallback_arm(rule), Path(directory)
+    default_arm, folder = fallback_arm(policy, rule), Path(directory)
     texts = {
         names.source: source,
         names.self_test: self_test_text(rule, layout, expected, tolerance, prefix),

@@ -17,8 +17,13 @@ from scipy.linalg.lapack import dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.onnx.graph import GraphBuilder, KernelGraph
-from contextgap.export.rule import ArmTable, DecisionRule, SharedTable, observed_contexts
-from contextgap.export.typed_rows import seen_ranges
+from contextgap.export.rule import (
+    ArmTable,
+    DecisionRule,
+    SharedTable,
+    observed_contexts,
+    seen_ranges,
+)
 from contextgap.methods.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 from contextgap.policy.fallback import Fallback, Status
 

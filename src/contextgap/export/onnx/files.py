@@ -26,8 +26,8 @@ from contextgap.export.rule import (
     check_kernel,
     check_masks,
     decision_rule,
+    read_rows,
 )
-from contextgap.export.typed_rows import read_rows
 from contextgap.methods.recommenders import HighestMean, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from contextgap import kernels
 from contextgap.base.arrays import FloatArray
 from contextgap.base.names import study_import
-from contextgap.export.rule import ExportError
-from contextgap.export.typed_rows import How, SpreadNumber, spread_numbers
+from contextgap.export.rule import ExportError, How, SpreadNumber, spread_numbers
 from contextgap.kernels.categories import weights
 from contextgap.tables.schema import TableSchema
 
