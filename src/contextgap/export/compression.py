@@ -365,7 +365,6 @@ class Decided(NamedTuple):
 
     @classmethod
     def of(cls, policy: Policy, contexts: FloatArray) -> Decided:
-        """Ask a policy."""
         shape = (len(contexts), len(policy.arms))
         mean, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
         arm, answered = np.empty((2, len(contexts)), dtype=np.intp)
@@ -570,11 +569,9 @@ class Candidate(NamedTuple):
     layout: Layout
 
     def policy(self, size: int) -> Policy:
-        """Return the policy of the first ``size`` points."""
         return refitted(self.original, self.recommender, *self.selection.points(size))
 
     def bytes(self, size: int) -> int:
-        """Return the bytes of the first ``size`` points."""
         arm = self.selection.points(size)[1]
         counts = np.bincount(arm, minlength=len(self.original.arms))
         return self.layout.holding(self.recommender, counts.tolist()).rom_bytes
@@ -666,7 +663,6 @@ def _largest(candidate: Candidate, most_bytes: int | None) -> int | None:
 
 
 def _smallest(candidate: Candidate, enough: Callable[[Policy], bool]) -> int | None:
-    """The smallest number of points that is enough, found by doubling and bisection."""
     low, high = -1, 1
     while not enough(candidate.policy(size := candidate.selection.reach(high))):
         if size < high:

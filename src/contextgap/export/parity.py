@@ -323,7 +323,6 @@ def parity(
 
 
 def _largest(values: FloatArray) -> float:
-    """Return the largest finite magnitude."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
@@ -337,7 +336,6 @@ class Comparison:
     microseconds_in_python: float
 
     def reasons(self, name: str, agreement: float) -> list[str]:
-        """Say what differs at more contexts than it may."""
         found, most = self.parity, (1.0 - agreement) * self.parity.contexts
         wrong = {"decisions": found.different, "statuses": found.other_statuses or 0}
         if not self.single:
@@ -349,7 +347,6 @@ class Comparison:
         ]
 
     def described(self) -> dict[str, Any]:
-        """Return all numbers by name."""
         return {
             **asdict(self.parity),
             "agreement": self.parity.agreement,

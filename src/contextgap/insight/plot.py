@@ -523,7 +523,6 @@ def _place_of(value: Any, values: Sequence[Any], ordered: bool) -> Any:
 
 
 def _write_levels(ax: Axes, axis: str, values: Sequence[Any]) -> None:
-    """Write levels at their places on an axis."""
     names = ["missing" if value is None else str(value) for value in values]
     getattr(ax, f"set_{axis}ticks")(range(len(names)), names)
     if axis == "x" and sum(len(name) for name in names) > 50:
@@ -545,13 +544,11 @@ def _colours(count: int) -> list[str]:
 
 
 def _new_figure(width: float, height: float) -> Figure:
-    """Return a new pyplot figure, which notebooks show."""
     pyplot = study_import("matplotlib.pyplot", extra="plot")
     figure: Figure = pyplot.figure(figsize=(width, height), layout="constrained")
     return figure
 
 
 def _new_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new pyplot figure."""
     axes: Axes = _new_figure(width, height).add_subplot()
     return axes

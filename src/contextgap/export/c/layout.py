@@ -81,7 +81,6 @@ class Layout:
 
     @classmethod
     def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
-        """Return the layout of a policy's export."""
         if policy.dimension is None:
             raise ValueError("a policy that never saw a context has no size; tell it something")
         words = *map(label_text, policy.arms), *column_names(policy.columns, policy.dimension)
@@ -106,7 +105,6 @@ class Layout:
 
     @property
     def arms(self) -> int:
-        """Number of arms."""
         return len(self.sizes)
 
     @property
@@ -129,7 +127,6 @@ class Layout:
 
     @property
     def number_bytes(self) -> int:
-        """Bytes of the tables' real numbers."""
         weights = self.form.mean_from_weights
         by_arm = self.common or (self.columns and weights)  # the same points for every arm
         tables = [self.points * self.dimension, self.points * (self.arms if by_arm else 1)]

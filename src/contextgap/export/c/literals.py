@@ -81,11 +81,9 @@ class Real:
         return np.where(np.abs(array) < self.least, self.dtype.type(0), array)
 
     def literal(self, value: float, called: str) -> str:
-        """Return one number as a C literal."""
         return next(self.literals(self.rounded([value], called)))
 
     def literals(self, rounded: NDArray[Any]) -> Iterator[str]:
-        """Return the literals of numbers that ``rounded`` gave."""
         numbers = rounded.ravel().tolist()
         if not self.float32:
             # The shortest text that reads back as the same double.
@@ -156,7 +154,6 @@ class FileNames(NamedTuple):
 
     @classmethod
     def of(cls, prefix: str) -> FileNames:
-        """Return the names of the files of an export with this prefix."""
         return cls(f"{prefix}_policy.h", f"{prefix}_policy.c", f"{prefix}_selftest.c")
 
 

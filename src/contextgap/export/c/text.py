@@ -192,7 +192,6 @@ def header(
 
 
 def _about(rule: DecisionRule, layout: Layout) -> list[str]:
-    """Return what means and certificates are."""
     found = []
     if rule.costs:
         found.append("The learner observed costs: means are minus the expected costs.")
@@ -208,7 +207,6 @@ def _about(rule: DecisionRule, layout: Layout) -> list[str]:
 
 
 def _row_layout(rule: DecisionRule, prefix: str) -> str:
-    """Return the lines of the header's comment that say what each number of a row is."""
     names = [comment_text(name) for name in column_names(rule.columns, rule.inputs)]
     if rule.table is not None:
         functions = {each.place: each.function for each in category_names(rule.table, prefix)}
@@ -313,7 +311,6 @@ def _own_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLik
 
 
 def _shared_numbers(table: SharedTable, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
-    """Return the same for arms that share."""
     vectors: list[tuple[str, ArrayLike, str]] = [("support", table.support, "observed contexts")]
     if layout.form.mean_from_weights:
         vectors.append(("weights", table.weights, "mean = prior + weights . k, arm after arm"))
@@ -330,7 +327,6 @@ def _shared_numbers(table: SharedTable, layout: Layout) -> list[tuple[str, Array
 
 
 def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
-    """Return the definitions of the constant arrays of whole numbers."""
     if rule.shared is not None:
         found = [integers("sizes", "size_t", layout.sizes[:1], "observations")]
         if layout.form.has_widths:
@@ -355,7 +351,6 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
 
 
 def _columns(rule: DecisionRule, real: Real, prefix: str) -> list[str]:
-    """Return how columns with kinds become what kernels see, and the levels of categories."""
     if rule.table is None:
         return []
     numbers = spread_numbers(rule.table)
@@ -372,7 +367,6 @@ def _columns(rule: DecisionRule, real: Real, prefix: str) -> list[str]:
 
 
 def _watched(watch: Watch, real: Real) -> list[str]:
-    """Return what a watch compares with."""
     scores, ranks, double = watch.scores, watch.ranks, Real(False)
     points = scores.points
     sizes = {"WATCH_POINTS": f"{len(points)}U", "WATCH_BLOCK": f"{watch.block}U"}
@@ -422,7 +416,6 @@ def self_test(
 
 
 def _expected_statuses(rule: DecisionRule, expected: Answers) -> IntArray:
-    """Return what the exported functions are to return at the contexts of the self-test."""
     statuses = expected.status.copy()
     for python, ours in STATUSES.items():
         statuses[expected.status == python] = ours
@@ -458,7 +451,6 @@ class _Node(NamedTuple):
 
 
 def _kernel_text(kernel: kernels.Kernel, dimension: int, real: Real, *, with_self: bool) -> str:
-    """Return the macros, and tables, of any nesting of the library's own kernels."""
     check_kernel(kernel, "expressed in C")
     writer = _Writer(dimension, real)
     root = writer.visit(kernel)

@@ -113,7 +113,6 @@ class _Emitter:
         return graph.node("Or", unknown, self.none) if self.masked else unknown
 
     def _decide(self) -> Decided:
-        """Return what is decided without a fallback."""
         graph, rule = self.graph, self.rule
         if rule.shared is not None:
             return self._decide_shared(rule.shared)
@@ -139,7 +138,6 @@ class _Emitter:
         return self._picked({**table, "gap": gap}, when_chosen)
 
     def _decide_shared(self, shared: SharedTable) -> Decided:
-        """Do the same for arms that share what they learn."""
         values = self.kernel.values(self.rule.kernel) if len(shared.support) else ""
         if not self.means_alone:
             table = self._shared_tables(shared, values)
@@ -150,7 +148,6 @@ class _Emitter:
         return self._pick("ArgMax", self.graph.node("Add", product, self.prior))
 
     def _picked(self, table: dict[str, str], gap_when_chosen: str) -> Decided:
-        """Pick an arm by what is believed, and say why if that is asked for."""
         graph, recommender = self.graph, self.rule.recommender
         scores, operator = gap_when_chosen, "ArgMin"
         if isinstance(recommender, HighestMean | HighestUpper):
@@ -314,7 +311,6 @@ class _Emitter:
         return graph.node("Min", of_others, graph.node("Sub", second, lower_of_highest))
 
     def _by_step(self, arm: dict[str, str], own: IntArray) -> tuple[str, str]:
-        """An arm's bounds by step: each of its states repeated while it lasts."""
         places = self.graph.whole(own)
         lower, upper = (
             self.graph.node("Gather", x, places, axis=0) for x in (arm["lower"], arm["upper"])
@@ -322,7 +318,6 @@ class _Emitter:
         return lower, upper
 
     def _with_fallback(self, fallback: Fallback, decided: Decided) -> tuple[Decided, str]:
-        """Return a decision with the fallback where it is the answer, and the status."""
         graph = self.graph
         falls = outside = self._outside(fallback)
         reason = graph.whole([[Status.RECOMMENDED]])
@@ -359,7 +354,6 @@ class _Emitter:
         return graph.node("Where", unknown, graph.real(np.inf), found)
 
     def _outside(self, fallback: Fallback) -> str:
-        """Say which contexts lie outside the observed range, shape (1, batch)."""
         graph, contexts = self.graph, self.kernel.contexts
         low, high = seen_ranges(fallback, self.rule, graph.dtype)
         below = graph.node("Less", contexts, graph.real(low[:, None]))

@@ -63,11 +63,9 @@ class GraphBuilder:
         return self._constant(rounded)
 
     def whole(self, values: ArrayLike) -> str:
-        """Return a constant of 64-bit integers."""
         return self._constant(np.asarray(values, dtype=np.int64))
 
     def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Return the value of an operator with one output."""
         key = (operator, inputs, repr(sorted(attributes.items())))
         if key not in self._names:
             name = self._names[key] = f"{operator.lower()}{len(self._names)}"
@@ -99,11 +97,9 @@ class GraphBuilder:
         return self.node("Slice", table, *ends)
 
     def stack(self, tables: list[str]) -> str:
-        """Return tables one below the other."""
         return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=0)
 
     def cast(self, value: str, dtype: DTypeLike) -> str:
-        """Return a value converted to another type."""
         return self.node("Cast", value, to=self.type_code(dtype))
 
     def output(self, name: str, value: str, dtype: DTypeLike, *shape: str | int) -> None:
@@ -113,7 +109,6 @@ class GraphBuilder:
         self.outputs[name] = helper.make_tensor_value_info(name, self.type_code(dtype), shape)
 
     def type_code(self, dtype: DTypeLike) -> int:
-        """Return what ONNX calls a type."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def prune(self) -> None:
