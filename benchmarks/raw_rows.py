@@ -26,7 +26,7 @@ from contextgap.export import parity
 from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.onnx import GraphPolicy, write_onnx
-from contextgap.export.typed_rows import read_rows
+from contextgap.export.rule import read_rows
 
 ARMS, LEARNT = 3, 240
 COLUMNS = cg.Columns(

@@ -8,7 +8,7 @@ import pytest
 import contextgap as cg
 from contextgap.cli.tables import read_contexts
 from contextgap.export.onnx import GraphPolicy
-from contextgap.export.typed_rows import read_rows
+from contextgap.export.rule import read_rows
 from tests.cli.test_deployment import call, called, explored, needs_compiler
 from tests.export.tables import COLUMNS, learnt, table
 

@@ -15,9 +15,9 @@ from contextgap.export import decision_rule, parity
 from contextgap.export.c import write_c
 from contextgap.export.onnx import GraphPolicy, write_onnx
 from contextgap.export.parity import comparison_contexts
-from contextgap.export.rule import observed_contexts
-from contextgap.export.typed_rows import (
+from contextgap.export.rule import (
     has_unknown_level,
+    observed_contexts,
     read_rows,
     rows_of,
     seen_by_kernels,

@@ -7,7 +7,7 @@ import pytest
 from contextgap.export import ExportError
 from contextgap.export.c import write_c
 from contextgap.export.onnx import GraphPolicy, write_onnx
-from contextgap.export.typed_rows import has_unknown_level, read_rows
+from contextgap.export.rule import has_unknown_level, read_rows
 from tests.export.compilers import COMPILERS, compiled, self_test
 from tests.export.tables import learnt, table
 from tests.export.test_c import RULES, around, explored, exported

@@ -13,7 +13,7 @@ from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy
 from contextgap.export.onnx import GraphPolicy, write_onnx
 from contextgap.export.parity import answers_of
-from contextgap.export.typed_rows import has_unknown_level, read_rows
+from contextgap.export.rule import has_unknown_level, read_rows
 from tests.export.compilers import (
     COMPILERS,
     compiled,

@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 import contextgap as cg
-from contextgap.insight.courses import trials
+from contextgap.insight.learnt import trials
 
 ARMS = ["hull", "panel", "boom"]
 

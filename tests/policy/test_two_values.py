@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.insight import courses
+from contextgap.insight import learnt
 from contextgap.policy import Card, Estimate, Policy
 from contextgap.policy.state import two_values
 
@@ -229,7 +229,7 @@ def test_a_wrong_range_is_refused(wrong):
 
 def test_courses_are_clipped_alike():
     policy = explored((0, 5), "minimize", width=cg.PosteriorWidth(3.0)).freeze()
-    course = courses.along(policy, 0, points=7)
+    course = learnt.along(policy, 0, points=7)
     contexts = np.array(course.values, dtype=float)[:, None]
     np.testing.assert_allclose(course.lower, policy.beliefs(contexts).lower, 1e-9, 1e-9)
     np.testing.assert_allclose(course.bound, policy.certificate(contexts).bound, 1e-9, 1e-9)

@@ -25,7 +25,6 @@ class Rows:
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> Rows:
-        """Return rows that start as a copy of ``values``."""
         rows = cls(*values.shape[1:], dtype=values.dtype)
         rows.extend(values)
         return rows
@@ -34,14 +33,12 @@ class Rows:
         return len(self.view)
 
     def append(self, row: ArrayLike) -> None:
-        """Add one row at the end."""
         size = len(self.view)
         self._reserve(size + 1)
         self._buffer[size] = row
         self.view = self._buffer[: size + 1]
 
     def extend(self, rows: NDArray[Any]) -> None:
-        """Add several rows at the end."""
         size = len(self.view)
         self._reserve(size + len(rows))
         self._buffer[size : size + len(rows)] = rows

@@ -27,11 +27,10 @@ from contextgap.export.c.build import (
     found_prefix,
     run_self_test,
 )
-from contextgap.export.c.literals import column_names, label_text
-from contextgap.export.c.names import DEFAULT_PREFIX, FileNames
+from contextgap.export.c.literals import DEFAULT_PREFIX, FileNames, column_names, label_text
 from contextgap.export.compression import CompressionReport, compress
 from contextgap.export.onnx import GraphPolicy, OnnxFile
-from contextgap.export.parity import Comparison, Exported, compare, comparison_contexts
+from contextgap.export.parity import Comparison, compare, comparison_contexts
 from contextgap.policy import Policy
 from contextgap.tables.eligible import Mask
 
@@ -349,7 +348,7 @@ def random_masks(rows: int, arms: int, seed: int) -> Mask:
     return mask
 
 
-def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[Exported, str]:
+def _open(path: Path, compiler: str | None, prefix: str | None) -> tuple[Any, str]:
     """Return an export, ready to be asked, and what runs it."""
     if path.is_dir():
         try:
@@ -384,7 +383,7 @@ def _compiler_errors() -> Iterator[None]:
         raise OSError(str(error)) from None
 
 
-def _check_same_shape(policy: Policy, export: Exported, path: Path) -> None:
+def _check_same_shape(policy: Policy, export: Any, path: Path) -> None:
     """Raise if the export cannot be of this policy."""
     rule = decision_rule(policy)
     names = list(column_names(rule.columns, rule.inputs))

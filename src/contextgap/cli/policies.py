@@ -17,7 +17,7 @@ from contextgap.cli.terminal import (
     print_table,
     say_warning,
 )
-from contextgap.insight.importance import bandwidths_by_column
+from contextgap.insight.learnt import bandwidths_by_column
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
 from contextgap.tables.columns import Cyclic, Kind

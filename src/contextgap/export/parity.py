@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Protocol, cast
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 import numpy as np
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.beliefs.belief import Belief, gaps
-from contextgap.export.rule import DecisionRule, check_masks, decision_rule, observed_contexts
-from contextgap.export.typed_rows import (
+from contextgap.export.rule import (
+    DecisionRule,
+    check_masks,
+    decision_rule,
     has_unknown_level,
+    observed_contexts,
     random_rows,
     read_rows,
     rows_of,
     seen_by_kernels,
 )
-from contextgap.methods.recommenders import Choice, HighestMean, HighestUpper, SmallestGapInHistory
-from contextgap.methods.recommenders.rules import ModelEvidence
+from contextgap.methods.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 from contextgap.models import KeepsHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback, Status, answer
@@ -29,7 +31,6 @@ from contextgap.tables.contexts import Encoded
 from contextgap.tables.eligible import Mask
 
 _ROUNDED = 0.01  # of decisions may change where contexts are rounded
-_BLOCK = 1024  # contexts at once, since kernel values of many may be large
 # Scores as close as this, of scores around 1, differ by rounding alone.
 NEAR = 1e-9
 # What a certificate may be wrong by, of beliefs around 1: widths are roots of what cancels out.
@@ -76,50 +77,22 @@ def answers_of(
 ) -> Answers:
     """Return a policy's answers, ``_NOT_ELIGIBLE`` where arms are not; ``rule`` is the policy's."""
     seen, everywhere = seen_by_kernels(rule.table, contexts), np.arange(len(contexts))
-    blocks, order = [], []
+    looks_back = isinstance(rule.recommender, SmallestGapInHistory)
+    arm, recommended, status = np.empty((3, len(contexts)), dtype=np.intp)
+    certificate, shape = np.empty(len(contexts)), (len(contexts), len(rule.labels))
+    tables = {name: np.full(shape, otherwise) for name, otherwise in _NOT_ELIGIBLE.items()}
     for places, chooser in policy.chooser.groups(eligible):
         for block, choice, evidence in chooser.decisions(seen[places]):
-            order.append(everywhere[places][block])
-            found = _block(policy, rule, choice, evidence)
-            found = _of_all_arms(found, evidence.columns, len(rule.labels))
-            blocks.append(replace(found, contexts=contexts[order[-1]]))
-    back = np.argsort(np.concatenate(order))
-    return Answers(
-        **{
-            field.name: np.concatenate([getattr(block, field.name) for block in blocks])[back]
-            for field in fields(Answers)
-        }
-    )
-
-
-def _of_all_arms(answers: Answers, eligible: Sequence[int], arms: int) -> Answers:
-    """Return answers about eligible arms as answers about all arms."""
-    columns, tables = np.array(eligible), {}
-    for name, otherwise in _NOT_ELIGIBLE.items():
-        own: FloatArray = getattr(answers, name)
-        tables[name] = np.full((len(own), arms), otherwise)
-        tables[name][:, columns] = own
-    return replace(
-        answers, arm=columns[answers.arm], recommended=columns[answers.recommended], **tables
-    )
-
-
-def _block(policy: Policy, rule: DecisionRule, choice: Choice, evidence: ModelEvidence) -> Answers:
-    belief, found = evidence.belief, answer(rule.fallback, choice, evidence)
-    scores = _scores(policy, rule, evidence.contexts, belief)
-    looks_back = isinstance(rule.recommender, SmallestGapInHistory)
-    return Answers(
-        contexts=evidence.contexts,
-        arm=found.arm,
-        recommended=choice.arm,
-        status=found.status,
-        mean=belief.mean,
-        half_width=belief.half_width,
-        gap=belief.gap,
-        certificate=np.maximum(found.gap, 0.0),
-        scores=scores,
-        bounds=scores if looks_back else belief.gap,
-    )
+            rows, columns = everywhere[places][block], np.array(evidence.columns)
+            belief, found = evidence.belief, answer(rule.fallback, choice, evidence)
+            arm[rows], recommended[rows] = columns[found.arm], columns[choice.arm]
+            status[rows], certificate[rows] = found.status, np.maximum(found.gap, 0.0)
+            scores = _scores(policy, rule, evidence.contexts, belief)
+            bounds = scores if looks_back else belief.gap
+            believed = belief.mean, belief.half_width, belief.gap, scores, bounds
+            for table, values in zip(tables.values(), believed, strict=True):
+                table[np.ix_(rows, columns)] = values
+    return Answers(contexts, arm, recommended, status, certificate=certificate, **tables)
 
 
 def _scores(policy: Policy, rule: DecisionRule, contexts: FloatArray, belief: Belief) -> FloatArray:
@@ -191,19 +164,12 @@ def warn_of_rounding(policy: Policy, rule: DecisionRule, contexts: FloatArray) -
         )
 
 
-def fallback_arm(rule: DecisionRule) -> int:
+def fallback_arm(policy: Policy, rule: DecisionRule) -> int:
     """Return the safe arm; without one, that of the highest mean over all observed contexts."""
     if rule.fallback is not None:
         return rule.fallback.column
-    observed = observed_contexts(rule)
-    average = np.zeros(len(rule.labels))
-    for first in range(0, len(observed), _BLOCK):
-        block = observed[first : first + _BLOCK]
-        if rule.shared is not None:
-            average += (rule.shared.weights @ rule.kernel(observed, block)).sum(axis=1)
-        for i, arm in enumerate(rule.arms):
-            average[i] += (arm.weights @ rule.kernel(arm.support, block)).sum()
-    return int(average.argmax())
+    means = policy.state.rules.sign * policy.raw_means(observed_contexts(rule))
+    return int(means.sum(axis=0).argmax())
 
 
 def possible_answers(fallback: Fallback | None, answers: Answers, slack: FloatArray) -> Mask:
@@ -357,28 +323,7 @@ def parity(
 
 
 def _largest(values: FloatArray) -> float:
-    """Return the largest finite magnitude."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-
-
-class Exported(Protocol):
-    """What can be compared: ``GraphPolicy``, and ``CompiledPolicy`` in C."""
-
-    dimension: int
-    dtype: np.dtype[Any]
-
-    @property
-    def takes_arms(self) -> bool: ...
-
-    @property
-    def labels(self) -> tuple[Any, ...]: ...
-
-    @property
-    def columns(self) -> tuple[str, ...] | None: ...
-
-    def recommend(self, contexts: Any, *, arms: Any = None) -> IntArray: ...
-
-    def details(self, contexts: FloatArray, arms: Any) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -391,7 +336,6 @@ class Comparison:
     microseconds_in_python: float
 
     def reasons(self, name: str, agreement: float) -> list[str]:
-        """Say what differs at more contexts than it may."""
         found, most = self.parity, (1.0 - agreement) * self.parity.contexts
         wrong = {"decisions": found.different, "statuses": found.other_statuses or 0}
         if not self.single:
@@ -403,7 +347,6 @@ class Comparison:
         ]
 
     def described(self) -> dict[str, Any]:
-        """Return all numbers by name."""
         return {
             **asdict(self.parity),
             "agreement": self.parity.agreement,
@@ -413,9 +356,9 @@ class Comparison:
 
 
 def compare(
-    policy: Policy, export: Exported, contexts: FloatArray, eligible: Mask | None = None
+    policy: Policy, export: Any, contexts: FloatArray, eligible: Mask | None = None
 ) -> Comparison:
-    """Ask an export and its policy at contexts as the export takes them."""
+    """Ask a ``GraphPolicy`` or ``CompiledPolicy``, and its policy, at rows as exports take them."""
     rule = decision_rule(policy)
     microseconds, arms = _timed(lambda: export.recommend(contexts, arms=eligible), len(contexts))
     details = export.details(contexts, eligible)

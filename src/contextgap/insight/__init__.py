@@ -1,8 +1,15 @@
 """The numbers behind the plots: beliefs along columns, progress, importance, watches."""
 
-from contextgap.insight.courses import Area, Course, along, area
-from contextgap.insight.importance import Importance, importance
-from contextgap.insight.progress import Progress, progress
+from contextgap.insight.learnt import (
+    Area,
+    Course,
+    Importance,
+    Progress,
+    along,
+    area,
+    importance,
+    progress,
+)
 from contextgap.insight.watch import Audit, Watch
 from contextgap.insight.watch_report import Alarm, Interval, Moved, WatchReport
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contextgap.base import checks
+from contextgap.base.names import study_import
 from contextgap.beliefs.belief import Decision
-from contextgap.insight import courses
-from contextgap.insight.courses import Area, trials
-from contextgap.insight.importance import importance as find_importance
-from contextgap.insight.progress import progress as find_progress
+from contextgap.insight import learnt
 from contextgap.insight.watch import Watch
 from contextgap.policy.explanation import Explanation, differing, in_words
 from contextgap.policy.rules import Leaf, Node, Rules
@@ -65,7 +63,7 @@ def along(source: Any, column: Any, at: Any = None, *, ax: Axes | None = None) -
     >>> cg.plot.along(policy, "x").get_xlabel()
     'x'
     """
-    found = courses.along(source, column, at)
+    found = learnt.along(source, column, at)
     ax = ax or _new_axes(6.4, 3.8)
     where, count = _places(found.values, found.ordered), len(found.arms)
     for number, (arm, colour) in enumerate(zip(found.arms, _colours(count), strict=True)):
@@ -119,13 +117,13 @@ def map(  # noqa: A001  # the word users know it by
     >>> cg.plot.map(policy, "x", "y").get_ylabel()
     'y'
     """
-    found = courses.area(source, x, y, at)
+    found = learnt.area(source, x, y, at)
     ax = ax or _new_axes(6.0, 4.8)
     axes = list(zip("xy", (found.x, found.y), (found.xs, found.ys), found.ordered, strict=True))
     across, up = (_places(values, ordered) for _, _, values, ordered in axes)
     hues = dict(zip(found.arms, _colours(len(found.arms)), strict=True))
     ax.pcolormesh(across, up, _shaded(found, list(hues.values())), shading="nearest")
-    for context, arm in trials(source, _MOST_DOTS):
+    for context, arm in learnt.trials(source, _MOST_DOTS):
         where = [_place_of(context[name], values, ordered) for _, name, values, ordered in axes]
         if arm in hues and None not in where:
             ax.plot(*where, "o", ms=3.5, color=hues[arm], mec="white", mew=0.7)
@@ -143,7 +141,7 @@ def map(  # noqa: A001  # the word users know it by
     return dress(ax, grid=None)
 
 
-def _shaded(area: Area, hues: list[str]) -> Any:
+def _shaded(area: learnt.Area, hues: list[str]) -> Any:
     """Return a colour for every place: the arm's, and the paler the larger its regret bound."""
     from matplotlib.colors import to_rgb
 
@@ -179,7 +177,7 @@ def importance(source: Any, *, ax: Axes | None = None) -> Axes:
     >>> cg.plot.importance(policy).get_xlabel()
     'decisions that change if the column is shuffled, %'
     """
-    found = find_importance(source)
+    found = learnt.importance(source)
     order = sorted(found.changed, key=lambda name: found.changed[name])
     shares = [100 * found.changed[name] for name in order]
     ax = ax or _new_axes(6.0, 1.2 + 0.3 * len(order))
@@ -224,7 +222,7 @@ def progress(source: Any, tolerance: float = 0.0, contexts: Any = None) -> tuple
     >>> len(cg.plot.progress(policy))
     3
     """
-    found = find_progress(source, tolerance, contexts=contexts)
+    found = learnt.progress(source, tolerance, contexts=contexts)
     picks, settled, value = _new_figure(6.4, 6.0).subplots(3, 1, sharex=True)
     hues, shares = _colours(len(found.arms)), found.picks / found.rewards[:, None]
     picks.stackplot(found.rewards, 100 * shares.T, labels=found.arms, colors=hues, alpha=0.85)
@@ -525,7 +523,6 @@ def _place_of(value: Any, values: Sequence[Any], ordered: bool) -> Any:
 
 
 def _write_levels(ax: Axes, axis: str, values: Sequence[Any]) -> None:
-    """Write levels at their places on an axis."""
     names = ["missing" if value is None else str(value) for value in values]
     getattr(ax, f"set_{axis}ticks")(range(len(names)), names)
     if axis == "x" and sum(len(name) for name in names) > 50:
@@ -547,17 +544,11 @@ def _colours(count: int) -> list[str]:
 
 
 def _new_figure(width: float, height: float) -> Figure:
-    """Return a new pyplot figure, which notebooks show."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        name = (error.name or "").partition(".")[0]
-        said = f"pictures need {name}; pip install 'contextgap[plot]' brings it"
-        raise ImportError(said) from None
-    return pyplot.figure(figsize=(width, height), layout="constrained")
+    pyplot = study_import("matplotlib.pyplot", extra="plot")
+    figure: Figure = pyplot.figure(figsize=(width, height), layout="constrained")
+    return figure
 
 
 def _new_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new pyplot figure."""
     axes: Axes = _new_figure(width, height).add_subplot()
     return axes

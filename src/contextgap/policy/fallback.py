@@ -139,7 +139,6 @@ class Fallback:
     def restored(
         cls, values: Mapping[str, Any], arms: tuple[Label, ...], dimension: int | None
     ) -> Self:
-        """Reverse ``describe``; raise ``ValueError`` or ``TypeError`` for what is no fallback."""
         given = cls.of(decode_label(values["arm"]), values["tolerance"], arms, np.empty((0, 0)))
         low, high = (
             tuple(checks.real(name, number) for number in values[name]) for name in ("low", "high")

@@ -68,7 +68,6 @@ class _Rows:
         return len(self.visits) / float((1.0 / self.visits).sum())
 
     def part(self, places: IntArray | slice) -> _Rows:
-        """Return some of the rows."""
         columns = np.arange(self.posterior.mean.shape[1])
         own = {name: getattr(self, name)[places] for name in _COLUMNS}
         return _Rows(posterior=_some_arms(self.posterior, places, columns), **own)
@@ -190,7 +189,6 @@ def _told(model: Model) -> FloatArray:
 
 
 def _censored(model: Model) -> list[str]:
-    """Return a warning if rewards are censored, of which estimates know only what is expected."""
     if not (count := len(model.observed.censored)):
         return []
     share = f"{100 * count / len(model.observed):.2g} %"
@@ -352,7 +350,6 @@ class _Ordinary:
 def _untried(
     model: Model, active: Sequence[int], labels: Sequence[Label], choice: Choice
 ) -> list[str]:
-    """Return a warning for each arm that is chosen though it has no rewards."""
     shares = np.bincount(choice.arm, minlength=len(active)) / len(choice.arm)
     return [
         f"{labels[place]!r} was never tried, and is chosen at {100 * share:.2g} % of the contexts: "
@@ -376,7 +373,6 @@ def _outlier(rewards: FloatArray, places: IntArray) -> list[str]:
 
 
 def _warnings(card: Card, n_arms: int, least: float) -> list[str]:
-    """Return what the estimates warn of; gains up to ``least`` are rounding."""
     warnings = []
     if n_arms > 1 and card.gain.value <= max(1.96 * card.gain.error, least):
         warnings.append(
@@ -503,7 +499,6 @@ def decided(
 
 
 def _some_arms(posterior: Posterior, rows: IntArray | slice, columns: IntArray) -> Posterior:
-    """Return the posterior of some arms at some rows."""
     covariance = posterior.covariance
     if covariance is not None:
         covariance = covariance[rows][:, columns[:, None], columns]

@@ -75,7 +75,6 @@ class State:
 
     @property
     def arms(self) -> tuple[Label, ...]:
-        """The labels of the arms in use."""
         return tuple([self.labels[i] for i in self.active])
 
     def describe(self) -> dict[str, Any]:
@@ -102,7 +101,6 @@ class State:
 
     @staticmethod
     def restored(header: dict[str, Any], arrays: dict[str, Any]) -> State:
-        """Reverse ``describe``, arrays included."""
         kernel = components.build(header["kernel"])
         if not isinstance(kernel, Kernel):
             raise ValueError("the kernel has the wrong type")
@@ -151,13 +149,11 @@ class Provenance:
     data: str | None = None
 
     def describe(self) -> dict[str, Any]:
-        """Return plain values; ``restored`` reverses it."""
         created = None if self.created is None else self.created.isoformat()
         return {"version": self.version, "created": created, "data": self.data}
 
     @classmethod
     def restored(cls, values: Mapping[str, Any] | None) -> Self:
-        """Reverse ``describe``; files of earlier releases have no values."""
         given = values or {}
         version, created, data = (given.get(name) for name in ("version", "created", "data"))
         if not all(each is None or isinstance(each, str) for each in (version, created, data)):

@@ -232,7 +232,6 @@ class Holds:
 
     @classmethod
     def of(cls, cells: Sequence[Any], *, decimal_comma: bool = False) -> Holds:
-        """Return what cells hold."""
         if len(cells) and floats(cells) is not None:
             return cls(number=True)
         number = date = blank = na = word = False

@@ -56,7 +56,6 @@ class ContextSchema:
 
     @classmethod
     def of(cls, table: TableSchema) -> ContextSchema:
-        """Return the schema of a table with columns of several kinds."""
         return cls(table.dimension, table.columns, table)
 
     @property
@@ -297,7 +296,6 @@ def _inferred(table: Table, wanted: tuple[str, ...] | None) -> TableSchema | Non
 
 
 def _check_alike(rows: Sequence[Mapping[Any, Any]]) -> None:
-    """Raise if a row of a first table has a column that the first row has not."""
     names = {str(name) for name in rows[0]}
     for place, row in enumerate(rows):
         for name in row:

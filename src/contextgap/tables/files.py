@@ -75,18 +75,15 @@ class Sheet:
         return self.separator == ";"
 
     def take(self, rows: Iterable[int]) -> Sheet:
-        """Return some of the rows, in the order given."""
         chosen = list(rows)
         cells = tuple([column[row] for row in chosen] for column in self.cells)
         return replace(self, cells=cells, places=[self.places[row] for row in chosen])
 
     def drop(self, rows: Iterable[int]) -> Sheet:
-        """Return the table without some of its rows."""
         dropped = set(rows)
         return self.take(row for row in range(len(self)) if row not in dropped)
 
     def numbers(self, names: Sequence[str]) -> FloatArray:
-        """Return the named columns as an array of finite floats."""
         return np.column_stack([self._numbers(name) for name in names])
 
     def rewards(self, name: str, truths: bool | None = None) -> FloatArray:
@@ -122,7 +119,6 @@ class Sheet:
         return rest
 
     def warn_of_index(self) -> None:
-        """Warn that the first column is left out."""
         warnings.warn(
             f"{self.path}: the first column has no name and numbers the rows, as a saved index "
             "does; it is left out",
@@ -139,7 +135,6 @@ class Sheet:
         return f"{self.path}: {said}"
 
     def holds(self, name: str) -> Holds:
-        """Return what a column holds."""
         return Holds.of(self.cells_of(name), decimal_comma=self.decimal_comma)
 
     def table(
@@ -202,7 +197,6 @@ class Sheet:
         return self.cells[self.columns.index(name)]
 
     def _numbers(self, name: str, hint: str = "", *, missing: bool = False) -> FloatArray:
-        """Return a column of finite numbers, with NaN where they may be missing."""
         cells, values = self.cells_of(name), list[float]()
         if (plain := floats(cells)) is not None:
             return plain

@@ -59,7 +59,6 @@ class Coding:
 
     @classmethod
     def of(cls, name: str, kind: Kind, column: Sequence[Any]) -> Coding:
-        """Return the coding of a column from the first cells of it."""
         found = cls(name, kind)
         if isinstance(kind, Category):
             counts = Counter(found._read(cells.level, column))  # ties in order of arrival
@@ -68,7 +67,6 @@ class Coding:
 
     @lazy
     def width(self) -> int:
-        """How many numbers a cell becomes."""
         return len(self.tied)
 
     @lazy
@@ -326,7 +324,6 @@ class TableSchema:
 
     @classmethod
     def of(cls, columns: Columns) -> TableSchema:
-        """Return the schema of columns that users described."""
         return cls(tuple(Coding(name, kind) for name, kind in columns.items()))
 
     @classmethod
@@ -339,17 +336,14 @@ class TableSchema:
 
     @lazy
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
         return tuple(coding.name for coding in self.codings)
 
     @lazy
     def kinds(self) -> Columns:
-        """What the columns hold."""
         return Columns({coding.name: coding.kind for coding in self.codings})
 
     @lazy
     def dimension(self) -> int:
-        """How many numbers a context becomes."""
         return sum(coding.width for coding in self.codings)
 
     @lazy
@@ -395,11 +389,9 @@ class TableSchema:
         return found
 
     def column_of(self, number: int) -> str:
-        """Return the name of the column that a number of a context comes from."""
         return self._names[number]
 
     def numbers_of(self, column: str) -> list[int]:
-        """Return which numbers of a context come from a column."""
         return [place for place, name in enumerate(self._names) if name == column]
 
     @lazy
@@ -484,7 +476,6 @@ class TableSchema:
         return Refilling(tuple(found)) if found else None
 
     def told_only(self) -> TableSchema:
-        """Return the schema without levels that were only asked about."""
         return self._with([coding.told_only() for coding in self.codings])
 
     def all_told(self) -> TableSchema:
@@ -518,7 +509,6 @@ class TableSchema:
             )
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return the schema as plain values for a file's header."""
         return [
             {
                 "name": coding.name,

@@ -55,7 +55,6 @@ class Trials:
         return columns
 
     def rewarded(self, sheet: Sheet) -> Sheet:
-        """Return the rows that have a reward."""
         missing = sheet.without([self.reward])
         return sheet.drop(missing) if missing else sheet
 
@@ -87,7 +86,6 @@ def labels_of(arms: Iterable[str], *, decimal_comma: bool = False) -> dict[str, 
 
 
 def _with_point(text: str) -> str:
-    """Return 1.5 for 1,5."""
     return text.replace(",", ".") if COMMA.fullmatch(text) else text
 
 

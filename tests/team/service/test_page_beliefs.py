@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.insight.courses import along
+from contextgap.insight.learnt import along
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import page_data as beliefs
 from contextgap.team.service.hosting import Hosting

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, static_file
+from contextgap.export.c.literals import DEFAULT_PREFIX, FileNames, static_file
 from contextgap.export.c.text import LEVEL_UNKNOWN, STATUSES
 from contextgap.policy.fallback import Status
 from contextgap.tables.eligible import Mask
@@ -143,12 +143,10 @@ class CompiledPolicy:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The arms' labels as the export has them."""
         return self._texts("labels", self.n_arms)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the context's numbers as the export has them."""
         return self._texts("columns", self.dimension)
 
     def recommend(self, contexts: Any, *, arms: Mask | None = None) -> IntArray:
@@ -212,7 +210,6 @@ class CompiledPolicy:
 
     @property
     def takes_arms(self) -> bool:
-        """Whether the export chooses among eligible arms."""
         return hasattr(self._library, f"{self.prefix}_decide_among")
 
     def encode(self, column: str, text: str | None) -> int:

@@ -9,18 +9,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from contextgap.export.c.literals import Real, column_names, label_text, string_bytes
-from contextgap.export.c.names import level_bytes
+from contextgap.export.c.literals import (
+    POINTER,
+    Real,
+    column_names,
+    label_text,
+    level_bytes,
+    string_bytes,
+)
 from contextgap.insight.betting import BINS
 from contextgap.insight.watch_baseline import STATISTICS
-from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum
+from contextgap.kernels import Kernel, Linear, Periodic, Product, Scaled, Sum, Warped
 from contextgap.kernels.stationary import Stationary
 from contextgap.methods.recommenders import HighestMean, Recommender, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.fallback import Fallback
 from contextgap.tables.schema import TableSchema
-
-_POINTER = 8
 
 
 class Form(Enum):
@@ -73,11 +77,11 @@ class Layout:
     fallback: Fallback | None = None  # which needs the range of each number
     watch_points: int = 0  # contexts of the log that a watch measures distances to
     watch_columns: int = 0  # and numbers of contexts that it bets on
+    warped: bool = False  # whether some numbers are put on a logarithmic scale
     common: bool = False  # whether all arms have the same inducing points, and share nothing else
 
     @classmethod
     def of(cls, policy: Policy, real: Real, *, certificates: bool = False) -> Layout:
-        """Return the layout of a policy's export."""
         if policy.dimension is None:
             raise ValueError("a policy that never saw a context has no size; tell it something")
         words = *map(label_text, policy.arms), *column_names(policy.columns, policy.dimension)
@@ -88,11 +92,12 @@ class Layout:
             sizes=tuple(policy.state.model.support_sizes(policy.state.active)),
             kernel_constants=_kernel_constants(policy.kernel, policy.dimension),
             # A table points to each text.
-            text_bytes=sum(string_bytes(word) + _POINTER for word in words),
+            text_bytes=sum(string_bytes(word) + POINTER for word in words),
             columns=policy.state.model.n_arms if policy.state.model.shares else 0,
             table=policy.state.schema.table,
             fallback=policy.fallback,
             common=policy.state.model.common_support,
+            warped=isinstance(policy.kernel, Warped),
         )
 
     def holding(self, recommender: Recommender, sizes: Sequence[int]) -> Layout:
@@ -102,7 +107,6 @@ class Layout:
 
     @property
     def arms(self) -> int:
-        """Number of arms."""
         return len(self.sizes)
 
     @property
@@ -125,7 +129,6 @@ class Layout:
 
     @property
     def number_bytes(self) -> int:
-        """Bytes of the tables' real numbers."""
         weights = self.form.mean_from_weights
         by_arm = self.common or (self.columns and weights)  # the same points for every arm
         tables = [self.points * self.dimension, self.points * (self.arms if by_arm else 1)]
@@ -157,10 +160,10 @@ class Layout:
             total += 2 * self.watch_columns
         if self.table is not None:  # what becomes of each column, of which one, texts of levels
             total += 3 * self.dimension + level_bytes(self.table)
-        total += _POINTER * (1 if self.columns or self.common else self.arms)
+        total += POINTER * (1 if self.columns or self.common else self.arms)
         look_back = self.form is Form.LOOK_BACK
         if look_back:
-            total += _POINTER * self.arms
+            total += POINTER * self.arms
         if look_back or (self.columns and self.form.has_widths):  # the arm of each point
             total += max(1, self.points) * self.index_type[1]
         return total
@@ -168,15 +171,15 @@ class Layout:
     @property
     def ram_bytes(self) -> int:
         """Bytes of all arrays on the stack while a decision is made."""
-        numbers = 0 if self.table is None else self.dimension
+        numbers = self.dimension * ((self.table is not None) + self.warped)
         numbers += 3 * self.arms + 1 if self.form.has_widths else self.arms  # the decision
         if self.form.has_widths:
             copies = self.arms if self.columns else 3 if self.common else 1
             numbers += self.solved_entries * copies
             if self.columns or self.form is Form.LOOK_BACK:  # sums of every arm
                 numbers += 2 * self.arms
-        seen = _POINTER * self.arms + self.real.bytes if self.form is Form.LOOK_BACK else 0
-        return numbers * self.real.bytes + seen + 2 * _POINTER
+        seen = POINTER * self.arms + self.real.bytes if self.form is Form.LOOK_BACK else 0
+        return numbers * self.real.bytes + seen + 2 * POINTER
 
 
 def rom_bytes(policy: Policy, *, float32: bool = True) -> int:
@@ -201,6 +204,8 @@ def _kernel_constants(kernel: Kernel, dimension: int) -> int:
         return sum(_kernel_constants(side, dimension) for side in sides)
     if isinstance(kernel, Scaled):
         return _kernel_constants(kernel.kernel, dimension)
+    if isinstance(kernel, Warped):
+        return 2 * dimension + _kernel_constants(kernel.kernel, dimension)
     if isinstance(kernel, Linear):  # codes have a unit and no centre
         return 0 if kernel.plain else 2 * dimension - kernel.categories
     if isinstance(kernel, Periodic):

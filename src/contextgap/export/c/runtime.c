@@ -12,6 +12,7 @@
  *   SOLVED          entries of v = (factor's inverse) k to hold at once
  *   PRIOR           the mean where nothing was observed
  *   KERNEL(x, y)    the kernel, made of the functions that USES_... name; KERNEL_SELF(x) = k(x, x)
+ *   HAS_WARP        if kernels see some numbers of a context on a logarithmic scale
  *   HAS_CODES       if the last numbers of a context are codes of categories
  *   TOLERANCE       if the fallback is the answer to a certificate above this
  *   FIRST_STEP, STEPS   the look-back compares the states after FIRST_STEP observations, ..., STEPS
@@ -40,6 +41,8 @@
 #define REAL_SIN sinf
 #define REAL_COS cosf
 #define REAL_MOD fmodf
+#define REAL_ABS fabsf
+#define REAL_LOG1P log1pf
 #else
 #define REAL_MAX DBL_MAX
 #define REAL_HUGE HUGE_VAL
@@ -50,6 +53,8 @@
 #define REAL_SIN sin
 #define REAL_COS cos
 #define REAL_MOD fmod
+#define REAL_ABS fabs
+#define REAL_LOG1P log1p
 #endif
 #define REAL_ZERO ((contextgap_real)0.0)
 #define REAL_ONE ((contextgap_real)1.0)
@@ -209,6 +214,21 @@ static real kernel(const real *x, const real *y)
 {
     return KERNEL(x, y);
 }
+
+#ifdef HAS_WARP
+/* What the kernel sees of a context. */
+static void warp(const real *x, real *seen)
+{
+    for (size_t i = 0; i < NUMBERS; i++) {
+        seen[i] = x[i];
+        if (warp_unit[i] > REAL_ZERO) {
+            const real away = x[i] - warp_centre[i];
+            const real size = REAL_LOG1P(REAL_ABS(away) / warp_unit[i]);
+            seen[i] = (away < REAL_ZERO) ? -size : size;
+        }
+    }
+}
+#endif
 
 static bool is_finite_context(const real *x)
 {
@@ -667,7 +687,13 @@ static int decide_seen(const real *x, const unsigned char *eligible, contextgap_
 {
     int status = CONTEXTGAP_INPUT_NOT_FINITE;
     if (is_finite_context(x)) {
+#ifdef HAS_WARP
+        real seen[NUMBERS];
+        warp(x, seen);
+        status = believe(seen, eligible, decision);
+#else
         status = believe(x, eligible, decision);
+#endif
     }
 #ifdef CONTEXTGAP_HAS_ELIGIBLE
     if (first_arm(eligible) == CONTEXTGAP_ARMS) {
@@ -696,7 +722,13 @@ static int recommend_seen(const real *x, contextgap_decision *decision)
 {
     int status = CONTEXTGAP_INPUT_NOT_FINITE;
     if (is_finite_context(x)) {
+#ifdef HAS_WARP
+        real seen[NUMBERS];
+        warp(x, seen);
+        status = set_means(seen, decision->mean);
+#else
         status = set_means(x, decision->mean);
+#endif
     }
     decision->arm = (status == CONTEXTGAP_OK) ? best_arm(NULL, decision) : CONTEXTGAP_DEFAULT_ARM;
 #ifdef CONTEXTGAP_FALLBACK_ARM

@@ -2,33 +2,49 @@
 
 ``policy.h`` says what the policy is and ends with ``runtime.h``; ``policy.c`` holds its tables and
 ends with ``runtime.c``; ``selftest.c`` holds Python's answers and ends with ``selftest.c``.
+
+Kernels are expressions of the functions of ``runtime.c``, and the tables that these need. They are
+those of ``contextgap.kernels``, clamped alike so that nothing underflows. Codes of categories are
+the last numbers of a context.
 """
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contextgap import kernels
 from contextgap.base.arrays import IntArray
-from contextgap.export.c.kernels import kernel_text
 from contextgap.export.c.layout import Form, Layout
 from contextgap.export.c.literals import (
     Real,
     array,
+    category_names,
     column_names,
     comment_text,
+    declarations,
+    definitions,
     integers,
     label_text,
     rows,
+    static_file,
     string,
 )
-from contextgap.export.c.names import category_names, declarations, definitions, static_file
 from contextgap.export.parity import Answers, is_near_tie
-from contextgap.export.rule import DecisionRule, SharedTable
-from contextgap.export.typed_rows import has_unknown_level, seen_ranges, spread_numbers
+from contextgap.export.rule import (
+    DecisionRule,
+    ExportError,
+    SharedTable,
+    check_kernel,
+    has_unknown_level,
+    seen_ranges,
+    spread_numbers,
+)
 from contextgap.insight.watch import Watch
 from contextgap.methods.recommenders import (
     HighestMean,
@@ -176,7 +192,6 @@ def header(
 
 
 def _about(rule: DecisionRule, layout: Layout) -> list[str]:
-    """Return what means and certificates are."""
     found = []
     if rule.costs:
         found.append("The learner observed costs: means are minus the expected costs.")
@@ -192,7 +207,6 @@ def _about(rule: DecisionRule, layout: Layout) -> list[str]:
 
 
 def _row_layout(rule: DecisionRule, prefix: str) -> str:
-    """Return the lines of the header's comment that say what each number of a row is."""
     names = [comment_text(name) for name in column_names(rule.columns, rule.inputs)]
     if rule.table is not None:
         functions = {each.place: each.function for each in category_names(rule.table, prefix)}
@@ -214,7 +228,7 @@ def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None 
     """Return what comes before the runtime in ``policy.c``: tables, and macros that say which."""
     upper, real = prefix.upper(), layout.real
     with_self = layout.form.has_widths or watch is not None
-    kernel = kernel_text(rule.kernel, rule.dimension, real, with_self=with_self)
+    kernel = _kernel_text(rule.inner_kernel, rule.dimension, real, with_self=with_self)
     columns = column_names(rule.columns, rule.inputs)
     labels = (string(label_text(a), f"the label of arm {i}") for i, a in enumerate(rule.labels))
     parts = [
@@ -225,6 +239,7 @@ def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None 
             f"{prefix}_columns[{upper}_DIMENSION]",
             (string(name, f"column {i}") for i, name in enumerate(columns)),
         ),
+        *_warp(rule, real),
         *_numbers(rule, layout),
         *_indices(rule, layout),
         *_columns(rule, real, prefix),
@@ -262,7 +277,7 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
 def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
     """Return the definitions of the tables that beliefs, and the fallback, rest on."""
     shared = rule.shared
-    vectors = _own_numbers(rule, layout) if shared is None else _shared_numbers(shared, layout)
+    vectors = _own_numbers(rule, layout) if shared is None else _shared_numbers(rule, layout)
     if rule.fallback is not None:
         low, high = seen_ranges(rule.fallback, rule, layout.real.dtype)
         vectors.append(("seen_low", low, "the lowest of each number in the observed range"))
@@ -274,7 +289,7 @@ def _own_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLik
     arms, form = rule.arms, layout.form
     first = arms[:1] if rule.common else arms  # whose support and factor are written
     points = "inducing points" if rule.common else "observed contexts, arm after arm"
-    vectors = [("support", [arm.support for arm in first], points)]
+    vectors = [("support", [rule.warped(arm.support) for arm in first], points)]
     if form.mean_from_weights:
         vectors.append(("weights", [arm.weights for arm in arms], "mean = prior + weights . k"))
     else:
@@ -296,9 +311,10 @@ def _own_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLik
     ]
 
 
-def _shared_numbers(table: SharedTable, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
-    """Return the same for arms that share."""
-    vectors: list[tuple[str, ArrayLike, str]] = [("support", table.support, "observed contexts")]
+def _shared_numbers(rule: DecisionRule, layout: Layout) -> list[tuple[str, ArrayLike, str]]:
+    table = cast(SharedTable, rule.shared)
+    support = rule.warped(table.support)
+    vectors: list[tuple[str, ArrayLike, str]] = [("support", support, "observed contexts")]
     if layout.form.mean_from_weights:
         vectors.append(("weights", table.weights, "mean = prior + weights . k, arm after arm"))
     else:
@@ -314,7 +330,6 @@ def _shared_numbers(table: SharedTable, layout: Layout) -> list[tuple[str, Array
 
 
 def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
-    """Return the definitions of the constant arrays of whole numbers."""
     if rule.shared is not None:
         found = [integers("sizes", "size_t", layout.sizes[:1], "observations")]
         if layout.form.has_widths:
@@ -338,8 +353,20 @@ def _indices(rule: DecisionRule, layout: Layout) -> list[str]:
     ]
 
 
+def _warp(rule: DecisionRule, real: Real) -> list[str]:
+    if rule.warp is None:
+        return []
+    unit = real.rounded(rule.warp.unit, "unit")
+    if (unit == 0).sum() > rule.warp.unit.count(0.0):
+        raise ExportError(f"a unit of {rule.kernel} is too small for a {real.name}")
+    return [
+        "#define HAS_WARP\n",
+        array(real, "warp_centre", rule.warp.centre, "where logarithmic scales begin"),
+        array(real, "warp_unit", rule.warp.unit, "their units; 0 if the number stays"),
+    ]
+
+
 def _columns(rule: DecisionRule, real: Real, prefix: str) -> list[str]:
-    """Return how columns with kinds become what kernels see, and the levels of categories."""
     if rule.table is None:
         return []
     numbers = spread_numbers(rule.table)
@@ -356,15 +383,15 @@ def _columns(rule: DecisionRule, real: Real, prefix: str) -> list[str]:
 
 
 def _watched(watch: Watch, real: Real) -> list[str]:
-    """Return what a watch compares with."""
     scores, ranks, double = watch.scores, watch.ranks, Real(False)
-    points = scores.points
+    points, kernel = scores.points, watch.policy.kernel
+    seen = kernel.warp(points) if isinstance(kernel, kernels.Warped) else points
     sizes = {"WATCH_POINTS": f"{len(points)}U", "WATCH_BLOCK": f"{watch.block}U"}
     sizes["WATCH_SALT"] = f"UINT64_C({watch.salt})"
     return [
         _macros(sizes),
-        array(real, "watch_points", points.ravel(), "what distances are measured to"),
-        array(real, "watch_self", watch.policy.kernel.diagonal(points), "k(x, x) of each"),
+        array(real, "watch_points", seen.ravel(), "what distances are measured to"),
+        array(real, "watch_self", kernel.diagonal(points), "k(x, x) of each"),
         array(double, "watch_surprise", scores.surprise, "of every arm"),
         integers("watch_columns", "unsigned short", scores.columns.tolist(), "bet on"),
         array(double, "watch_edges", ranks.edges.ravel(), "where bins of scores end"),
@@ -406,7 +433,6 @@ def self_test(
 
 
 def _expected_statuses(rule: DecisionRule, expected: Answers) -> IntArray:
-    """Return what the exported functions are to return at the contexts of the self-test."""
     statuses = expected.status.copy()
     for python, ours in STATUSES.items():
         statuses[expected.status == python] = ours
@@ -432,3 +458,134 @@ def _texts(declared: str, texts: Iterable[str]) -> str:
 
 def _wrapped(text: str) -> str:
     return "\n * ".join(textwrap.wrap(text, 92, break_long_words=False))
+
+
+class _Node(NamedTuple):
+    """k(x, y), and k(x, x), which is a number if it is constant."""
+
+    value: str
+    at_itself: str | float
+
+
+def _kernel_text(kernel: kernels.Kernel, dimension: int, real: Real, *, with_self: bool) -> str:
+    check_kernel(kernel, "expressed in C")
+    writer = _Writer(dimension, real)
+    root = writer.visit(kernel)
+    uses = [f"#define USES_{name.upper()}\n" for name in sorted(writer.used)]
+    codes = ["#define HAS_CODES\n"] if writer.has_codes else []
+    macros = [_macro("KERNEL(x, y)", root.value)]
+    if with_self:
+        macros.append(_macro("KERNEL_SELF(x)", writer.expression(root.at_itself)))
+    return "".join([*uses, *codes, *macros]) + "".join(f"\n{table}" for table in writer.tables)
+
+
+def _macro(name: str, expression: str) -> str:
+    lines = textwrap.wrap(f"({expression})", 92, break_long_words=False, break_on_hyphens=False)
+    return f"#define {name} \\\n    " + " \\\n    ".join(lines) + "\n"
+
+
+class _Writer:
+    """Collects the tables of a kernel expression and the functions it uses."""
+
+    def __init__(self, dimension: int, real: Real) -> None:
+        self.tables: list[str] = []
+        self.used: set[str] = set()
+        self.has_codes = False
+        self._dimension = dimension
+        self._real = real
+        self._count = 0
+
+    def visit(self, kernel: kernels.Kernel) -> _Node:
+        if isinstance(kernel, kernels.Sum | kernels.Product):
+            return self._pair(kernel)
+        if isinstance(kernel, kernels.Scaled):
+            return self._scaled(kernel)
+        self._count += 1
+        if isinstance(kernel, kernels.Gaussian):
+            return _Node(self._call("decay", self._squared_distance(kernel, -0.5)), 1.0)
+        if isinstance(kernel, kernels.Matern):
+            squared = self._squared_distance(kernel, 2 * kernel.smoothness)
+            return _Node(self._call("matern", squared, str(int(kernel.smoothness))), 1.0)
+        if isinstance(kernel, kernels.Periodic):
+            # The circles of the Python kernel cost two table entries per number; this costs none.
+            rate = self._table("frequency", math.pi / self._each(kernel.period))
+            size = self._table("roughness", 1 / self._each(kernel.bandwidth))
+            squared = self._call("periodic_distance", "(x)", "(y)", rate, size)
+            return _Node(self._call("decay", f"{squared} * -REAL_TWO"), 1.0)
+        if isinstance(kernel, kernels.Constant):
+            return _Node(self._call("constant", "(x)", "(y)"), 1.0)
+        value = self._product(kernel)
+        return _Node(value, value.replace("(y)", "(x)"))
+
+    def expression(self, value: str | float) -> str:
+        return value if isinstance(value, str) else self._real.literal(value, "the diagonal")
+
+    def _pair(self, kernel: kernels.Sum | kernels.Product) -> _Node:
+        a, b = self.visit(kernel.left), self.visit(kernel.right)
+        sign = "+" if isinstance(kernel, kernels.Sum) else "*"
+        value = f"({a.value} {sign} {b.value})"
+        if isinstance(a.at_itself, float) and isinstance(b.at_itself, float):
+            both = a.at_itself + b.at_itself if sign == "+" else a.at_itself * b.at_itself
+            return _Node(value, both)
+        sides = (self.expression(side.at_itself) for side in (a, b))
+        return _Node(value, f"({f' {sign} '.join(sides)})")
+
+    def _scaled(self, kernel: kernels.Scaled) -> _Node:
+        inner = self.visit(kernel.kernel)
+        factor = self._setting(kernel.factor, "a kernel's factor")
+        value = f"({factor} * {inner.value})"
+        if isinstance(inner.at_itself, float):
+            return _Node(value, kernel.factor * inner.at_itself)
+        return _Node(value, f"({factor} * {inner.at_itself})")
+
+    def _product(self, kernel: kernels.Kernel) -> str:
+        if isinstance(kernel, kernels.Polynomial):
+            inner = self._call("product", "(x)", "(y)")
+            offset = self._real.literal(kernel.offset, "offset")
+            return self._call("power", f"{inner} + {offset}", str(kernel.degree))
+        assert isinstance(kernel, kernels.Linear)
+        if kernel.plain:
+            return self._call("product", "(x)", "(y)")
+        count, units = self._numbers(kernel.categories), 1 / self._each(kernel.unit)
+        units[count:] *= math.sqrt(0.5)  # the corners of kernels.categories
+        scale = self._table("scale", units)
+        # Codes have no centre, so that of codes alone is never read.
+        centre = self._table("centre", self._each(kernel.centre)[:count]) if count else scale
+        return self._call("standardised_product", "(x)", "(y)", scale, centre, f"{count}U")
+
+    def _squared_distance(self, kernel: kernels.Gaussian | kernels.Matern, times: float) -> str:
+        """Return |x − y|²·times in units of the bandwidth."""
+        bandwidth, count = kernel.bandwidth, self._numbers(kernel.categories)
+        if not isinstance(bandwidth, float):
+            scale = self._table("scale", 1 / self._each(bandwidth))
+            squared = self._call("scaled_distance", "(x)", "(y)", scale, f"{count}U")
+            return f"{squared} * {self._real.literal(times, 'a factor')}"
+        squared = self._call("distance", "(x)", "(y)", f"{count}U")
+        # The inverse square of a tiny bandwidth is infinite; dividing twice is not.
+        if bandwidth > 1e-20 and abs(times) * bandwidth**-2 < self._real.most:
+            return f"{squared} * {self._real.literal(times * bandwidth**-2, 'bandwidth')}"
+        divisor = self._setting(bandwidth, "bandwidth")
+        return f"(({squared} / {divisor}) / {divisor}) * {self._real.literal(times, 'a factor')}"
+
+    def _call(self, function: str, *arguments: str) -> str:
+        self.used.add(function)
+        return f"{function}({', '.join(arguments)})"
+
+    def _numbers(self, codes: int) -> int:
+        """Return how many numbers come before so many codes."""
+        self.has_codes |= codes > 0
+        return self._dimension - codes
+
+    def _setting(self, value: float, called: str) -> str:
+        """Return a positive number as a literal, refusing one that rounds to zero."""
+        if not self._real.rounded(value, called) > 0:
+            raise ExportError(f"{called} {value!r} is too small for a {self._real.name}")
+        return self._real.literal(value, called)
+
+    def _each(self, value: Any) -> Any:
+        return np.full(self._dimension, value, dtype=np.float64)
+
+    def _table(self, what: str, values: Any) -> str:
+        name = f"kernel_{self._count}_{what}"
+        self.tables.append(array(self._real, name, values, "one per number of a context"))
+        return name

@@ -18,12 +18,18 @@ static double tie_breaker(uint64_t place)
 static double distance_to_log(const real *x)
 {
     double nearest = HUGE_VAL;
+#ifdef HAS_WARP
+    real seen[NUMBERS];
+    warp(x, seen);
+#else
+    const real *const seen = x;
+#endif
     for (size_t i = 0; i < WATCH_POINTS; i++) {
-        const double k = (double)kernel(x, &watch_points[i * NUMBERS]);
+        const double k = (double)kernel(seen, &watch_points[i * NUMBERS]);
         const double apart = (double)watch_self[i] - (2.0 * k);
         nearest = (apart < nearest) ? apart : nearest;
     }
-    return nearest + (double)KERNEL_SELF(x);
+    return nearest + (double)KERNEL_SELF(seen);
 }
 
 /* The highest mean of another eligible arm minus the own one; 0 for an only arm. */

@@ -17,8 +17,13 @@ from scipy.linalg.blas import dtpsv, stpsv
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray
 from contextgap.export.c.layout import Form, Layout
-from contextgap.export.c.literals import Real
-from contextgap.export.c.names import DEFAULT_PREFIX, FileNames, check_prefix, static_file
+from contextgap.export.c.literals import (
+    DEFAULT_PREFIX,
+    FileNames,
+    Real,
+    check_prefix,
+    static_file,
+)
 from contextgap.export.c.text import EXPORT_ID, header, tables
 from contextgap.export.c.text import self_test as self_test_text
 from contextgap.export.parity import (
@@ -29,8 +34,14 @@ from contextgap.export.parity import (
     is_near_tie,
     warn_of_rounding,
 )
-from contextgap.export.rule import ArmTable, DecisionRule, ExportError, check_masks, decision_rule
-from contextgap.export.typed_rows import seen_by_kernels
+from contextgap.export.rule import (
+    ArmTable,
+    DecisionRule,
+    ExportError,
+    check_masks,
+    decision_rule,
+    seen_by_kernels,
+)
 from contextgap.insight.watch import Watch
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
@@ -176,7 +187,7 @@ def write_c(
     expected = answers_of(policy, rule, rows.astype("float64"))
     tolerance, sentence = _precision(rule, layout, expected)
     slack = np.full(len(rows), tolerance)
-    default_arm, folder = fallback_arm(rule), Path(directory)
+    default_arm, folder = fallback_arm(policy, rule), Path(directory)
     texts = {
         names.source: source,
         names.self_test: self_test_text(rule, layout, expected, tolerance, prefix),
@@ -248,9 +259,10 @@ def _emulated(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return mean − prior and std² as the exported code computes them."""
     real = layout.real
-    support = real.rounded(arm.support, "support").astype(np.float64)
-    values = real.rounded(rule.kernel(support, contexts), "the kernel's values")
-    variance = real.rounded(rule.kernel.diagonal(contexts), "the kernel's values")
+    support = real.rounded(rule.warped(arm.support), "support").astype(np.float64)
+    kernel, contexts = rule.inner_kernel, rule.warped(contexts)
+    values = real.rounded(kernel(support, contexts), "the kernel's values")
+    variance = real.rounded(kernel.diagonal(contexts), "the kernel's values")
     shift = real.rounded(arm.weights, "weights") @ values
     if layout.form is Form.MEANS or not len(arm.weights):
         return shift, variance

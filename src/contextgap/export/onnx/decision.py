@@ -10,31 +10,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.export.onnx.graph import GraphBuilder, KernelGraph
-from contextgap.export.rule import ArmTable, DecisionRule, SharedTable, observed_contexts
-from contextgap.export.typed_rows import seen_ranges
+from contextgap.export.rule import (
+    ArmTable,
+    DecisionRule,
+    SharedTable,
+    observed_contexts,
+    seen_ranges,
+)
 from contextgap.methods.recommenders import HighestMean, HighestUpper, SmallestGapInHistory
 from contextgap.policy.fallback import Fallback, Status
 
 ELIGIBLE = "eligible"  # the graph's input of truth values, shape (batch, arms)
 # Rows of L⁻¹ multiplied at once: fewer leave out more zeros, more make for better products.
 _PANEL = 128
-
-
-class ArmGraph(NamedTuple):
-    """Names of one arm's values, each of shape (states, batch); the last state is today's."""
-
-    mean: str
-    std: str
-    lower: str
-    upper: str
-    states: int
 
 
 @dataclass(frozen=True)
@@ -52,49 +46,27 @@ class Decided:
     believed: dict[str, str] = field(default_factory=dict)
 
 
-class EligibleArms:
-    """Which arms may be chosen, for tables of shape (arms, batch)."""
-
-    def __init__(self, graph: GraphBuilder) -> None:
-        self._graph = graph
-        self.table = graph.node("Transpose", ELIGIBLE, perm=[1, 0])
-        ones = graph.cast(self.table, graph.dtype)
-        count = graph.reduce("ReduceSum", ones, axis=0)
-        self.none = graph.node("Less", count, graph.real(0.5))
-        self._alone = graph.node("Less", count, graph.real(1.5))
-
-    def only(self, table: str, otherwise: float) -> str:
-        """Return a table with a number in place of what belongs to arms that are not eligible."""
-        return self._graph.node("Where", self.table, table, self._graph.real(otherwise))
-
-    def row(self, arm: int) -> str:
-        """Say where one arm is eligible, shape (1, batch)."""
-        return self._graph.rows(self.table, arm, arm + 1)
-
-    def gaps(self, gap: str) -> str:
-        """Return gaps over eligible rivals; an only arm has the gap 0, others that are not NaN."""
-        known = self._graph.node("Where", self._alone, self._graph.real(0.0), gap)
-        return self.only(known, np.nan)
-
-
 def emit(graph: GraphBuilder, rule: DecisionRule, explain: bool, masked: bool = False) -> None:
     """Put a whole rule into a graph, with everything believed if it is to explain itself.
 
     A ``masked`` graph chooses among eligible arms, which are a second input.
     """
-    bounds = explain or rule.tolerance is not None
-    _Emitter(graph, rule, EligibleArms(graph) if masked else None, bounds).emit(explain)
+    _Emitter(graph, rule, masked, explain or rule.tolerance is not None).emit(explain)
     graph.prune()
 
 
 class _Emitter:
     """A graph under construction, and the rule that is put into it, perhaps with bounds."""
 
-    def __init__(
-        self, graph: GraphBuilder, rule: DecisionRule, eligible: EligibleArms | None, bounds: bool
-    ) -> None:
-        self.graph, self.rule, self.eligible = graph, rule, eligible
-        self.kernel = KernelGraph(graph, observed_contexts(rule), rule.table)
+    def __init__(self, graph: GraphBuilder, rule: DecisionRule, masked: bool, bounds: bool) -> None:
+        self.graph, self.rule, self.masked = graph, rule, masked
+        if masked:  # tables of shape (arms, batch), and where there is no arm and only one
+            self.eligible = graph.node("Transpose", ELIGIBLE, perm=[1, 0])
+            ones = graph.cast(self.eligible, graph.dtype)
+            count = graph.reduce("ReduceSum", ones, axis=0)
+            self.none = graph.node("Less", count, graph.real(0.5))
+            self.alone = graph.node("Less", count, graph.real(1.5))
+        self.kernel = KernelGraph(graph, observed_contexts(rule), rule.table, rule.warp)
         self.prior = graph.node("Mul", self.kernel.ones, graph.real(rule.prior))
         by_means = isinstance(rule.recommender, HighestMean)
         self.bounds, self.means_alone = bounds, by_means and not bounds
@@ -138,10 +110,9 @@ class _Emitter:
             for where in (bad, graph.node("IsNaN", scores))
         ]
         unknown = graph.cast(graph.node("Max", *found), np.bool_)
-        return graph.node("Or", unknown, self.eligible.none) if self.eligible else unknown
+        return graph.node("Or", unknown, self.none) if self.masked else unknown
 
     def _decide(self) -> Decided:
-        """Return what is decided without a fallback."""
         graph, rule = self.graph, self.rule
         if rule.shared is not None:
             return self._decide_shared(rule.shared)
@@ -149,29 +120,25 @@ class _Emitter:
         if self.means_alone:
             pairs = zip(rule.arms, values, strict=True)
             return self._pick("ArgMax", graph.stack([self._mean(*pair) for pair in pairs]))
-        arms = [
-            self._arm(table, own, first)
-            for table, own, first in zip(rule.arms, values, _first_states(rule), strict=True)
+        trios = list(zip(rule.arms, values, _first_states(rule), strict=True))
+        arms = [self._arm(*each) for each in trios]
+        last = [len(arm.weights) - first for arm, _, first in trios]
+        today = [
+            {name: graph.rows(each, at, at + 1) if at else each for name, each in arm.items()}
+            for arm, at in zip(arms, last, strict=True)
         ]
-        today = [self._today(arm) for arm in arms]
-        table = {
-            name: graph.stack([getattr(arm, name) for arm in today])
-            for name in ("mean", "std", "lower", "upper")
-        }
+        table = {name: graph.stack([arm[name] for arm in today]) for name in today[0]}
         if len(arms) == 1:  # an only arm has the gap 0
             gap = when_chosen = graph.node("Mul", self.kernel.ones, graph.real(0.0))
         else:
-            upper = table["upper"]
-            upper = self.eligible.only(upper, -np.inf) if self.eligible else upper
-            gap = self._gaps(table["lower"], upper)
-            gap = when_chosen = self.eligible.gaps(gap) if self.eligible else gap
+            upper = self._only(table["upper"], -np.inf)
+            gap = when_chosen = self._eligible_gaps(self._gaps(table["lower"], upper))
             if isinstance(rule.recommender, SmallestGapInHistory):
                 when_chosen = self._gaps_at_best_step(arms, _states_by_step(rule))
         return self._picked({**table, "gap": gap}, when_chosen)
 
     def _decide_shared(self, shared: SharedTable) -> Decided:
-        """Do the same for arms that share what they learn."""
-        values = self.kernel.values(self.rule.kernel) if len(shared.support) else ""
+        values = self.kernel.values(self.rule.inner_kernel) if len(shared.support) else ""
         if not self.means_alone:
             table = self._shared_tables(shared, values)
             return self._picked(table, table["gap"])
@@ -181,7 +148,6 @@ class _Emitter:
         return self._pick("ArgMax", self.graph.node("Add", product, self.prior))
 
     def _picked(self, table: dict[str, str], gap_when_chosen: str) -> Decided:
-        """Pick an arm by what is believed, and say why if that is asked for."""
         graph, recommender = self.graph, self.rule.recommender
         scores, operator = gap_when_chosen, "ArgMin"
         if isinstance(recommender, HighestMean | HighestUpper):
@@ -197,17 +163,28 @@ class _Emitter:
 
     def _pick(self, operator: str, scores: str) -> Decided:
         """Return the first place of the highest (ArgMax) or lowest (ArgMin) score."""
-        if self.eligible is not None:
-            scores = self.eligible.only(scores, np.inf if operator == "ArgMin" else -np.inf)
+        scores = self._only(scores, np.inf if operator == "ArgMin" else -np.inf)
         arm = self.graph.node(operator, scores, axis=0, keepdims=0, select_last_index=0)
         return Decided(arm, scores)
+
+    def _only(self, table: str, otherwise: float) -> str:
+        """Return a table with a number in place of what belongs to arms that are not eligible."""
+        if not self.masked:
+            return table
+        return self.graph.node("Where", self.eligible, table, self.graph.real(otherwise))
+
+    def _eligible_gaps(self, gap: str) -> str:
+        """Return gaps over eligible rivals; an only arm has the gap 0, others that are not NaN."""
+        if self.masked:
+            gap = self.graph.node("Where", self.alone, self.graph.real(0.0), gap)
+        return self._only(gap, np.nan)
 
     def _values_by_arm(self) -> list[str]:
         """Kernel values at each arm's support: computed for all at once, then separated."""
         arms = self.rule.arms
         if not len(self.kernel.support):
             return ["" for _ in arms]
-        values = self.kernel.values(self.rule.kernel)
+        values = self.kernel.values(self.rule.inner_kernel)
         if self.rule.common or sum(len(table.support) > 0 for table in arms) == 1:
             return [values for _ in arms]
         ends = np.cumsum([len(table.support) for table in arms]).tolist()
@@ -223,8 +200,11 @@ class _Emitter:
         product = self.graph.node("MatMul", self.graph.real(table.weights[None]), values)
         return self.graph.node("Add", product, self.prior)
 
-    def _arm(self, table: ArmTable, values: str, first: int) -> ArmGraph:
-        """Return an arm's states after ``first`` observations of its own, one more, ..., all."""
+    def _arm(self, table: ArmTable, values: str, first: int) -> dict[str, str]:
+        """Return an arm's states after ``first`` observations of its own, one more, ..., all.
+
+        Each of mean, std, lower and upper has shape (states, batch).
+        """
         graph, n, diagonal = self.graph, len(table.weights), self._diagonal()
         mean, variance = [self.prior], [diagonal]
         if n:
@@ -246,17 +226,7 @@ class _Emitter:
         std = self._root(variances)
         half = graph.node("Mul", std, graph.real(table.reach[first:, None]))
         lower, upper = (graph.node(operator, means, half) for operator in ("Sub", "Add"))
-        return ArmGraph(means, std, lower, upper, n + 1 - first)
-
-    def _today(self, arm: ArmGraph) -> ArmGraph:
-        """Return an arm's last state alone."""
-        if arm.states == 1:
-            return arm
-        mean, std, lower, upper = (
-            self.graph.rows(values, arm.states - 1, arm.states)
-            for values in (arm.mean, arm.std, arm.lower, arm.upper)
-        )
-        return ArmGraph(mean, std, lower, upper, states=1)
+        return {"mean": means, "std": std, "lower": lower, "upper": upper}
 
     def _shared_tables(self, table: SharedTable, values: str) -> dict[str, str]:
         """Return mean, std, lower, upper and gap, each of shape (arms, batch)."""
@@ -296,12 +266,12 @@ class _Emitter:
             for own, other in ((a, b), (b, a)):
                 lead = graph.node("Sub", means[other], means[own])
                 highest = graph.node("Add", lead, half)
-                if self.eligible is not None:
-                    nothing = graph.real(-np.inf)
-                    highest = graph.node("Where", self.eligible.row(other), highest, nothing)
+                if self.masked:
+                    nothing, can = graph.real(-np.inf), graph.rows(self.eligible, other, other + 1)
+                    highest = graph.node("Where", can, highest, nothing)
                 leads[own].append(highest)
         gap = graph.stack([graph.reduce("ReduceMax", graph.stack(each), axis=0) for each in leads])
-        return self.eligible.gaps(gap) if self.eligible else gap
+        return self._eligible_gaps(gap)
 
     def _gaps(self, lower: str, upper: str) -> str:
         """Every arm's gap, of at least two, from tables of bounds."""
@@ -311,18 +281,18 @@ class _Emitter:
         rival = graph.node("Where", graph.node("Equal", upper, highest), second, highest)
         return graph.node("Sub", rival, lower)
 
-    def _gaps_at_best_step(self, arms: list[ArmGraph], states: IntArray) -> str:
+    def _gaps_at_best_step(self, arms: list[dict[str, str]], states: IntArray) -> str:
         """Every arm's gap at the step whose smallest gap is smallest; ``states`` are by step."""
         graph, smallest = self.graph, self._smallest_gaps(arms, states)
         step = graph.node("ArgMin", smallest, axis=0, keepdims=1, select_last_index=0)
         lower, upper = [], []
         for arm, own in zip(arms, states.T, strict=True):
             state = graph.node("Gather", graph.whole(own), step, axis=0)
-            lower.append(graph.node("GatherElements", arm.lower, state, axis=0))
-            upper.append(graph.node("GatherElements", arm.upper, state, axis=0))
+            lower.append(graph.node("GatherElements", arm["lower"], state, axis=0))
+            upper.append(graph.node("GatherElements", arm["upper"], state, axis=0))
         return self._gaps(upper=graph.stack(upper), lower=graph.stack(lower))
 
-    def _smallest_gaps(self, arms: list[ArmGraph], states: IntArray) -> str:
+    def _smallest_gaps(self, arms: list[dict[str, str]], states: IntArray) -> str:
         """The smallest gap at every step, shape (steps, batch)."""
         # With h the arm of highest upper U1, and U2 the second highest, it is
         # min(U1 − max lower, U2 − lower_h); see ``contextgap.methods.recommenders.history``.
@@ -340,16 +310,14 @@ class _Emitter:
         of_others = graph.node("Sub", highest, lowest)
         return graph.node("Min", of_others, graph.node("Sub", second, lower_of_highest))
 
-    def _by_step(self, arm: ArmGraph, own: IntArray) -> tuple[str, str]:
-        """An arm's bounds by step: each of its states repeated while it lasts."""
+    def _by_step(self, arm: dict[str, str], own: IntArray) -> tuple[str, str]:
         places = self.graph.whole(own)
         lower, upper = (
-            self.graph.node("Gather", x, places, axis=0) for x in (arm.lower, arm.upper)
+            self.graph.node("Gather", x, places, axis=0) for x in (arm["lower"], arm["upper"])
         )
         return lower, upper
 
     def _with_fallback(self, fallback: Fallback, decided: Decided) -> tuple[Decided, str]:
-        """Return a decision with the fallback where it is the answer, and the status."""
         graph = self.graph
         falls = outside = self._outside(fallback)
         reason = graph.whole([[Status.RECOMMENDED]])
@@ -359,8 +327,8 @@ class _Emitter:
             reason = graph.node("Where", too_large, graph.whole([[Status.BOUND_TOO_LARGE]]), reason)
             falls = graph.node("Or", outside, too_large)
         status = graph.node("Where", outside, graph.whole([[Status.OUTSIDE]]), reason)
-        if self.eligible is not None:
-            can = self.eligible.row(fallback.column)
+        if self.masked:
+            can = graph.rows(self.eligible, fallback.column, fallback.column + 1)
             wanted = graph.node("And", falls, graph.node("Not", can))
             status = graph.node("Where", wanted, graph.whole([[Status.NO_FALLBACK]]), status)
             falls = graph.node("And", falls, can)
@@ -386,7 +354,6 @@ class _Emitter:
         return graph.node("Where", unknown, graph.real(np.inf), found)
 
     def _outside(self, fallback: Fallback) -> str:
-        """Say which contexts lie outside the observed range, shape (1, batch)."""
         graph, contexts = self.graph, self.kernel.contexts
         low, high = seen_ranges(fallback, self.rule, graph.dtype)
         below = graph.node("Less", contexts, graph.real(low[:, None]))
@@ -412,7 +379,7 @@ class _Emitter:
         return self.graph.node("CumSum", self.graph.stack(terms), self.graph.whole(0))
 
     def _diagonal(self) -> str:
-        return self.kernel.diagonal(self.rule.kernel)
+        return self.kernel.diagonal(self.rule.inner_kernel)
 
     def _root(self, variance: str) -> str:
         return self.graph.node("Sqrt", self.graph.node("Max", variance, self.graph.real(0.0)))

@@ -26,8 +26,8 @@ from contextgap.export.rule import (
     check_kernel,
     check_masks,
     decision_rule,
+    read_rows,
 )
-from contextgap.export.typed_rows import read_rows
 from contextgap.methods.recommenders import HighestMean, SmallestGapInHistory
 from contextgap.policy import Policy
 from contextgap.policy.state import read_truth
@@ -141,7 +141,7 @@ def write_onnx(
     rule = decision_rule(policy)
     if eligible:
         check_masks(rule)
-    check_kernel(rule.kernel, "exported to ONNX")
+    check_kernel(rule.inner_kernel, "exported to ONNX")
     _check_size(rule, 4 if float32 else 8, explain)
     graph = GraphBuilder(np.float32 if float32 else np.float64, opset)
     emit(graph, rule, explain, eligible)

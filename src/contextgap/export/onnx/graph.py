@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from contextgap import kernels
 from contextgap.base.arrays import FloatArray
 from contextgap.base.names import study_import
-from contextgap.export.rule import ExportError
-from contextgap.export.typed_rows import How, SpreadNumber, spread_numbers
+from contextgap.export.rule import ExportError, How, SpreadNumber, spread_numbers
 from contextgap.kernels.categories import weights
+from contextgap.kernels.warped import Warp
 from contextgap.tables.schema import TableSchema
 
 # From here on axes of these operators are an input; before, an attribute.
@@ -64,11 +64,12 @@ class GraphBuilder:
         return self._constant(rounded)
 
     def whole(self, values: ArrayLike) -> str:
-        """Return a constant of 64-bit integers."""
         return self._constant(np.asarray(values, dtype=np.int64))
 
+    def truth(self, values: ArrayLike) -> str:
+        return self._constant(np.asarray(values, dtype=np.bool_))
+
     def node(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Return the value of an operator with one output."""
         key = (operator, inputs, repr(sorted(attributes.items())))
         if key not in self._names:
             name = self._names[key] = f"{operator.lower()}{len(self._names)}"
@@ -100,11 +101,9 @@ class GraphBuilder:
         return self.node("Slice", table, *ends)
 
     def stack(self, tables: list[str]) -> str:
-        """Return tables one below the other."""
         return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=0)
 
     def cast(self, value: str, dtype: DTypeLike) -> str:
-        """Return a value converted to another type."""
         return self.node("Cast", value, to=self.type_code(dtype))
 
     def output(self, name: str, value: str, dtype: DTypeLike, *shape: str | int) -> None:
@@ -114,7 +113,6 @@ class GraphBuilder:
         self.outputs[name] = helper.make_tensor_value_info(name, self.type_code(dtype), shape)
 
     def type_code(self, dtype: DTypeLike) -> int:
-        """Return what ONNX calls a type."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def prune(self) -> None:
@@ -187,21 +185,38 @@ def _known(graph: GraphBuilder, codes: str, by: str, numbers: list[SpreadNumber]
     return graph.node("Where", kept, codes, unknown)
 
 
+def _warped(graph: GraphBuilder, contexts: str, warp: Warp) -> str:
+    """Return contexts with their skewed numbers on a logarithmic scale, shape (numbers, batch)."""
+    skewed = np.array(warp.unit)[:, None] > 0
+    unit = graph.real(np.where(skewed, np.array(warp.unit)[:, None], 1.0), "unit")
+    away = graph.node("Sub", contexts, graph.real(np.array(warp.centre)[:, None]))
+    size = graph.node("Div", graph.node("Abs", away), unit)
+    log = graph.node("Log", graph.node("Add", size, graph.real(1.0)))
+    signed = graph.node("Mul", graph.node("Sign", away), log)
+    return graph.node("Where", graph.truth(skewed), signed, contexts)
+
+
 class KernelGraph:
     """Kernels between the observed contexts ``support``, shape (n, d), and the graph's input.
 
     ``contexts`` names what kernels see of the input, transposed, shape (d, batch), and ``ones`` a
-    row of ones, shape (1, batch). ``table`` says how the input's columns become what kernels see.
+    row of ones, shape (1, batch). ``table`` says how the input's columns become what kernels see,
+    ``warp`` what becomes of these numbers before.
     """
 
     def __init__(
-        self, graph: GraphBuilder, support: FloatArray, table: TableSchema | None = None
+        self,
+        graph: GraphBuilder,
+        support: FloatArray,
+        table: TableSchema | None = None,
+        warp: Warp | None = None,
     ) -> None:
         self._graph = graph
-        self.support = support
+        self.support = support if warp is None else warp(support)
         self.contexts = graph.node("Transpose", "contexts", perm=[1, 0])
         if table is not None:
             self.contexts = spread_rows(graph, self.contexts, table)
+        self._warped = self.contexts if warp is None else _warped(graph, self.contexts, warp)
         count = graph.rows(graph.node("Shape", "contexts"), 0, 1)
         one = graph.real([[1.0]])
         self.ones = graph.node("Expand", one, graph.stack([graph.whole([1]), count]))
@@ -276,7 +291,7 @@ class KernelGraph:
 
     def _periodic(self, kernel: kernels.Periodic) -> str:
         graph, period, bandwidth = self._graph, *map(self._each, (kernel.period, kernel.bandwidth))
-        turn = graph.node("Mul", self.contexts, graph.real(2 * np.pi))
+        turn = graph.node("Mul", self._warped, graph.real(2 * np.pi))
         angle = graph.node("Div", turn, graph.real(period[:, None], "the period"))
         radius = graph.real(1 / bandwidth[:, None], "1/bandwidth")
         circles = graph.stack(
@@ -309,11 +324,11 @@ class KernelGraph:
     def _standardised(self, kernel: kernels.Linear) -> str:
         """The contexts minus a linear kernel's centre, over its unit; codes are left out."""
         if kernel.plain:
-            return self.contexts
+            return self._warped
         graph, count = self._graph, self.support.shape[1] - kernel.categories
         centre = graph.real(self._each(kernel.centre)[:count, None], "the centre")
         unit = graph.real(self._each(kernel.unit)[:count, None], "the unit")
-        numbers = graph.rows(self.contexts, 0, count) if kernel.categories else self.contexts
+        numbers = graph.rows(self._warped, 0, count) if kernel.categories else self._warped
         return graph.node("Div", graph.node("Sub", numbers, centre), unit)
 
     def _power(self, kernel: kernels.Polynomial, inner: str) -> str:
@@ -336,10 +351,10 @@ class KernelGraph:
         if not isinstance(kernel.bandwidth, float):
             scale = np.asarray(kernel.bandwidth)
             column = graph.real(scale[:, None], "the bandwidth")
-            contexts = graph.node("Div", self.contexts, column)
+            contexts = graph.node("Div", self._warped, column)
             unlike = weights(kernel.bandwidth, codes) if codes else np.empty(0)
             return self._squared_distance(self.support / scale, contexts, unlike)
-        squared = self._squared_distance(self.support, self.contexts, np.ones(codes))
+        squared = self._squared_distance(self.support, self._warped, np.ones(codes))
         if kernel.bandwidth > _TINY:
             return graph.node("Mul", squared, graph.real(kernel.bandwidth**-2, "1/bandwidth²"))
         bandwidth = graph.real(kernel.bandwidth, "the bandwidth")
@@ -368,7 +383,7 @@ class KernelGraph:
         graph, parts = self._graph, []
         first = self.support.shape[1] - len(same)
         for j, (equal, unlike) in enumerate(zip(same.tolist(), differ.tolist(), strict=True)):
-            row = graph.rows(self.contexts, first + j, first + j + 1)
+            row = graph.rows(self._warped, first + j, first + j + 1)
             own = graph.real(self.support[:, first + j, None])
             where = graph.node("Equal", row, own)
             parts.append(graph.node("Where", where, graph.real(equal), graph.real(unlike)))

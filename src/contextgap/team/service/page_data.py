@@ -25,7 +25,7 @@ from sqlalchemy import Connection, or_, select
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import decode_label, encode_label
-from contextgap.insight.courses import along, read_context, values_of
+from contextgap.insight.learnt import along, read_context, values_of
 from contextgap.learner import StoppingRule
 from contextgap.models.tuning import Tuning
 from contextgap.policy.policy import Policy

@@ -6,18 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import contextgap as cg
+from contextgap.export import compression
 from contextgap.export.c import write_c
 from contextgap.export.c.layout import Layout
 from contextgap.export.c.literals import Real
-from contextgap.export.compression import compress, rom_bytes, selection
-from contextgap.export.compression.selection import (
+from contextgap.export.compression import (
     Decided,
     Equations,
     Selection,
+    compress,
     make_candidates,
     normal_equations,
     read_sample,
     refitted,
+    rom_bytes,
     targets,
     usual_margin,
 )
@@ -210,7 +212,7 @@ def test_the_agreement_wanted_is_reached_with_few_points(rule):
 
 def test_an_agreement_out_of_reach_gives_the_policy_itself(monkeypatch):
     policy, contexts = frozen(), sample(400)
-    monkeypatch.setattr(selection, "_MOST", 5)  # as if 6000 points were too few
+    monkeypatch.setattr(compression, "_MOST", 5)  # as if 6000 points were too few
     small, report = compress(policy, agreement=0.5, contexts=contexts)
     assert 0 < sum(small.counts.values()) <= 5
     assert report.agreement >= 0.5

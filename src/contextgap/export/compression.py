@@ -1,4 +1,4 @@
-"""Which points to keep, and the ways to compress a policy: a rule to deploy by, and what to fit.
+"""Policies with fewer points, for small memories: to a number of points, of bytes, or an agreement.
 
 Forward selection takes, each time, the point that lowers the error most. The error says how far a
 policy is from another, as a quadratic form in the weights of its points. With e_a the error of arm
@@ -14,15 +14,18 @@ norm keeps functions together away from the reference contexts.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from contextgap.base.arrays import FloatArray, IntArray
-from contextgap.export.c.layout import Layout
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray, Rows
+from contextgap.export.c.layout import Layout, rom_bytes
+from contextgap.export.c.literals import Real
 from contextgap.kernels import Kernel
 from contextgap.methods.method import Method
 from contextgap.methods.recommenders import (
@@ -35,7 +38,10 @@ from contextgap.methods.recommenders import (
 from contextgap.models import weighted_model
 from contextgap.policy import Policy
 from contextgap.policy.fallback import answer
+from contextgap.policy.state import read_seed, read_truth
 from contextgap.tables.contexts import Encoded
+
+__all__ = ["CompressionReport", "CurveRow", "compress", "rom_bytes"]
 
 _JITTER = 0.1
 _EVERY = 4  # every fourth context is held out
@@ -55,6 +61,260 @@ WAYS: dict[type[Recommender], tuple[tuple[Recommender, str], ...]] = {
     SmallestGapInHistory: _GAP,
     HighestUpper: ((HighestMean(), "upper"), (HighestUpper(), "mean")),
 }
+_PER_DOUBLING = 2  # rows of the curve
+
+
+class CurveRow(NamedTuple):
+    """One size of a compressed policy.
+
+    Parameters
+    ----------
+    points
+        Points of all arms together.
+    bytes
+        Bytes of constants in C.
+    agreement
+        Share of held-out reference contexts at which the decision is unchanged.
+    """
+
+    points: int
+    bytes: int
+    agreement: float
+
+
+@dataclass(frozen=True)
+class CompressionReport:
+    """What compressing a policy cost.
+
+    Parameters
+    ----------
+    agreement
+        Share of decisions unchanged at reference contexts that were not used for choosing or
+        refitting points; only ``compress(agreement=...)`` uses them, to choose the size.
+    agreement_fitted
+        The same at the contexts that were used.
+    added_regret
+        Average over held-out contexts of what the original policy's mean says the changed
+        decisions lose; never negative if the original deploys the highest mean and has no safe arm.
+    added_regret_bound
+        The same with the original's upper bound of its own arm and its lower bound of the new one:
+        what changed decisions lose at most, where the original's intervals hold.
+    points
+        Points of each arm.
+    points_before
+        Those of the original policy.
+    bytes
+        Bytes of constants in C.
+    bytes_before
+        Those of the original policy.
+    recommender
+        Name of the rule by which the compressed policy deploys.
+    fitted
+        What its means were fitted to: ``"mean"``, the original's means; ``"upper"``, its upper
+        bounds; ``"nothing"`` if the policy was small enough as it was. Either way only up to a
+        function that all arms share, so differences between arms are meant, not levels.
+    curve
+        Agreement at held-out contexts by size, for the same rule; the last row is the original.
+
+    See Also
+    --------
+    compression.compress : Returns one.
+
+    Examples
+    --------
+    >>> report = policy.compress(points=3).compression
+    >>> report.points, report.agreement
+    ((3, 3), 1.0)
+    """
+
+    agreement: float
+    agreement_fitted: float
+    added_regret: float
+    added_regret_bound: float
+    points: tuple[int, ...]
+    points_before: tuple[int, ...]
+    bytes: int
+    bytes_before: int
+    recommender: str
+    fitted: str
+    curve: tuple[CurveRow, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bytes_before} bytes to {self.bytes} ({self.curve[-1].points} points to "
+            f"{sum(self.points)}, deployed by {self.recommender}): {self.agreement:.2%} of "
+            f"decisions unchanged, average regret added {self.added_regret:.3g}, "
+            f"at most {self.added_regret_bound:.3g} where the original's intervals hold"
+        )
+
+
+def compress(
+    policy: Policy,
+    *,
+    points: int | None = None,
+    bytes: int | None = None,  # noqa: A002  # the word users know it by
+    agreement: float | None = None,
+    contexts: Any = None,
+    float32: bool = True,
+    seed: int = 0,
+) -> tuple[Policy, CompressionReport]:
+    """Return a policy that rests on fewer points and decides almost alike.
+
+    Points are chosen one by one among an arm's observed contexts, and their rewards refitted, so
+    that decisions change least at reference contexts; exactly one of ``points``, ``bytes`` and
+    ``agreement`` says how many. A policy that meets the demand as it is, or that only all points
+    would satisfy, is returned unchanged.
+
+    A compressed policy is an ordinary one, but its rewards were never observed:
+
+    - It deploys by ``HighestMean``, which needs no widths and so has room for many more points, or
+      by its original rule (``SmallestGap`` for a look-back), if that agrees better.
+    - Its means differ from the original's by a function of the context that all arms share:
+      differences between arms are meant. If it was fitted to upper bounds, which a policy that
+      deploys the highest upper bound may be, they are differences of these.
+    - Its intervals and certificates are those of the points left, wider than the original's, and
+      promise nothing: ``probability`` is None. ``report.added_regret_bound`` plus the original's
+      certificates is what bounds the regret where the original's intervals hold, on average over
+      contexts like the reference.
+    - It keeps the fallback, its tolerance and the range of contexts seen. Wider intervals exceed
+      the tolerance more often, so that the safe arm is answered more often; agreement and regret
+      are those of what is answered.
+
+    Parameters
+    ----------
+    policy
+        A policy that deploys by ``HighestMean``, ``HighestUpper``, ``SmallestGap`` or
+        ``SmallestGapInHistory``.
+    points
+        Points that each arm may keep at most.
+    bytes
+        Bytes that the constants of the C export may take at most.
+    agreement
+        Share of decisions that must stay, at held-out contexts and at those fitted to: above 0, at
+        most 1. The number of points is the smallest found by doubling and bisection. Since these
+        contexts choose it, the agreement reported is slightly better than that at other contexts.
+    contexts
+        A sample of contexts like those to be met, of which every fourth is held out to measure
+        agreement. None for the observed contexts and as many copies, each moved by a tenth of the
+        difference between two others: explored contexts need not be like those to be met, so pass
+        a sample if there is one. Contexts in time order are held out between their neighbours, so
+        the agreement says little about days unlike those.
+    float32
+        Whether bytes are counted for numbers of 4 bytes or of 8. Agreement is that of the policy
+        itself, which computes in 8; ``export.c.write_c`` says what 4 may change.
+    seed
+        Makes everything random repeatable.
+
+    Returns
+    -------
+    policy, report
+        The compressed policy, and what it cost.
+
+    Examples
+    --------
+    >>> from contextgap import Gaussian, Learner
+    >>> x = np.linspace(-1, 1, 200)[:, None]
+    >>> learner = Learner(2, kernel=Gaussian(0.5), method="uniform")
+    >>> policy = learner.fit(x, [0, 1] * 100, np.sin(4 * x[:, 0]) * ([1, -1] * 100)).freeze()
+    >>> small, report = compress(policy, points=5)
+    >>> sum(small.counts.values()), report.agreement > 0.95
+    (10, True)
+    """
+    checks.instance("policy", policy, Policy, "learner.freeze()")
+    kind, wanted = goal = _read_goal(points=points, bytes=bytes, agreement=agreement)
+    real = Real(read_truth("float32", float32))
+    _check_compressible(policy)
+    layout = Layout.of(policy, real)
+    rng = np.random.default_rng(read_seed(seed))
+    sample = read_sample(policy, contexts, rng)
+    taken = {"points": max(layout.sizes), "bytes": layout.rom_bytes}
+    if kind in taken and taken[kind] <= wanted:
+        return policy, _unchanged(policy, layout)
+    fitting, held_out = (Decided.of(policy, rows) for rows in sample)
+    most_per_arm = int(wanted) if kind == "points" else None
+    candidates = make_candidates(policy, fitting, layout, most_per_arm, rng)
+    found = search(candidates, goal, fitting, held_out)
+    if found is None:
+        return policy, _unchanged(policy, layout)
+    candidate, size = found
+    compressed = candidate.policy(size)
+    return compressed, _report(compressed, candidate, fitting, held_out)
+
+
+def _read_goal(**given: Any) -> tuple[str, float]:
+    named = {name: value for name, value in given.items() if value is not None}
+    if len(named) != 1:
+        got = ", ".join(f"{name}={value!r}" for name, value in named.items()) or "none of them"
+        raise TypeError(f"compress takes exactly one of points, bytes and agreement; got {got}")
+    ((name, value),) = named.items()
+    if name != "agreement":
+        return name, checks.whole(name, value, least=1)
+    share = checks.positive(name, value, "a share of decisions such as 0.99")
+    if share > 1:
+        raise ValueError(f"agreement must be a share, at most 1, such as 0.99, got {value!r}")
+    return name, share
+
+
+def _check_compressible(policy: Policy) -> None:
+    recommender = policy.method.recommender
+    if type(recommender) not in WAYS:
+        can = ", ".join(kind.__name__ for kind in WAYS)
+        raise ValueError(
+            f"a policy that deploys by {type(recommender).__name__} cannot be compressed; {can} can"
+        )
+    if not any(policy.counts.values()):
+        raise ValueError("a policy that rests on no rewards has nothing to compress")
+
+
+def _report(
+    compressed: Policy, candidate: Candidate, fitting: Decided, held_out: Decided
+) -> CompressionReport:
+    whole = _unchanged(candidate.original, candidate.layout)
+    rows, arms = np.arange(len(held_out.arm)), answered_arms(compressed, held_out.contexts)
+    own, changed = held_out.answered, arms != held_out.answered
+    most = np.maximum(held_out.upper[rows, own] - held_out.lower[rows, arms], 0.0)
+    points = tuple(compressed.counts.values())
+    return replace(
+        whole,
+        agreement=float(np.mean(~changed)),
+        agreement_fitted=fitting.share_kept(compressed),
+        added_regret=float(np.mean(held_out.mean[rows, own] - held_out.mean[rows, arms])),
+        added_regret_bound=float(np.mean(np.where(changed, most, 0.0))),
+        points=points,
+        bytes=candidate.bytes(sum(points)),
+        recommender=type(candidate.recommender).__name__,
+        fitted=candidate.fitted,
+        curve=(*_curve(candidate, sum(points), held_out), *whole.curve),
+    )
+
+
+def _curve(candidate: Candidate, size: int, held_out: Decided) -> list[CurveRow]:
+    """Agreement by size, up to twice the chosen one, but not beyond the original's."""
+    sizes = {size} if size else set()
+    steps = np.arange(0, _PER_DOUBLING * np.log2(max(2, 2 * size)) + 1e-9) / _PER_DOUBLING
+    for wanted in np.unique(np.round(2.0**steps).astype(int)).tolist():
+        if wanted < candidate.layout.points and (reached := candidate.selection.reach(wanted)):
+            sizes.add(reached)
+    return [
+        CurveRow(each, candidate.bytes(each), held_out.share_kept(candidate.policy(each)))
+        for each in sorted(sizes)
+    ]
+
+
+def _unchanged(policy: Policy, layout: Layout) -> CompressionReport:
+    return CompressionReport(
+        agreement=1.0,
+        agreement_fitted=1.0,
+        added_regret=0.0,
+        added_regret_bound=0.0,
+        points=layout.sizes,
+        points_before=layout.sizes,
+        bytes=layout.rom_bytes,
+        bytes_before=layout.rom_bytes,
+        recommender=type(policy.method.recommender).__name__,
+        fitted="nothing",
+        curve=(CurveRow(layout.points, layout.rom_bytes, 1.0),),
+    )
 
 
 def read_sample(
@@ -85,8 +345,7 @@ def _jittered(observed: FloatArray, rng: np.random.Generator, categories: int = 
     # So that constants stay constant, and what varies together is moved together. There are at
     # least as many copies as contexts, and enough in all to hold some out. Codes of categories, the
     # last numbers of a context, stay the same.
-    copies = -(-_FEWEST // len(observed)) if len(observed) < _FEWEST else 1
-    start = np.tile(observed, (copies, 1))
+    start = np.tile(observed, (-(-_FEWEST // len(observed)), 1))
     one, two = rng.integers(len(observed), size=(2, len(start)))
     moved = start + _JITTER * (observed[one] - observed[two])
     numbers = observed.shape[1] - categories
@@ -106,7 +365,6 @@ class Decided(NamedTuple):
 
     @classmethod
     def of(cls, policy: Policy, contexts: FloatArray) -> Decided:
-        """Ask a policy."""
         shape = (len(contexts), len(policy.arms))
         mean, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
         arm, answered = np.empty((2, len(contexts)), dtype=np.intp)
@@ -143,11 +401,6 @@ def targets(decided: Decided, fitted: str) -> FloatArray:
         np.minimum(means, level - apart, out=means)
         means[arm] = level + apart
     return moved
-
-
-def margins(values: FloatArray, arm: IntArray) -> FloatArray:
-    """Return by how much every arm is below the deployed one, shape (m, arms)."""
-    return np.asarray(np.take_along_axis(values, arm[:, None], axis=1) - values)
 
 
 def usual_margin(values: FloatArray) -> float:
@@ -217,7 +470,7 @@ def _importance(wanted: FloatArray, deployed: IntArray) -> FloatArray:
     """The quadratic form in the arms' errors at each context, shape (m, arms, arms)."""
     rows, arms = np.arange(len(wanted)), wanted.shape[1]
     far = _CLOSE * usual_margin(wanted)
-    close = far**2 / (far**2 + margins(wanted, deployed) ** 2)
+    close = far**2 / (far**2 + (wanted[rows, deployed][:, None] - wanted) ** 2)
     close[rows, deployed] = 0.0
     form = np.zeros((len(wanted), arms, arms))
     for b in range(arms):
@@ -242,7 +495,7 @@ class Selection:
         self._counts = np.zeros_like(np.bincount(equations.arm))
         self._chosen: list[int] = []
         self._solved: list[float] = []  # L⁻¹ rhs
-        self._columns = np.empty((len(equations.rhs), 16), order="F")  # of L, all candidates' rows
+        self._columns = Rows(len(equations.rhs))  # of L, each of all candidates
         self._left = equations.matrix.diagonal().copy()
         self._floor = _SINGULAR * self._left
         self._residual = equations.rhs.copy()
@@ -257,7 +510,7 @@ class Selection:
     def points(self, size: int) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return contexts, arms and weights of the first ``size`` points, if there are so many."""
         chosen = self._chosen[:size]
-        factor = self._columns[chosen, :size]
+        factor = self._columns.view[:size, chosen].T
         weights = np.empty(0)
         if chosen:
             weights = solve_triangular(factor, self._solved[:size], lower=True, trans=1)
@@ -272,10 +525,9 @@ class Selection:
         best = int(gain.argmax())
         if gain[best] <= 0:
             return False
-        size, root = len(self._chosen), np.sqrt(self._left[best])
-        known = self._columns[:, :size]
+        root, known = np.sqrt(self._left[best]), self._columns.view.T
         column = (self._equations.matrix[:, best] - known @ known[best]) / root
-        self._append(column)
+        self._columns.append(column)
         solved = float(self._residual[best] / root)
         self._left -= column**2
         self._residual -= solved * column
@@ -287,14 +539,6 @@ class Selection:
         if self._counts[arm] >= self._most:
             self._open[self._equations.arm == arm] = False
         return True
-
-    def _append(self, column: FloatArray) -> None:
-        size = len(self._chosen)
-        if size == self._columns.shape[1]:
-            grown = np.empty((len(column), 2 * size), order="F")
-            grown[:, :size] = self._columns
-            self._columns = grown
-        self._columns[:, size] = column
 
 
 def refitted(
@@ -312,9 +556,7 @@ def refitted(
     final = weighted_model(policy.state.model, contexts, place, weights)
     method = Method(explorer=policy.method.explorer, recommender=recommender)
     rules = replace(policy.state.rules, method=method, tuned_on_rewards=True)
-    return Policy(
-        replace(policy.state, model=final, rules=rules, fallback=None, card=None, compression=None)
-    )
+    return Policy(replace(policy.state, model=final, rules=rules, card=None, compression=None))
 
 
 class Candidate(NamedTuple):
@@ -327,12 +569,9 @@ class Candidate(NamedTuple):
     layout: Layout
 
     def policy(self, size: int) -> Policy:
-        """Return the policy of the first ``size`` points."""
-        smaller = refitted(self.original, self.recommender, *self.selection.points(size))
-        return Policy(replace(smaller.state, fallback=self.original.fallback))
+        return refitted(self.original, self.recommender, *self.selection.points(size))
 
     def bytes(self, size: int) -> int:
-        """Return the bytes of the first ``size`` points."""
         arm = self.selection.points(size)[1]
         counts = np.bincount(arm, minlength=len(self.original.arms))
         return self.layout.holding(self.recommender, counts.tolist()).rom_bytes
@@ -419,23 +658,15 @@ def _largest(candidate: Candidate, most_bytes: int | None) -> int | None:
     low, high = 0, 1
     while candidate.selection.reach(high) == high and candidate.bytes(high) <= most_bytes:
         low, high = high, 2 * high
-    high = min(high, candidate.selection.reach(high) + 1)
-    return _bisect(low, high, lambda size: candidate.bytes(size) > most_bytes) - 1
+    sizes = range(low, min(high, candidate.selection.reach(high) + 1))
+    return low + bisect_right(sizes[1:], most_bytes, key=candidate.bytes)
 
 
 def _smallest(candidate: Candidate, enough: Callable[[Policy], bool]) -> int | None:
-    """The smallest number of points that is enough, found by doubling and bisection."""
     low, high = -1, 1
     while not enough(candidate.policy(size := candidate.selection.reach(high))):
         if size < high:
             return None
         low, high = high, 2 * high
-    return _bisect(low, size, lambda size: enough(candidate.policy(size)))
-
-
-def _bisect(low: int, high: int, true: Callable[[int], bool]) -> int:
-    """The first whole number above ``low`` for which something is true, ``high`` being one."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if true(middle) else (middle, high)
-    return high
+    sizes = range(low + 1, size)
+    return low + 1 + bisect_left(sizes, True, key=lambda size: enough(candidate.policy(size)))
