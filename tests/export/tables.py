@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 import contextgap as cg
+from contextgap.kernels import Warped
 from tests.export.test_c import RULES
 
 COLUMNS = cg.Columns(
@@ -25,6 +26,9 @@ KERNELS = {
     "matern 1/2": cg.Matern(BANDWIDTHS, 0.5, categories=3),
     "matern 3/2": cg.Matern(BANDWIDTHS, 1.5, categories=3),
     "matern 5/2": cg.Matern(BANDWIDTHS, 2.5, categories=3),
+    "warped": Warped(
+        cg.Gaussian(BANDWIDTHS, categories=3), [0.0] * 17, (*[0.0] * 3, 0.1, *[0.0] * 13)
+    ),
     "one bandwidth": cg.Gaussian(100.0, categories=3) + cg.Matern(90.0, categories=3),
     "trend": 0.5 * cg.Linear(BANDWIDTHS, (*[0.0] * 5, 19900.0, *[0.1] * 11), categories=3)
     + cg.Gaussian(BANDWIDTHS, categories=3),

@@ -16,7 +16,7 @@ from contextgap.export.c import write_c
 from contextgap.export.c.build import CompiledPolicy, CompilerError, compile_shared
 from contextgap.export.c.literals import Real, comment_text, string
 from contextgap.export.parity import answers_of
-from contextgap.kernels import Constant
+from contextgap.kernels import Constant, Warped
 from contextgap.methods.recommenders import (
     HighestMean,
     HighestUpper,
@@ -47,6 +47,7 @@ KERNELS = {
     "trend": 0.4 * cg.Linear(unit=(0.5, 2.0), centre=(0.3, -1.0)) + 0.2 * cg.Gaussian(1.0),
     "polynomial": cg.Polynomial(5, 0.7),
     "periodic": cg.Periodic((1.5, 2.0), 0.9),
+    "warped": Warped(cg.Gaussian((0.5, 0.9)) + 0.2 * cg.Linear(), (0.3, 0.0), (0.1, 0.0)),
     "nested": 0.5 * (cg.Gaussian(0.7) * cg.Periodic(2.0, (1.0, 1.3)) + 0.3 * cg.Linear())
     + cg.Matern(0.9, 1.5) * (cg.Polynomial(2, 1.0) * cg.Gaussian((2.0, 1.0))),
 }

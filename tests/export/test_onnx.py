@@ -13,7 +13,7 @@ import contextgap as cg
 from contextgap.base.files import FileFormatError
 from contextgap.export import ExportError
 from contextgap.export.onnx import GraphPolicy, write_onnx
-from contextgap.kernels import Constant, Kernel
+from contextgap.kernels import Constant, Kernel, Warped
 from tests.oracle import choice_of
 
 KERNELS = {
@@ -28,6 +28,7 @@ KERNELS = {
     "periodic": cg.Periodic(1.3, 0.8),
     "constant": cg.Gaussian(0.8) + 2.3 * Constant(),  # 2.3 is rounded in single precision
     "periodic per dimension": cg.Periodic((1.3, 2.0), (0.8, 1.1)),
+    "warped": Warped(cg.Gaussian((0.4, 0.9)) + 0.2 * cg.Linear(), (0.3, 0.0), (0.1, 0.0)),
     "nested": 0.5 * (cg.Gaussian(0.6) + 0.1 * cg.Linear()) * cg.Matern(1.0)
     + 0.2 * cg.Polynomial(2, 1.0) * cg.Periodic(2.0, 1.0),
 }

@@ -11,7 +11,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import contextgap as cg
 from contextgap.base import components as parts
-from contextgap.kernels import Constant, Kernel, Product, Scaled, Sum
+from contextgap.kernels import Constant, Kernel, Product, Scaled, Sum, Warped
 from contextgap.testing import check_kernel
 
 D = 3
@@ -74,6 +74,7 @@ KERNELS = {
     "scaled": 2.5 * cg.Matern(1.0),
     "nested": 0.5 * (cg.Gaussian(1.0) + cg.Periodic(1.0, 1.0) * cg.Linear()) * cg.Matern(2.0, 0.5),
     "sklearn": cg.SklearnKernel(2.0 * sk.RBF([0.5, 1.0, 2.0]) + sk.RationalQuadratic(1.0, 0.7)),
+    "warped": Warped(cg.Gaussian(WIDTHS) + cg.Linear(), (0.1, -0.2, 0.0), (0.3, 0.0, 1.0)),
     "user's": Tent(2.0),
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
