@@ -9,7 +9,7 @@ import numpy as np
 import contextgap as cg
 from contextgap.studies.problems import Classification, Problem, Sinusoids
 
-METHODS = ("contextual-gap", "elimination", "knowledge-gradient", "uniform")
+METHODS = ("auto", "contextual-gap", "elimination", "knowledge-gradient", "uniform")
 BUDGETS = (100, 200, 400)
 POOL, EVALUATE = 400, 1000
 
@@ -53,13 +53,14 @@ def regrets(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
     options = parser.parse_args()
     seeds = range(options.seeds)
-    print(f"average regret after {', '.join(map(str, BUDGETS))} trials, mean of {len(seeds)};")
-    print(f"a pool of {POOL} contexts, default settings, evaluated on {EVALUATE} others")
-    print(f"{'problem':20} {'method':19} {'in order of arrival':24} chosen")
+    print(f"average regret after {', '.join(map(str, BUDGETS))} trials, {len(seeds)} seeds;")
+    print(f"a pool of {POOL} contexts, default settings, evaluated on {EVALUATE} others;")
+    print("ratio: chosen over in order of arrival, ± its paired standard error")
+    print(f"{'problem':20} {'method':19} {'in order of arrival':24} {'chosen':24} ratio")
     for name in options.problems:
         make, noise = PROBLEMS[name]
         for method in METHODS:
@@ -69,8 +70,13 @@ def main() -> None:
                     for seed in seeds
                 ]
             )
-            passive, active = (" ".join(f"{x:7.4f}" for x in way) for way in ends.mean(axis=0))
-            print(f"{name:20} {method:19} {passive:24} {active}", flush=True)
+            passive, active = means = ends.mean(axis=0)
+            ratio = active / passive
+            errors = (ends[:, 1] - ratio * ends[:, 0]).std(axis=0, ddof=1) / len(seeds) ** 0.5
+            columns = [" ".join(f"{x:7.4f}" for x in way) for way in means]
+            ratios = zip(ratio, errors / passive, strict=True)
+            columns.append(" ".join(f"{x:.2f} ± {error:.2f}" for x, error in ratios))
+            print(f"{name:20} {method:19} {columns[0]:24} {columns[1]:24} {columns[2]}", flush=True)
 
 
 if __name__ == "__main__":

@@ -144,3 +144,33 @@ def test_what_is_no_pool_is_refused_and_changes_nothing(arguments, error, messag
     with pytest.raises(error, match=message):
         learner.ask(**arguments)
     assert learner.pending == 0
+
+
+@pytest.mark.parametrize("method", ["auto", "contextual-gap", "knowledge-gradient", "uniform"])
+def test_no_context_is_chosen_again_before_half_of_the_pool_was(method):
+    # A linear kernel sends every rule to the two ends of the pool, again and again.
+    learner = cg.Learner(2, kernel=cg.Linear(), ridge=1.0, method=method, seed=0)
+    chosen = []
+    for number in range(60):
+        row, arm = learner.ask(pool=POOL, index=True)
+        chosen.append(row)
+        if number % 2:  # half of the rewards never arrive: pending trials count as visits
+            learner.tell(POOL[row], arm, float(arm))
+    half = -(-len(POOL) // 2)
+    assert len(set(chosen[:half])) == half
+    assert len(set(chosen)) < len(POOL)  # from then on, any context
+
+
+def test_a_pool_that_was_visited_otherwise_is_open_at_once():
+    learner = taught()
+    learner.tell(POOL[::2], [0] * 21, [0.0] * 21)
+    gaps = [learner.decide(x).gap.min() for x in POOL]
+    row, _ = learner.ask(pool=POOL, index=True)
+    assert row == int(np.argmax(gaps))
+
+
+def test_visits_are_counted_among_contexts_where_something_is_left_to_try():
+    learner = cg.Learner(2, kernel=KERNEL, ridge=RIDGE, method="contextual-gap", seed=0)
+    pairs = [learner.ask(pool=POOL[:4], once=True, index=True) for _ in range(8)]
+    assert len(set(pairs)) == 8
+    assert len({row for row, _ in pairs[:2]}) == 2

@@ -484,6 +484,7 @@ class Learner(Stateful):
             Instead of ``contexts``: a table of contexts (2-D or a DataFrame) one of which may be
             chosen. Gap-based rules choose the one with the largest regret bound, the knowledge
             gradient the one with the highest expected gain over the pool, others one at random.
+            None is chosen again before half of the pool has been tried.
         arms
             The eligible arms, all by default: labels in any order; for several contexts also one
             collection of labels per row, or a boolean array of shape (rows, arms) in the order of
@@ -1667,6 +1668,7 @@ class Learner(Stateful):
             # A context where the arm whose turn it is was not tried, if there is one.
             open_to_it = np.flatnonzero(left[:, pulls.index(min(pulls))])
             rows = open_to_it if len(open_to_it) else rows
+        rows = self._unvisited(intake.rows, rows)
         with self._atomic():
             chosen = view.pool(intake.rows[rows])
             explorer = rules.method.explorer
@@ -1678,6 +1680,17 @@ class Learner(Stateful):
             pending.add(intake.rows[row], place, Asked(among, pick.propensity))
             self._asked(pending, intake.schema)
         return int(row) if index else row_of(pool, row), self.state.labels[place]
+
+    def _unvisited(self, pool: FloatArray, rows: IntArray) -> IntArray:
+        """Return the rows never visited while less than half of the pool was, then all rows."""
+        # Hyperparameters that are wrong at first, a long bandwidth with much noise, ask for the
+        # same few contexts again and again, and these never contradict them.
+        log, pending = self.state.model.observed, self.state.pending
+        visited = {x.tobytes() for x in log.contexts}
+        visited |= {x.tobytes() for own in pending.by_arm.values() for x in own}
+        new = np.array([x.tobytes() not in visited for x in pool])
+        among = rows[new[rows]]
+        return among if 2 * new.sum() > len(pool) and len(among) else rows
 
     def _left(self, rows: FloatArray, active: Sequence[int]) -> Mask:
         """Return which arms were neither told nor picked at each of several contexts."""
