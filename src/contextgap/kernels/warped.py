@@ -19,6 +19,7 @@ from contextgap.kernels.base import Kernel, check_count
 # Columns of more distinct values than this may be skewed, from this skewness on, if so large a
 # share of the values other than the median are closer to it than this many times their median.
 _VALUES, _SKEWNESS, _SHARE, _FAR = 10, 2.0, 0.98, 6.0
+_LEAST = 1e-100  # of a unit; distances in smaller ones could be infinite
 
 
 class Warp(NamedTuple):
@@ -99,15 +100,14 @@ def warp_for(contexts: FloatArray, numbers: int) -> Warp | None:
 
     Its centre is the column's median, its unit the median distance of other values from there.
     """
-    unit = np.zeros(contexts.shape[1])
-    centre = np.zeros(contexts.shape[1])
-    for place, column in enumerate(contexts[:, :numbers].T):
-        middle, deviation = float(np.median(column)), float(column.std())
-        if not 0 < deviation < np.inf or len(np.unique(column)) <= _VALUES:
-            continue
-        away = np.abs(column - middle)
+    centre, unit = np.zeros((2, contexts.shape[1]))
+    rows = contexts[:, :numbers]
+    with np.errstate(all="ignore"):  # a constant column is not skewed, nor one of huge numbers
+        skewness = np.mean(((rows - rows.mean(axis=0)) / rows.std(axis=0)) ** 3, axis=0)
+    for place in np.flatnonzero(np.abs(skewness) > _SKEWNESS):
+        middle = float(np.median(rows[:, place]))
+        away = np.abs(rows[:, place] - middle)
         usual, large = np.quantile(away[away > 0], (0.5, _SHARE))
-        skewness = float(np.mean(((column - column.mean()) / deviation) ** 3))
-        if abs(skewness) > _SKEWNESS and large > _FAR * usual:
+        if large > _FAR * usual > _LEAST and len(np.unique(rows[:, place])) > _VALUES:
             centre[place], unit[place] = middle, usual
     return Warp(tuple(centre.tolist()), tuple(unit.tolist())) if unit.any() else None
