@@ -55,6 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     options = parser.parse_args()
     seeds = range(options.seeds)
     print(f"average regret after {', '.join(map(str, BUDGETS))} trials, {len(seeds)} seeds;")
@@ -63,7 +64,7 @@ def main() -> None:
     print(f"{'problem':20} {'method':19} {'in order of arrival':24} {'chosen':24} ratio")
     for name in options.problems:
         make, noise = PROBLEMS[name]
-        for method in METHODS:
+        for method in options.methods:
             ends = np.array(
                 [
                     [regrets(*make(seed), noise, method, seed, chosen) for chosen in (False, True)]
