@@ -20,13 +20,13 @@ from contextgap.policy.answers import (
     Answered,
     Beliefs,
     Certificate,
+    Chooser,
     Ranked,
     expected_regret,
     own_std,
     regret_bounds,
 )
-from contextgap.policy.card import Card, read_range, read_spending
-from contextgap.policy.choosing import Chooser
+from contextgap.policy.card import LATER_FIELDS, Card, read_range, read_spending
 from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
 from contextgap.policy.rules import Rules, grow_rules
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from contextgap.export.compression import CompressionReport
     from contextgap.export.onnx import OnnxFile
     from contextgap.insight.watch import Watch
-
-# Of cards, which earlier releases do not know; files have them beside the card.
-_LATER_FIELDS: dict[str, Any] = dict.fromkeys(("reward_range", "spent", "next_tenth"))
 
 
 class Policy(Stateful):
@@ -840,7 +837,7 @@ class Policy(Stateful):
             **state.describe(),
             "seed": state.seed,
             # Earlier releases refuse cards with fields that they do not know.
-            "card": state.card and replace(state.card, **_LATER_FIELDS).describe(),
+            "card": state.card and replace(state.card, **LATER_FIELDS).describe(),
             "provenance": provenance.describe(),
         }
         if state.reward_range is not None:
@@ -874,11 +871,7 @@ class Policy(Stateful):
         header, arrays = files.read(path, "policy")
         with files.making_sense_of(path):
             known = State.restored(header, arrays)
-            card = header.get("card")  # files of release 0.1 have none
-            limits, fallback = read_range(header.get("reward_range")), None
-            spending = read_spending(header.get("spending"))
-            spent, more = spending or (None, None)
-            later: dict[str, Any] = {"reward_range": limits, "spent": spent, "next_tenth": more}
+            fallback = None
             if "fallback" in header:
                 dimension = known.schema.dimension
                 fallback = Fallback.restored(header["fallback"], known.arms, dimension)
@@ -886,11 +879,12 @@ class Policy(Stateful):
                 **vars(known),
                 seed=read_seed(header["seed"]),
                 fallback=fallback,
-                card=None if card is None else replace(Card.restored(card), **later),
                 provenance=Provenance.restored(header.get("provenance")),
-                reward_range=limits,
-                spending=spending,
+                reward_range=read_range(header.get("reward_range")),
+                spending=read_spending(header.get("spending")),
             )
+            if (card := header.get("card")) is not None:  # files of release 0.1 have none
+                state = replace(state, card=state.noted(Card.restored(card)))
             return cls(state)
 
     def answered(self, contexts: Any, arms: Any, bounds: bool) -> Answered:
@@ -943,13 +937,7 @@ class Policy(Stateful):
         card = score(self.chooser, self.arms, *about)
         card = card.of_costs() if self.state.rules.costs else card
         certificate = min(card.certificate, self.state.largest_regret)
-        spent, more = self.state.spending or (None, None)
-        later: dict[str, Any] = {
-            "reward_range": self.state.reward_range,
-            "spent": spent,
-            "next_tenth": more,
-        }
-        return replace(card, certificate=certificate, **later)
+        return self.state.noted(replace(card, certificate=certificate))
 
     def answers(
         self, rows: FloatArray, eligible: Mask | None = None

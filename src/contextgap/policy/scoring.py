@@ -32,8 +32,8 @@ from contextgap.methods.recommenders.history import Choice
 from contextgap.models import Model, Posterior, expected_rewards
 from contextgap.models.tuning.choose import errors_of_averages
 from contextgap.models.tuning.criteria import repetitions
+from contextgap.policy.answers import Chooser
 from contextgap.policy.card import Card, Estimate
-from contextgap.policy.choosing import Chooser
 from contextgap.policy.fallback import Answer, Fallback, answer
 from contextgap.tables.eligible import Mask
 
