@@ -728,16 +728,45 @@ class Policy(Stateful):
     ) -> OnnxFile:
         """Write the policy as an ONNX graph; needs the extra ``onnx``.
 
+        The graph goes from ``contexts`` (batch, d) to ``arm`` (batch,), an index. The metadata
+        holds the labels that indices stand for, the names of the columns, the recommender, the
+        kernel, and with which probability all certificates hold at once.
+
+        A table with typed columns has one number per column, in the table's order: a number, days
+        since 1970, the code of a category's level, NaN if missing. The metadata then also holds
+        ``table``, with each column's kind and levels; a level's code is its place, from 0. Any
+        other code is a level never observed. ``GraphPolicy`` reads raw tables.
+
+        A row that holds NaN, where no value may be missing, or infinity, or numbers so large that
+        means or bounds overflow to NaN, gets the arm −1, NaN for everything believed and an
+        infinite certificate.
+
+        A policy with a fallback has one more output, ``status`` (batch,): 0 where the arm is the
+        recommended one, and otherwise why it is the fallback, as ``status`` says; −1 where there is
+        no answer. The metadata holds ``fallback``.
+
+        Intervals need a triangular matrix for each arm, some n²/2 numbers for n observations; a
+        policy that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them
+        or a fallback has a tolerance. ``SmallestGapInHistory`` holds every arm's bounds after each
+        of its observations, and some tables of (steps looked back on) × batch numbers, while it
+        runs; run it in blocks of contexts, as ``GraphPolicy`` does.
+
         Parameters
         ----------
         path
-            Where to write.
+            Where to write; an older file is replaced once the new one is complete.
         float32
-            Compute in single precision.
+            Compute in single precision: half the size, for hardware without doubles. std² is a
+            difference, of which some 1e-6·k(x, x) is rounding, so a std below about 1e-3·√k(x, x)
+            is no different from zero; the smaller the ridge, the larger the errors of means.
         explain
-            Also put out means, bounds, gaps and certificates.
+            Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) after the
+            last step, and ``certificate`` (batch,), the regret bound of the arm answered.
         eligible
-            Take a second input that says which arms may be chosen in each row.
+            Take a second input, ``eligible`` (batch, arms), of truth values: which arms may be
+            chosen. Everything is then as if a row had no other arms, but that means and bounds of
+            all arms are put out; gaps of arms that are not eligible are NaN. A row without eligible
+            arms gets no answer. Rules that look back cannot be written so.
 
         See Also
         --------
@@ -767,22 +796,33 @@ class Policy(Stateful):
         eligible: bool = False,
         watch: Watch | None = None,
     ) -> CExport:
-        """Write the policy as C99: a header, a source and a self-test.
+        """Write the policy as C99: a header, a source and a program that tests them on the target.
+
+        Raises ``ExportError`` for what cannot be expressed: rules that draw at random, kernels
+        other than the library's own, numbers beyond the range of ``float``.
+
+        Of a table with typed columns the code takes one number per column, as ``to_onnx`` says; the
+        header has a constant for every level and functions that return a text's code.
 
         Parameters
         ----------
         directory
-            Where to write; made if missing.
+            Where to write; made if missing. Files of an earlier export are replaced.
         float32
-            Compute in ``float``.
+            Compute in ``float``; the header says what that costs in precision.
         certificates
-            Include widths, gaps and certificates also where the rule does not need them.
+            Whether a policy that deploys the highest mean includes widths, gaps and certificates.
+            They take n²/2 numbers for an arm's n observations; without them it needs its observed
+            contexts and n numbers. Other rules need widths anyway and always have them.
         contexts
-            Contexts for the self-test; by default some are made around the observed ones.
+            Contexts for the self-test: those that the policy will meet. By default 200 are made
+            around the observed ones.
         prefix
-            Prefix of all names in C; two policies in one program need different ones.
+            Begins the names of files, functions and, in capitals, macros; two policies in one
+            program need different ones.
         eligible
-            Include a function that chooses among some of the arms.
+            Include ``contextgap_decide_among``, too, which is told what arms may be chosen and
+            decides as if there were no others. Rules that look back cannot.
         watch
             An unused result of ``policy.watch``: include a watch that does the same.
 

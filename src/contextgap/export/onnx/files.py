@@ -94,51 +94,9 @@ def write_onnx(
     eligible: bool = False,
     opset: int = OLDEST_OPSET,
 ) -> OnnxFile:
-    """Write a policy as an ONNX graph from ``contexts`` (batch, d) to ``arm`` (batch,), an index.
+    """Write a policy as an ONNX graph, as ``Policy.to_onnx`` does, which says what parameters mean.
 
-    The metadata holds the labels that the indices stand for, the names of the columns, the
-    recommender, the kernel, and with which probability all certificates hold at once.
-
-    A table with typed columns has one number per column, in the table's order: a number, days
-    since 1970, the code of a category's level, NaN if missing. The metadata then also holds
-    ``table``, with each column's kind and levels; a level's code is its place, from 0. Any other
-    code is a level never observed. ``GraphPolicy`` reads raw tables.
-
-    A row that holds NaN, where no value may be missing, or infinity, or numbers so large that means
-    or bounds overflow to NaN, gets the arm −1, NaN for everything believed and an infinite
-    certificate.
-
-    A policy with a fallback has one more output, ``status`` (batch,): 0 where the arm is the
-    recommended one, and otherwise why it is the fallback, as ``policy.status`` says; −1 where there
-    is no answer. The metadata holds ``fallback``.
-
-    Intervals need a triangular matrix for each arm, some n²/2 numbers for n observations; a policy
-    that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them or a
-    fallback has a tolerance.
-    ``SmallestGapInHistory`` holds every arm's bounds after each of its observations, and some
-    tables of (steps looked back on) × batch numbers, while it runs; run it in blocks of contexts,
-    as ``GraphPolicy`` does.
-
-    Parameters
-    ----------
-    policy
-        What ``Learner.freeze`` returned.
-    path
-        Where to write; an older file is replaced once the new one is complete.
-    float32
-        Compute in single precision: half the size, for hardware without doubles. std² is a
-        difference, of which some 1e-6·k(x, x) is rounding, so a std below about 1e-3·√k(x, x) is
-        no different from zero; the smaller the ridge, the larger the errors of means.
-    explain
-        Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) after the last
-        step, and ``certificate`` (batch,), the regret bound of the arm answered.
-    eligible
-        Take a second input, ``eligible`` (batch, arms), of truth values: which arms may be chosen.
-        Everything is then as if a row had no other arms, but that means and bounds of all arms are
-        put out; gaps of arms that are not eligible are NaN. A row without eligible arms gets no
-        answer. Rules that look back cannot be written so.
-    opset
-        Version of the operators, at least 12.
+    ``opset`` is the version of the operators, at least 12.
 
     See Also
     --------
