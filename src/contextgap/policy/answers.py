@@ -260,7 +260,6 @@ class Chooser:
             yield block, self.rules.method.recommender.choose(evidence), evidence
 
     def blocks(self, rows: int) -> Iterator[slice]:
-        """Yield slices of rows for which there is memory enough."""
         size = max(1, _BLOCK // max(1, self.model.numbers_per_context, len(self.active)))
         for first in range(0, rows, size):
             yield slice(first, first + size)

@@ -673,21 +673,42 @@ class Policy(Stateful):
     ) -> Policy:
         """Return a policy with fewer points that decides almost the same.
 
-        Give one of ``points``, ``bytes`` and ``agreement``. The result's ``compression`` says what
-        was lost; ``contextgap.compression.compress`` says what its beliefs still mean.
+        Points are chosen one by one among an arm's observed contexts, and their rewards refitted,
+        so that decisions change least at reference contexts. The result's ``compression`` says what
+        was lost. It is an ordinary policy, but its rewards were never observed:
+
+        - It deploys by ``HighestMean``, which needs no widths and so has room for many more points,
+          or by its original rule (``SmallestGap`` for a look-back), if that agrees better.
+        - Its means differ from the original's by a function of the context that all arms share:
+          differences between arms are meant. If it was fitted to upper bounds, which a policy that
+          deploys the highest upper bound may be, they are differences of these.
+        - Its intervals and certificates are those of the points left, wider than the original's,
+          and promise nothing: ``probability`` is None. ``compression.added_regret_bound`` plus the
+          original's certificates is what bounds the regret where the original's intervals hold, on
+          average over contexts like the reference.
+        - It keeps the fallback, its tolerance and the range of contexts seen. Wider intervals
+          exceed the tolerance more often, so that the safe arm is answered more often; agreement
+          and regret are those of what is answered.
 
         Parameters
         ----------
         points
-            Points that each arm may keep at most.
+            Points that each arm may keep at most; exactly one of this and the next two is given.
         bytes
             Bytes that the constants of the C export may take at most.
         agreement
-            Smallest share of decisions that must stay the same, such as 0.99.
+            Smallest share of decisions that must stay the same, such as 0.99, at held-out contexts
+            and at those fitted to. Since these contexts choose the number of points, the agreement
+            reported is slightly better than that at other contexts.
         contexts
-            A sample of contexts like those to deploy on; the observed ones by default.
+            A sample of contexts like those to deploy on, of which every fourth is held out to
+            measure agreement. By default the observed ones and as many copies, each moved a little:
+            these need not be like those to be met, so pass a sample if there is one. Contexts in
+            time order are held out between their neighbours, so the agreement says little about
+            days unlike those.
         float32
-            Whether bytes are counted for ``float`` or for ``double``.
+            Whether bytes are counted for ``float`` or for ``double``. Agreement is that of the
+            policy itself, which computes in ``double``.
         seed
             Makes everything random repeatable.
 

@@ -341,7 +341,6 @@ class GraphPolicy:
         return {name: np.concatenate(parts) for name, *parts in zip(wanted, *blocks, strict=True)}
 
     def _given(self, contexts: Any, arms: Any) -> dict[str, NDArray[Any]]:
-        """What the graph takes, by name."""
         rows = self._read(contexts)
         if self.takes_arms:
             return {"contexts": rows, _ELIGIBLE: self._mask(arms, len(rows))}
