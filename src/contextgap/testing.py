@@ -94,7 +94,6 @@ def _check_description(part: Component) -> None:
 
 
 def _check_pickle(part: Any, name: str, same: Any) -> None:
-    """Check that a part reaches other processes."""
     with _doing(
         f"pickling {name}, by which it is sent to worker processes; define its class at the top "
         "level of a module: it"
@@ -495,7 +494,6 @@ def _check_runs(name: str, explorer: Explorer, dimension: int) -> None:
 
 
 def _problem(dimension: int) -> tuple[Problem, ...]:
-    """Return a problem to explore and one to evaluate on."""
     contexts = _points(40, dimension, seed=4)
     return Problem(name="check", contexts=contexts, rewards=_payoff(contexts, 3)).split(30, 10)
 

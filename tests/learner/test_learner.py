@@ -400,7 +400,7 @@ def test_blocks_do_not_show(method, monkeypatch):
     policy = taught_copy(method).freeze()
     queries = random_problem(1, 3, 2)[0]
     whole = policy.recommend(queries)
-    monkeypatch.setattr("contextgap.policy.choosing._BLOCK", 400)
+    monkeypatch.setattr("contextgap.policy.answers._BLOCK", 400)
     np.testing.assert_array_equal(policy.recommend(queries), whole)
 
 

@@ -51,7 +51,7 @@ def test_many_rows_are_answered_block_by_block(rng, monkeypatch):
     learner.fit(rng.normal(size=(20, 1)), rng.integers(2, size=20), rng.normal(size=20))
     contexts, policy = rng.normal(size=(50, 1)), learner.freeze()
     whole, means = policy.beliefs(contexts), policy.means(contexts)
-    monkeypatch.setattr("contextgap.policy.choosing._BLOCK", 100)
+    monkeypatch.setattr("contextgap.policy.answers._BLOCK", 100)
     np.testing.assert_allclose(policy.beliefs(contexts).std, whole.std, 1e-9)
     np.testing.assert_allclose(policy.means(contexts), means, 1e-9)
 

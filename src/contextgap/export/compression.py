@@ -158,52 +158,10 @@ def compress(
     float32: bool = True,
     seed: int = 0,
 ) -> tuple[Policy, CompressionReport]:
-    """Return a policy that rests on fewer points and decides almost alike.
+    """Return a policy that rests on fewer points and decides almost alike, and what that cost.
 
-    Points are chosen one by one among an arm's observed contexts, and their rewards refitted, so
-    that decisions change least at reference contexts; exactly one of ``points``, ``bytes`` and
-    ``agreement`` says how many. A policy that meets the demand as it is, or that only all points
-    would satisfy, is returned unchanged.
-
-    A compressed policy is an ordinary one, but its rewards were never observed:
-
-    - It deploys by ``HighestMean``, which needs no widths and so has room for many more points, or
-      by its original rule (``SmallestGap`` for a look-back), if that agrees better.
-    - Its means differ from the original's by a function of the context that all arms share:
-      differences between arms are meant. If it was fitted to upper bounds, which a policy that
-      deploys the highest upper bound may be, they are differences of these.
-    - Its intervals and certificates are those of the points left, wider than the original's, and
-      promise nothing: ``probability`` is None. ``report.added_regret_bound`` plus the original's
-      certificates is what bounds the regret where the original's intervals hold, on average over
-      contexts like the reference.
-    - It keeps the fallback, its tolerance and the range of contexts seen. Wider intervals exceed
-      the tolerance more often, so that the safe arm is answered more often; agreement and regret
-      are those of what is answered.
-
-    Parameters
-    ----------
-    policy
-        A policy that deploys by ``HighestMean``, ``HighestUpper``, ``SmallestGap`` or
-        ``SmallestGapInHistory``.
-    points
-        Points that each arm may keep at most.
-    bytes
-        Bytes that the constants of the C export may take at most.
-    agreement
-        Share of decisions that must stay, at held-out contexts and at those fitted to: above 0, at
-        most 1. The number of points is the smallest found by doubling and bisection. Since these
-        contexts choose it, the agreement reported is slightly better than that at other contexts.
-    contexts
-        A sample of contexts like those to be met, of which every fourth is held out to measure
-        agreement. None for the observed contexts and as many copies, each moved by a tenth of the
-        difference between two others: explored contexts need not be like those to be met, so pass
-        a sample if there is one. Contexts in time order are held out between their neighbours, so
-        the agreement says little about days unlike those.
-    float32
-        Whether bytes are counted for numbers of 4 bytes or of 8. Agreement is that of the policy
-        itself, which computes in 8; ``export.c.write_c`` says what 4 may change.
-    seed
-        Makes everything random repeatable.
+    ``Policy.compress`` is the same as a method, and says what parameters and results mean. A policy
+    that meets the demand as it is, or that only all points would satisfy, is returned unchanged.
 
     Returns
     -------
@@ -375,7 +333,6 @@ class Decided(NamedTuple):
         return cls(contexts, arm, answered, mean, lower, upper)
 
     def share_kept(self, policy: Policy) -> float:
-        """Return the share of contexts at which another policy answers the same."""
         return float(np.mean(answered_arms(policy, self.contexts) == self.answered))
 
 

@@ -373,7 +373,6 @@ def compare(
 
 
 def _timed(call: Callable[[], Any], count: int) -> tuple[float, Any]:
-    """Return the microseconds that each of ``count`` answers took, and the answers."""
     start = time.perf_counter()
     answer = call()
     return 1e6 * (time.perf_counter() - start) / count, answer

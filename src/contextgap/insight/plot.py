@@ -499,7 +499,6 @@ def watch(watch: Watch) -> tuple[Axes, Axes, Axes]:
 
 
 def _size(node: Node) -> tuple[int, int]:
-    """Return how many leaves a tree has, and how many questions lead to the deepest."""
     if isinstance(node, Leaf):
         return 1, 0
     (first, one), (second, two) = _size(node.yes), _size(node.no)
@@ -530,7 +529,6 @@ def _write_levels(ax: Axes, axis: str, values: Sequence[Any]) -> None:
 
 
 def _elsewhere(context: Any, *shown: str) -> str:
-    """Return in words what all columns are, but for those shown."""
     if not isinstance(context, Mapping):
         context = {f"column {place}": value for place, value in enumerate(context)}
     others = {name: value for name, value in context.items() if name not in shown}

@@ -11,6 +11,8 @@ from contextgap.base import checks, html
 from contextgap.base.labels import Label, decode_label, encode_label
 
 _VALUES = ("value", "best_single", "logged", "direct", "weighted")  # rewards, or costs
+LATER_FIELDS: dict[str, Any] = dict.fromkeys(("reward_range", "spent", "next_tenth"))
+"""What cards of earlier releases lack; files of policies have it beside the card."""
 
 Range = tuple[float, float]  # the lower value first
 
@@ -246,7 +248,7 @@ class Card:
             if isinstance(value, Estimate):
                 value = [value.value, value.error]
             plain[field.name] = list(value) if isinstance(value, tuple) else value
-        for name in ("log", "direct", "weighted", "reward_range", "spent", "next_tenth"):
+        for name in ("log", "direct", "weighted", *LATER_FIELDS):
             if plain[name] is None:
                 del plain[name]
         return {**plain, "best_single_arm": encode_label(self.best_single_arm)}

@@ -117,10 +117,18 @@ class Explanation:
         """
         return asdict(self)
 
+    @property
+    def _title(self) -> str:
+        compared = f"{self.arm} over {self.against} at {in_words(self.context)}"
+        return f"{compared}: {self.difference:+.4g} ± {self.std:.2g}"
+
+    @property
+    def _columns(self) -> list[tuple[str, float]]:
+        return sorted(self.columns.items(), key=lambda each: -abs(each[1]))
+
     def __str__(self) -> str:
         lines = [
-            f"{self.arm} over {self.against} at {in_words(self.context)}: "
-            f"{self.difference:+.4g} ± {self.std:.2g}",
+            self._title,
             f"  {'trial':>7} {'adds':>9} {'weight':>8} {'reward':>9}  tried",
         ]
         lines += [
@@ -131,21 +139,20 @@ class Explanation:
         if self.others:
             lines.append(f"  {'others':>7} {self.rest:>+9.3g}  {self.others} trials")
         lines.append("  what each column adds, compared with what else was seen")
-        order = sorted(self.columns.items(), key=lambda each: -abs(each[1]))
-        lines += [f"  {part:>+17.3g}  {name}" for name, part in order]
+        lines += [f"  {part:>+17.3g}  {name}" for name, part in self._columns]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        title = f"{self.arm} over {self.against} at {in_words(self.context)}: "
-        title += f"{self.difference:+.4g} ± {self.std:.2g}"
         rows: list[list[Any]] = [
             [e.place, e.part, e.weight, e.reward, e.arm, in_words(e.context)] for e in self.trials
         ]
         if self.others:
             rows.append(["", self.rest, "", "", "", f"{self.others} other trials"])
-        trials = html.table(title, ["trial", "adds", "weight", "reward", "arm", "tried at"], rows)
-        order = sorted(self.columns.items(), key=lambda each: -abs(each[1]))
-        return trials + html.table("compared with what else was seen", ["column", "adds"], order)
+        trials = html.table(
+            self._title, ["trial", "adds", "weight", "reward", "arm", "tried at"], rows
+        )
+        said = "compared with what else was seen"
+        return trials + html.table(said, ["column", "adds"], self._columns)
 
 
 def in_words(context: Any) -> str:

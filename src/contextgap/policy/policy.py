@@ -20,13 +20,13 @@ from contextgap.policy.answers import (
     Answered,
     Beliefs,
     Certificate,
+    Chooser,
     Ranked,
     expected_regret,
     own_std,
     regret_bounds,
 )
-from contextgap.policy.card import Card, read_range, read_spending
-from contextgap.policy.choosing import Chooser
+from contextgap.policy.card import LATER_FIELDS, Card, read_range, read_spending
 from contextgap.policy.explanation import Explanation, explain
 from contextgap.policy.fallback import Answer, Fallback, Status, answer
 from contextgap.policy.rules import Rules, grow_rules
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from contextgap.export.compression import CompressionReport
     from contextgap.export.onnx import OnnxFile
     from contextgap.insight.watch import Watch
-
-# Of cards, which earlier releases do not know; files have them beside the card.
-_LATER_FIELDS: dict[str, Any] = dict.fromkeys(("reward_range", "spent", "next_tenth"))
 
 
 class Policy(Stateful):
@@ -676,21 +673,42 @@ class Policy(Stateful):
     ) -> Policy:
         """Return a policy with fewer points that decides almost the same.
 
-        Give one of ``points``, ``bytes`` and ``agreement``. The result's ``compression`` says what
-        was lost; ``contextgap.compression.compress`` says what its beliefs still mean.
+        Points are chosen one by one among an arm's observed contexts, and their rewards refitted,
+        so that decisions change least at reference contexts. The result's ``compression`` says what
+        was lost. It is an ordinary policy, but its rewards were never observed:
+
+        - It deploys by ``HighestMean``, which needs no widths and so has room for many more points,
+          or by its original rule (``SmallestGap`` for a look-back), if that agrees better.
+        - Its means differ from the original's by a function of the context that all arms share:
+          differences between arms are meant. If it was fitted to upper bounds, which a policy that
+          deploys the highest upper bound may be, they are differences of these.
+        - Its intervals and certificates are those of the points left, wider than the original's,
+          and promise nothing: ``probability`` is None. ``compression.added_regret_bound`` plus the
+          original's certificates is what bounds the regret where the original's intervals hold, on
+          average over contexts like the reference.
+        - It keeps the fallback, its tolerance and the range of contexts seen. Wider intervals
+          exceed the tolerance more often, so that the safe arm is answered more often; agreement
+          and regret are those of what is answered.
 
         Parameters
         ----------
         points
-            Points that each arm may keep at most.
+            Points that each arm may keep at most; exactly one of this and the next two is given.
         bytes
             Bytes that the constants of the C export may take at most.
         agreement
-            Smallest share of decisions that must stay the same, such as 0.99.
+            Smallest share of decisions that must stay the same, such as 0.99, at held-out contexts
+            and at those fitted to. Since these contexts choose the number of points, the agreement
+            reported is slightly better than that at other contexts.
         contexts
-            A sample of contexts like those to deploy on; the observed ones by default.
+            A sample of contexts like those to deploy on, of which every fourth is held out to
+            measure agreement. By default the observed ones and as many copies, each moved a little:
+            these need not be like those to be met, so pass a sample if there is one. Contexts in
+            time order are held out between their neighbours, so the agreement says little about
+            days unlike those.
         float32
-            Whether bytes are counted for ``float`` or for ``double``.
+            Whether bytes are counted for ``float`` or for ``double``. Agreement is that of the
+            policy itself, which computes in ``double``.
         seed
             Makes everything random repeatable.
 
@@ -731,16 +749,45 @@ class Policy(Stateful):
     ) -> OnnxFile:
         """Write the policy as an ONNX graph; needs the extra ``onnx``.
 
+        The graph goes from ``contexts`` (batch, d) to ``arm`` (batch,), an index. The metadata
+        holds the labels that indices stand for, the names of the columns, the recommender, the
+        kernel, and with which probability all certificates hold at once.
+
+        A table with typed columns has one number per column, in the table's order: a number, days
+        since 1970, the code of a category's level, NaN if missing. The metadata then also holds
+        ``table``, with each column's kind and levels; a level's code is its place, from 0. Any
+        other code is a level never observed. ``GraphPolicy`` reads raw tables.
+
+        A row that holds NaN, where no value may be missing, or infinity, or numbers so large that
+        means or bounds overflow to NaN, gets the arm −1, NaN for everything believed and an
+        infinite certificate.
+
+        A policy with a fallback has one more output, ``status`` (batch,): 0 where the arm is the
+        recommended one, and otherwise why it is the fallback, as ``status`` says; −1 where there is
+        no answer. The metadata holds ``fallback``.
+
+        Intervals need a triangular matrix for each arm, some n²/2 numbers for n observations; a
+        policy that deploys by ``HighestMean`` is written without, unless ``explain`` asks for them
+        or a fallback has a tolerance. ``SmallestGapInHistory`` holds every arm's bounds after each
+        of its observations, and some tables of (steps looked back on) × batch numbers, while it
+        runs; run it in blocks of contexts, as ``GraphPolicy`` does.
+
         Parameters
         ----------
         path
-            Where to write.
+            Where to write; an older file is replaced once the new one is complete.
         float32
-            Compute in single precision.
+            Compute in single precision: half the size, for hardware without doubles. std² is a
+            difference, of which some 1e-6·k(x, x) is rounding, so a std below about 1e-3·√k(x, x)
+            is no different from zero; the smaller the ridge, the larger the errors of means.
         explain
-            Also put out means, bounds, gaps and certificates.
+            Also put out ``mean``, ``std``, ``lower``, ``upper``, ``gap`` (batch, arms) after the
+            last step, and ``certificate`` (batch,), the regret bound of the arm answered.
         eligible
-            Take a second input that says which arms may be chosen in each row.
+            Take a second input, ``eligible`` (batch, arms), of truth values: which arms may be
+            chosen. Everything is then as if a row had no other arms, but that means and bounds of
+            all arms are put out; gaps of arms that are not eligible are NaN. A row without eligible
+            arms gets no answer. Rules that look back cannot be written so.
 
         See Also
         --------
@@ -770,22 +817,33 @@ class Policy(Stateful):
         eligible: bool = False,
         watch: Watch | None = None,
     ) -> CExport:
-        """Write the policy as C99: a header, a source and a self-test.
+        """Write the policy as C99: a header, a source and a program that tests them on the target.
+
+        Raises ``ExportError`` for what cannot be expressed: rules that draw at random, kernels
+        other than the library's own, numbers beyond the range of ``float``.
+
+        Of a table with typed columns the code takes one number per column, as ``to_onnx`` says; the
+        header has a constant for every level and functions that return a text's code.
 
         Parameters
         ----------
         directory
-            Where to write; made if missing.
+            Where to write; made if missing. Files of an earlier export are replaced.
         float32
-            Compute in ``float``.
+            Compute in ``float``; the header says what that costs in precision.
         certificates
-            Include widths, gaps and certificates also where the rule does not need them.
+            Whether a policy that deploys the highest mean includes widths, gaps and certificates.
+            They take n²/2 numbers for an arm's n observations; without them it needs its observed
+            contexts and n numbers. Other rules need widths anyway and always have them.
         contexts
-            Contexts for the self-test; by default some are made around the observed ones.
+            Contexts for the self-test: those that the policy will meet. By default 200 are made
+            around the observed ones.
         prefix
-            Prefix of all names in C; two policies in one program need different ones.
+            Begins the names of files, functions and, in capitals, macros; two policies in one
+            program need different ones.
         eligible
-            Include a function that chooses among some of the arms.
+            Include ``contextgap_decide_among``, too, which is told what arms may be chosen and
+            decides as if there were no others. Rules that look back cannot.
         watch
             An unused result of ``policy.watch``: include a watch that does the same.
 
@@ -840,7 +898,7 @@ class Policy(Stateful):
             **state.describe(),
             "seed": state.seed,
             # Earlier releases refuse cards with fields that they do not know.
-            "card": state.card and replace(state.card, **_LATER_FIELDS).describe(),
+            "card": state.card and replace(state.card, **LATER_FIELDS).describe(),
             "provenance": provenance.describe(),
         }
         if state.reward_range is not None:
@@ -874,11 +932,7 @@ class Policy(Stateful):
         header, arrays = files.read(path, "policy")
         with files.making_sense_of(path):
             known = State.restored(header, arrays)
-            card = header.get("card")  # files of release 0.1 have none
-            limits, fallback = read_range(header.get("reward_range")), None
-            spending = read_spending(header.get("spending"))
-            spent, more = spending or (None, None)
-            later: dict[str, Any] = {"reward_range": limits, "spent": spent, "next_tenth": more}
+            fallback = None
             if "fallback" in header:
                 dimension = known.schema.dimension
                 fallback = Fallback.restored(header["fallback"], known.arms, dimension)
@@ -886,11 +940,12 @@ class Policy(Stateful):
                 **vars(known),
                 seed=read_seed(header["seed"]),
                 fallback=fallback,
-                card=None if card is None else replace(Card.restored(card), **later),
                 provenance=Provenance.restored(header.get("provenance")),
-                reward_range=limits,
-                spending=spending,
+                reward_range=read_range(header.get("reward_range")),
+                spending=read_spending(header.get("spending")),
             )
+            if (card := header.get("card")) is not None:  # files of release 0.1 have none
+                state = replace(state, card=state.noted(Card.restored(card)))
             return cls(state)
 
     def answered(self, contexts: Any, arms: Any, bounds: bool) -> Answered:
@@ -943,13 +998,7 @@ class Policy(Stateful):
         card = score(self.chooser, self.arms, *about)
         card = card.of_costs() if self.state.rules.costs else card
         certificate = min(card.certificate, self.state.largest_regret)
-        spent, more = self.state.spending or (None, None)
-        later: dict[str, Any] = {
-            "reward_range": self.state.reward_range,
-            "spent": spent,
-            "next_tenth": more,
-        }
-        return replace(card, certificate=certificate, **later)
+        return self.state.noted(replace(card, certificate=certificate))
 
     def answers(
         self, rows: FloatArray, eligible: Mask | None = None

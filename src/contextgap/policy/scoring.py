@@ -32,8 +32,8 @@ from contextgap.methods.recommenders.history import Choice
 from contextgap.models import Model, Posterior, expected_rewards
 from contextgap.models.tuning.choose import errors_of_averages
 from contextgap.models.tuning.criteria import repetitions
+from contextgap.policy.answers import Chooser
 from contextgap.policy.card import Card, Estimate
-from contextgap.policy.choosing import Chooser
 from contextgap.policy.fallback import Answer, Fallback, answer
 from contextgap.tables.eligible import Mask
 
@@ -66,14 +66,6 @@ class _Rows:
     def alike(self) -> float:
         """How many rows are worth one with independent noise."""
         return len(self.visits) / float((1.0 / self.visits).sum())
-
-    def part(self, places: IntArray | slice) -> _Rows:
-        columns = np.arange(self.posterior.mean.shape[1])
-        own = {name: getattr(self, name)[places] for name in _COLUMNS}
-        return _Rows(posterior=_some_arms(self.posterior, places, columns), **own)
-
-
-_COLUMNS = ("places", "contexts", "arms", "rewards", "error", "visits")
 
 
 @dataclass
@@ -394,35 +386,32 @@ def _left_out(
 ) -> tuple[_Rows, Choice]:
     """Leave out the rewards at some places, block by block, and decide there."""
     model, log = chooser.model, chooser.model.observed
-    visits, parts, choices = visits_of(model)[places], [], []
+    contexts, told = log.contexts[places], rewards[places]
+    visits, error, gap = visits_of(model)[places], told - log.rewards[places], np.empty(len(places))
+    arm = np.empty(len(places), dtype=np.intp) if picks is None else picks[places]
+    posteriors = []
     for block in chooser.blocks(len(places)):
-        own = places[block]
-        posterior, error = model.left_out(own, visits[block], chooser.active)
-        error = error + (rewards[own] - log.rewards[own])
-        found = log.contexts[own], log.arms[own], rewards[own], posterior, error
-        parts.append(_Rows(own, *found, visits[block]))
+        posterior, own_error = model.left_out(places[block], visits[block], chooser.active)
+        error[block] += own_error
+        posteriors.append(posterior)
         if picks is None:
-            there = decided(chooser, fallback, posterior, log.contexts[own], eligible[block])
-            choices.append(Choice(there.arm, there.gap))
+            found = decided(chooser, fallback, posterior, contexts[block], eligible[block])
+            arm[block], gap[block] = found.arm, found.gap
         else:
             gaps = Belief(posterior, chooser.rules.width).gap
-            choices.append(Choice(picks[own], gaps[np.arange(len(own)), picks[own]]))
-    arms = np.concatenate([each.arm for each in choices])
-    return _joined(parts), Choice(arms, np.concatenate([each.gap for each in choices]))
+            gap[block] = gaps[np.arange(len(gaps)), arm[block]]
+    posterior = _joined(posteriors)
+    rows = _Rows(places, contexts, log.arms[places], told, posterior, error, visits)
+    return rows, Choice(arm, gap)
 
 
-def _joined(parts: Sequence[_Rows]) -> _Rows:
-    if len(parts) == 1:
-        return parts[0]
-    posteriors = [each.posterior for each in parts]
-    covariances = [each.covariance for each in posteriors if each.covariance is not None]
-    posterior = posteriors[0]._replace(
-        mean=np.concatenate([each.mean for each in posteriors]),
-        std=np.concatenate([each.std for each in posteriors]),
+def _joined(parts: Sequence[Posterior]) -> Posterior:
+    covariances = [each.covariance for each in parts if each.covariance is not None]
+    return parts[0]._replace(
+        mean=np.concatenate([each.mean for each in parts]),
+        std=np.concatenate([each.std for each in parts]),
         covariance=np.concatenate(covariances) if covariances else None,
     )
-    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in _COLUMNS}
-    return _Rows(posterior=posterior, **columns)
 
 
 def visits_of(model: Model) -> IntArray:
@@ -538,11 +527,11 @@ def _model_variance(
     the ridge, as in sandwich estimators. Of many rows, an evenly spread part stands for all.
     """
     part = evenly(np.arange(len(rows.arms)), _CORRELATED)
-    rows, shares = rows.part(part), shares[:, part]
-    total, moves = model.sums(rows.contexts, active, shares / len(rows.arms))
+    shares = shares[:, part]
+    total, moves = model.sums(rows.contexts[part], active, shares / len(part))
     power = np.square(moves)
     for arm in range(model.n_arms):
-        own = np.flatnonzero(rows.arms == arm)
+        own = part[rows.arms[part] == arm]
         seen = power[:, rows.places[own]]
         known = seen.sum(axis=1)
         # Visits that share their noise add up before they are squared.

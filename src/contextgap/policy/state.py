@@ -180,6 +180,11 @@ class PolicyState(State):
         """What no simple regret exceeds."""
         return np.inf if self.reward_range is None else self.reward_range[1] - self.reward_range[0]
 
+    def noted(self, card: Card) -> Card:
+        """Return a card with what the state knows of rewards and costs."""
+        spent, more = self.spending or (None, None)
+        return replace(card, reward_range=self.reward_range, spent=spent, next_tenth=more)
+
     def within(self, expected: FloatArray) -> FloatArray:
         """Return expected rewards, or their bounds, clipped to what rewards can be."""
         return expected if self.reward_range is None else np.clip(expected, *self.reward_range)

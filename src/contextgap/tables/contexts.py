@@ -42,7 +42,6 @@ class Encoded:
 
     @property
     def intake(self) -> Intake:
-        """The contexts as if they were just read."""
         return Intake(np.atleast_2d(self.rows), self.rows.ndim == 1, self.schema)
 
 
@@ -89,20 +88,17 @@ class ContextSchema:
         return listed
 
     def telling(self, rows: FloatArray) -> tuple[ContextSchema, Renaming | None]:
-        """Return the schema after rewards were told at rows, and new codes of levels, if any."""
         if self.table is None:
             return self, None
         table, renaming = self.table.telling(rows)
         return self if table is self.table else ContextSchema.of(table), renaming
 
     def refilling(self, before: ContextSchema) -> Refilling | None:
-        """Return how rows change that were read before a column that may lack values had one."""
         if self.table is None or before.table is None or self.table is before.table:
             return None
         return self.table.refilling(before.table)
 
     def told_only(self) -> ContextSchema:
-        """Return the schema without levels of categories that were only asked about."""
         table = None if self.table is None else self.table.told_only()
         return self if table is None or table is self.table else ContextSchema.of(table)
 

@@ -292,7 +292,6 @@ class Renaming:
     codes: tuple[IntArray | None, ...]
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        """Return rows of contexts, or one of them, with the new codes."""
         renamed = rows.copy()
         for place, new in enumerate(self.codes):
             if new is not None:
@@ -309,7 +308,6 @@ class Refilling:
     fillings: tuple[tuple[int, int, float], ...]
 
     def __call__(self, rows: FloatArray) -> FloatArray:
-        """Return rows of contexts, or one of them, with the fillings."""
         filled = rows.copy()
         for number, mark, filling in self.fillings:
             filled[..., number] = np.where(rows[..., mark] > 0, filling, rows[..., number])
@@ -431,7 +429,6 @@ class TableSchema:
         return np.column_stack([values for values, _ in found]), after
 
     def spread(self, values: FloatArray) -> FloatArray:
-        """Return what ``read`` returned as kernels see it."""
         parts = [self.codings[place].spread(values[:, place]) for place in self._in_order]
         return np.hstack(parts)
 

@@ -182,7 +182,6 @@ class _Identifiers:
         self._taken = set(taken)
 
     def new(self, *parts: str) -> str:
-        """Return a name made of these parts, with a number at its end if it was given before."""
         whole = "_".join(parts)
         name, turn = whole[:_LONGEST_NAME], 1
         while name in self._taken:

@@ -250,7 +250,6 @@ def tables(rule: DecisionRule, layout: Layout, prefix: str, watch: Watch | None 
 
 
 def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
-    """Return the macros that say which parts of the runtime the policy needs."""
     shared, real = rule.shared is not None, layout.real
     macros: dict[str, object] = {
         "RULE": _RULES[type(rule.recommender)],
@@ -275,7 +274,6 @@ def _sizes_and_rules(rule: DecisionRule, layout: Layout) -> dict[str, object]:
 
 
 def _numbers(rule: DecisionRule, layout: Layout) -> list[str]:
-    """Return the definitions of the tables that beliefs, and the fallback, rest on."""
     shared = rule.shared
     vectors = _own_numbers(rule, layout) if shared is None else _shared_numbers(rule, layout)
     if rule.fallback is not None:
@@ -485,8 +483,6 @@ def _macro(name: str, expression: str) -> str:
 
 
 class _Writer:
-    """Collects the tables of a kernel expression and the functions it uses."""
-
     def __init__(self, dimension: int, real: Real) -> None:
         self.tables: list[str] = []
         self.used: set[str] = set()

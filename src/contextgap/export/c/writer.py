@@ -116,38 +116,9 @@ def write_c(
     prefix: str = DEFAULT_PREFIX,
     watch: Watch | None = None,
 ) -> CExport:
-    """Write a policy as C99: a header, a source and a program that tests them on the target.
+    """Write a policy as C99, as ``Policy.to_c`` does, which says what the parameters mean.
 
-    Raises ``ExportError`` for what cannot be expressed: rules that draw at random, kernels other
-    than the library's own, numbers beyond the range of ``float``.
-
-    Of a table with typed columns the code takes one number per column, as ``write_onnx`` says; the
-    header has a constant for every level and functions that return a text's code.
-
-    Parameters
-    ----------
-    policy
-        The frozen decision rule.
-    directory
-        Where to write; made if missing. Files of an earlier export are replaced.
-    float32
-        Compute in ``float``; the header says what that costs in precision.
-    self_test
-        At how many contexts the self-test compares with Python.
-    contexts
-        Contexts to compare at instead: those the policy will meet.
-    certificates
-        Whether a policy that deploys the highest mean shall explain itself by widths, gaps and
-        certificates. They take n²/2 numbers for an arm's n observations; without them it needs
-        its observed contexts and n numbers. Other rules need widths anyway and always have them.
-    eligible
-        Whether to write ``contextgap_decide_among``, too, which is told what arms may be chosen and
-        decides as if there were no others. Rules that look back cannot.
-    prefix
-        Begins the names of files, functions and, in capitals, macros. Policies with different ones
-        can be linked into one program.
-    watch
-        What ``policy.watch`` returned, before it saw anything: include a watch that does the same.
+    The self-test compares with Python at ``self_test`` contexts, if no ``contexts`` are given.
 
     See Also
     --------
