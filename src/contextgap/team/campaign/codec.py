@@ -115,6 +115,13 @@ def some_rows(encoded: Mapping[str, Any], places: Sequence[int]) -> dict[str, An
 NOTHING = ""
 """The hash of a log without events."""
 
+_BECAME = {
+    "tell": "told",
+    "cancel": "cancelled",
+    "expire": "expired",
+    "retract": "retracted",
+    "correct": "told",
+}
 _Parts = tuple[int, str, str, str | None, str, str]  # the first fields of an event
 
 
@@ -207,6 +214,20 @@ class Event:
             }
             for trial, reward, pick in zip(self.result["trials"], rewards, self.picks, strict=True)
         ]
+
+    @property
+    def trial_change(self) -> dict[str, Any]:
+        """What the event changes in the row of the trial that it is about."""
+        if self.kind not in _BECAME:
+            return {}
+        change: dict[str, Any] = {"state": _BECAME[self.kind], "by": self.by}
+        if self.kind in ("retract", "correct"):
+            change["why"] = self.request["why"]
+        if self.kind in ("tell", "correct"):
+            change["reward"] = self.request["reward"]
+        if self.kind == "tell":
+            change |= {"told": self.at, "told_by": self.number}
+        return change
 
 
 def _hash(before: str, parts: _Parts, by: str | None) -> str:

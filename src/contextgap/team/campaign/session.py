@@ -109,9 +109,9 @@ class Draft:
         self._trials |= {row["id"]: row for row in rows}
         self._last_trial = rows[-1]["id"]
 
-    def change_trial(self, row: Mapping[str, Any], **values: Any) -> dict[str, Any]:
-        """Change what became of a trial; return its row as it is then."""
-        self._trials[row["id"]] = {**row, **values, "by": self.events[-1].by}
+    def change_trial(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Change a trial as the last event says; return its row as it is then."""
+        self._trials[row["id"]] = {**row, **self.events[-1].trial_change}
         return self._trials[row["id"]]
 
     def add_file(self, kind: str, event: Event, content: bytes) -> None:
@@ -329,7 +329,7 @@ class Session:
         """Add an event for every lease that has run out."""
         for number in self.store.due(draft.connection, draft.now()):
             draft.append("expire", {"trial": number}, {})
-            draft.change_trial(draft.trial(number), state="expired")
+            draft.change_trial(draft.trial(number))
         self.replay.next_due = self.store.next_due(draft.connection, draft.now())
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ from starlette.types import Scope
 from contextgap.base import checks
 from contextgap.team.campaign import ConflictError, NotFoundError, calls
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.trials import check_name
+from contextgap.team.campaign.methods import check_name
 from contextgap.team.service.problems import RefusedError, busy
 from contextgap.team.service.settings import Settings, is_loopback
 
