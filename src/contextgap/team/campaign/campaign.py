@@ -64,8 +64,7 @@ from contextgap.team.campaign.progress import (
     seen_contexts,
     summary,
 )
-from contextgap.team.campaign.replay import Replay, changes_in
-from contextgap.team.campaign.session import Draft, Session
+from contextgap.team.campaign.session import Draft, Replay, Session, changes_in
 from contextgap.team.campaign.store import (
     campaign_names,
     created_before,

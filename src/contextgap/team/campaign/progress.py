@@ -26,8 +26,7 @@ from contextgap.team.campaign.values import STATES, CampaignStatus
 if TYPE_CHECKING:  # clients have no database
     from sqlalchemy import Connection
 
-    from contextgap.team.campaign.replay import Replay
-    from contextgap.team.campaign.session import Session
+    from contextgap.team.campaign.session import Replay, Session
     from contextgap.team.campaign.store import Store
 
 START: dict[str, Any] = {"rewards": 0, "settled": None}
