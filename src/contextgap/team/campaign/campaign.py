@@ -64,6 +64,7 @@ from contextgap.team.campaign.progress import (
     seen_contexts,
     summary,
 )
+from contextgap.team.campaign.schema import LARGEST, TRIALS
 from contextgap.team.campaign.session import Draft, Replay, Session, changes_in
 from contextgap.team.campaign.store import (
     campaign_names,
@@ -313,8 +314,11 @@ class Campaign(CampaignMethods):
             return _recall(self._session, connection, read_number(trial), told_by, self._goal)
 
     def _find_trials(self, states: list[str] | None, after: int, most: int | None) -> list[Trial]:
+        where = [TRIALS.c.id > min(after, LARGEST)]
+        if states is not None:
+            where.append(TRIALS.c.state.in_(states))
         with self._session.reading() as connection:
-            rows = self._session.store.trials(connection, states, after=after, most=most)
+            rows = self._session.store.trials(connection, *where, most=most)
         return [read_trial(row) for row in rows]
 
     def _trial(self, number: int) -> Trial:
@@ -568,7 +572,8 @@ def _check_unused(events: Sequence[Event], name: str) -> None:
 def _edits(session: Session, connection: Connection) -> tuple[list[Event], dict[int, int]]:
     """Return all retractions and corrections, and the events that told these trials' rewards."""
     edits = session.store.events_of(connection, "retract", "correct")
-    rows = session.store.trials(connection, numbers=[each.request["trial"] for each in edits])
+    mine = TRIALS.c.id.in_([each.request["trial"] for each in edits])
+    rows = session.store.trials(connection, mine)
     return edits, {row["id"]: row["told_by"] for row in rows}
 
 
@@ -611,7 +616,7 @@ def _keep(session: Session, request: dict[str, Any], key: str | None) -> Policy:
     """Freeze the learner's policy and keep it under a name; return it, or the key's if known."""
     name, (fallback, tolerance) = request["name"], _how(request)
     with session.reading() as connection:
-        event = session.known(connection, key, "freeze", request)
+        event = Draft(session, connection).known(key, "freeze", request)
         if event is not None:
             return _load(session, connection, event)
         _check_unused(session.store.events_of(connection, "freeze"), name)

@@ -41,6 +41,7 @@ from contextgap.team.campaign.codec import (
     some_rows,
     to_bytes,
 )
+from contextgap.team.campaign.schema import TRIALS
 from contextgap.team.campaign.store import Store
 from contextgap.team.campaign.values import AlteredError, ConflictError
 
@@ -341,8 +342,16 @@ class Draft:
 
     def known(self, key: str | None, kind: str, request: dict[str, Any]) -> Event | None:
         """Return the event that a key already stands for; raise if it stands for another."""
+        if key is None:
+            return None
         drafted = next((event for event in self.events if event.key == key), None)
-        return self.session.known(self.connection, key, kind, request, drafted)
+        found = drafted or self.session.store.event_of_key(self.connection, key)
+        if found is not None and (found.kind, found.request) != (kind, request):
+            raise ConflictError(
+                f"key {key!r} was used before, for another {found.kind} (event {found.number}); "
+                "a key stands for one request"
+            )
+        return found
 
     def events_of(self, *kinds: str) -> list[Event]:
         """Return all events of some kinds."""
@@ -360,7 +369,8 @@ class Draft:
         """Return the rows of trials with numbers that follow each other."""
         if numbers[0] in self._trials:
             return [self.trial(number) for number in numbers]
-        return self.session.store.trials(self.connection, between=(numbers[0], numbers[-1]))
+        mine = TRIALS.c.id.between(numbers[0], numbers[-1])
+        return self.session.store.trials(self.connection, mine)
 
     def new_numbers(self, count: int) -> list[int]:
         """Return numbers for new trials."""
@@ -607,25 +617,6 @@ class Session:
                 self._catch_up(connection)
             self._take_snapshot(_AT_THE_END)
         self.store.database.close()
-
-    def known(
-        self,
-        connection: Connection,
-        key: str | None,
-        kind: str,
-        request: dict[str, Any],
-        drafted: Event | None = None,
-    ) -> Event | None:
-        """Return the event that a key already stands for; raise if it stands for another."""
-        if key is None:
-            return None
-        found = drafted or self.store.event_of_key(connection, key)
-        if found is not None and (found.kind, found.request) != (kind, request):
-            raise ConflictError(
-                f"key {key!r} was used before, for another {found.kind} (event {found.number}); "
-                "a key stands for one request"
-            )
-        return found
 
     def begin(
         self,

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql import ClauseElement, ColumnElement
 
 from contextgap.base import files
 from contextgap.team.campaign.codec import NOTHING, Event, as_json, file_hash, row_hash
@@ -170,24 +170,13 @@ class Store:
     def trials(
         self,
         connection: Connection,
-        states: Sequence[str] | None = None,
-        numbers: Sequence[int] | None = None,
-        after: int = 0,
-        between: tuple[int, int] | None = None,
+        *where: ColumnElement[bool],
+        newest_first: bool = False,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the rows of trials: all, those in some states, or with some numbers."""
-        statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign)
-        if states is not None:
-            statement = statement.where(TRIALS.c.state.in_(states))
-        if numbers is not None:
-            small = [number for number in numbers if number <= LARGEST]
-            statement = statement.where(TRIALS.c.id.in_(small))
-        if after:
-            statement = statement.where(TRIALS.c.id > min(after, LARGEST))
-        if between is not None:
-            statement = statement.where(TRIALS.c.id.between(*between))
-        statement = statement.order_by(TRIALS.c.id)
+        """Return the rows of trials that all conditions hold of."""
+        statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign, *where)
+        statement = statement.order_by(TRIALS.c.id.desc() if newest_first else TRIALS.c.id)
         statement = statement.limit(None if most is None else min(most, LARGEST))
         return [_checked(dict(row)) for row in connection.execute(statement).mappings()]
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import decode_label, encode_label
@@ -304,25 +304,22 @@ class Standing:
                 raise ValueError(
                     f"{called} must be text without NUL, which no trial has, got {each!r}"
                 )
-        statement = select(TRIALS).where(TRIALS.c.campaign == self.store.campaign)
+        where: list[ColumnElement[bool]] = []
         if states:
-            statement = statement.where(TRIALS.c.state.in_(states))
+            where.append(TRIALS.c.state.in_(states))
         if arm is not None:
-            statement = statement.where(TRIALS.c.arm == arm)
+            where.append(TRIALS.c.arm == arm)
         if text:
             written = json.dumps(text)[1:-1]  # as the database has it
-            statement = statement.where(
-                or_(
-                    TRIALS.c.arm.icontains(written, autoescape=True),
-                    TRIALS.c.context.icontains(written, autoescape=True),
-                    TRIALS.c.why.icontains(text, autoescape=True),
-                )
+            where.append(
+                TRIALS.c.arm.icontains(written, autoescape=True)
+                | TRIALS.c.context.icontains(written, autoescape=True)
+                | TRIALS.c.why.icontains(text, autoescape=True)
             )
         if before is not None:
-            statement = statement.where(TRIALS.c.id < min(before, LARGEST))
-        statement = statement.order_by(TRIALS.c.id.desc()).limit(PAGE + 1)
+            where.append(TRIALS.c.id < min(before, LARGEST))
         with self.store.reading() as connection:
-            rows = [dict(row) for row in connection.execute(statement).mappings()]
+            rows = self.store.trials(connection, *where, newest_first=True, most=PAGE + 1)
         shown = [_shown(row) for row in rows[:PAGE]]
         return {"trials": shown, "next": rows[PAGE - 1]["id"] if len(rows) > PAGE else None}
 
