@@ -360,11 +360,9 @@ class Connection:
         self.url, self._patience = url, patience
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """Return the JSON of what is there."""
         return self._send("GET", path, params=parameters).json()
 
     def download(self, path: str) -> bytes:
-        """Return the bytes of what is there."""
         return self._send("GET", path).content
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -373,7 +371,6 @@ class Connection:
         return self._send("POST", path, json=given).json()
 
     def close(self) -> None:
-        """Close all connections."""
         self._http.close()
 
     def _send(self, method: str, path: str, **how: Any) -> httpx.Response:
@@ -395,7 +392,6 @@ class Connection:
 
 
 def _checked(response: httpx.Response) -> httpx.Response:
-    """Return an answer, or raise what it says is wrong."""
     if response.is_success:
         return response
     detail = _detail(response)

@@ -503,7 +503,6 @@ def _known_trials(draft: Draft, event: Event) -> list[Trial]:
 
 
 def _add(draft: Draft, event: Event) -> list[Trial]:
-    """Add the trials of an ask or of outside data; return them."""
     rows = event.trial_rows
     draft.add_trials(rows)
     return [read_trial(row, pick) for row, pick in zip(rows, event.picks, strict=True)]
@@ -556,7 +555,6 @@ def _told_by(row: dict[str, Any], kind: str) -> int:
 
 
 def _find_policy(session: Session, connection: Connection, name: str) -> Event:
-    """Return the freeze event of a policy."""
     for event in session.store.events_of(connection, "freeze"):
         if event.request["name"] == name:
             return event
@@ -564,7 +562,6 @@ def _find_policy(session: Session, connection: Connection, name: str) -> Event:
 
 
 def _check_unused(events: Sequence[Event], name: str) -> None:
-    """Raise if there is a policy of that name among those of events."""
     if any(event.request["name"] == name for event in events):
         raise ConflictError(f"there is a policy {name!r} already; choose another name")
 
@@ -584,7 +581,6 @@ def _edited(edits: list[Event], told_by: Mapping[int, int], upto: int) -> dict[i
 
 
 def _all_frozen(session: Session, connection: Connection) -> tuple[FrozenPolicy, ...]:
-    """Return what is known of all frozen policies."""
     edits, told_by = _edits(session, connection)
     found = []
     for event in session.store.events_of(connection, "freeze"):

@@ -135,7 +135,6 @@ class Pick:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Pick:
-        """Return the pick in a row of the table of trials."""
         among = None if row["eligible"] is None else json.loads(row["eligible"])
         eligible = None if among is None else tuple(map(decode_label, among))
         return cls(json.loads(row["context"]), decode_label(json.loads(row["arm"])), eligible)
@@ -167,12 +166,10 @@ class Event:
 
     @lazy
     def request(self) -> dict[str, Any]:
-        """What was requested."""
         return dict(json.loads(self.request_text))
 
     @lazy
     def result(self) -> dict[str, Any]:
-        """What came of the request."""
         return dict(json.loads(self.result_text))
 
     @lazy

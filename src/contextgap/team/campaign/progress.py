@@ -138,7 +138,6 @@ class ProgressCache:
         self._last: _Computed | None = None
 
     def status(self, name: str, *, fresh: bool) -> CampaignStatus:
-        """Return the status of the campaign of that name, as ``Campaign.status`` does."""
         with self._session.reading() as connection:
             store, replay = self._session.store, self._session.replay
             counts, before = store.counts(connection), recorded(store, connection)

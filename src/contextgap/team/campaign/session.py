@@ -132,7 +132,6 @@ class Replay:
         return self._learner
 
     def pick(self, trial: int) -> Pick:
-        """Return the pick of a trial."""
         return self._picks.get(trial) or self._find(trial)
 
     def apply(
@@ -324,7 +323,6 @@ class Draft:
         self._last_trial: int | None = None
 
     def now(self) -> str:
-        """Return the time."""
         return self.session.store.database.now(self.connection)
 
     def append(
@@ -334,7 +332,6 @@ class Draft:
         result: dict[str, Any],
         key: str | None = None,
     ) -> Event:
-        """Add an event, and give it to the learner."""
         by = None if kind == "expire" else caller(self.session.by)
         replay, at = self.session.replay, self.now()
         self.events.append(replay.append(kind, key, request, result, at=at, by=by))
@@ -354,12 +351,10 @@ class Draft:
         return found
 
     def events_of(self, *kinds: str) -> list[Event]:
-        """Return all events of some kinds."""
         written = self.session.store.events_of(self.connection, *kinds)
         return [*written, *(event for event in self.events if event.kind in kinds)]
 
     def trial(self, number: int) -> dict[str, Any]:
-        """Return the row of one trial."""
         known = self._trials.get(number) or self._read.get(number)
         if known is None:
             known = self._read[number] = self.session.store.trial(self.connection, number)
@@ -373,7 +368,6 @@ class Draft:
         return self.session.store.trials(self.connection, mine)
 
     def new_numbers(self, count: int) -> list[int]:
-        """Return numbers for new trials."""
         if self._last_trial is None:
             event, known = self.session.summary
             if event == self.base:
@@ -383,7 +377,6 @@ class Draft:
         return [self._last_trial + place + 1 for place in range(count)]
 
     def add_trials(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Add trials."""
         self._trials |= {row["id"]: row for row in rows}
         self._last_trial = rows[-1]["id"]
 
@@ -393,7 +386,6 @@ class Draft:
         return self._trials[row["id"]]
 
     def add_file(self, kind: str, event: Event, content: bytes) -> None:
-        """Add a file that was made after an event."""
         self._files.append((kind, event, content))
 
     def adopt(self, replay: Replay, told_by: int) -> None:
@@ -604,7 +596,6 @@ class Session:
         return True
 
     def _expire(self, draft: Draft) -> None:
-        """Add an event for every lease that has run out."""
         for number in self.store.due(draft.connection, draft.now()):
             draft.append("expire", {"trial": number}, {})
             draft.change_trial(draft.trial(number))
@@ -625,7 +616,6 @@ class Session:
         key: str | None,
         progress: Mapping[str, Any],
     ) -> None:
-        """Write the first event."""
         self._replay = Replay(self._find)
         self._connection = connection
         draft = Draft(self, connection)

@@ -162,7 +162,6 @@ class Caller:
 
     @classmethod
     def of(cls, scope: Scope) -> Caller:
-        """Return who sends a request."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
@@ -191,7 +190,6 @@ class Guard:
         self._allowed = {name.lower() for name in settings.allow_hosts}
 
     async def refresh(self) -> None:
-        """Read the table of tokens."""
         self._read_at = time.monotonic()
         loop = asyncio.get_running_loop()
         self._tokens = await loop.run_in_executor(self._thread, read_tokens, self._database)

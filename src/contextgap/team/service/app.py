@@ -94,7 +94,6 @@ class ServiceMiddleware:
         self._direct = direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -204,7 +203,6 @@ class ServiceApp(FastAPI):
         self._around = ServiceMiddleware(super().__call__, service, direct)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         await self._around(scope, receive, send)
 
 

@@ -62,7 +62,6 @@ class Lines(logging.Formatter):
         self._second, self._date = -1, ""  # the last one that was formatted
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         fields: dict[str, Any] = getattr(record, "fields", {})
         if record.exc_info:
             fields = {**fields, "traceback": self.formatException(record.exc_info)}

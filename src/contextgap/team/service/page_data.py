@@ -72,11 +72,9 @@ class Counted(NamedTuple):
     told_by: IntArray  # 0 before
 
     def are(self, state: str) -> NDArray[np.bool_]:
-        """Return which trials are in a state."""
         return np.asarray(self.state == STATES.index(state))
 
     def by_state(self) -> dict[str, int]:
-        """Return how many trials there are in each state."""
         counts = np.bincount(self.state, minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
 
@@ -184,7 +182,6 @@ class Standing:
         self._kept: dict[str, tuple[Counted, Any]] = {}
 
     def last_event(self) -> int:
-        """Return the number of the last event."""
         with self.store.reading() as connection:
             return self.store.last_event(connection)[0]
 
@@ -198,7 +195,6 @@ class Standing:
         return self._once("status", self._status)
 
     def series(self) -> dict[str, Any]:
-        """Return picks, rewards and progress over time."""
         return self._once("series", self._series)
 
     def _once(
@@ -339,7 +335,6 @@ class Standings:
         self._lock = threading.Lock()
 
     def of(self, name: str) -> Standing:
-        """Return how one campaign stands; raise if there is none of that name."""
         with self._lock:
             if name not in self._known:
                 if name not in campaign_names(self._database):
@@ -370,7 +365,6 @@ class Belief:
 
     @property
     def rewards(self) -> int:
-        """How many rewards it rests on."""
         return 0 if self.policy is None else len(self.policy.state.model.observed)
 
 

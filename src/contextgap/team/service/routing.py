@@ -101,18 +101,15 @@ class StrictRequest(Request):
 
     @property
     def service(self) -> Service:
-        """The service that the request came to."""
         found: Service = self.scope["contextgap.service"]
         return found
 
     @property
     def hosting(self) -> Hosting:
-        """The campaigns of that service."""
         return self.service.hosting
 
     @property
     def caller(self) -> Caller:
-        """Who sends the request."""
         found: Caller = self.scope["contextgap.caller"]
         return found
 
@@ -236,7 +233,6 @@ class DirectRoute(GuardedRoute):
         self._body: type[BaseModel] = get_type_hints(self.endpoint)["body"]
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["method"] not in self.methods:
             raise HTTPException(405, headers={"Allow": ", ".join(self.methods)})
         request = await self._checked(scope, receive)
