@@ -18,13 +18,13 @@ import numpy as np
 from contextgap.base.components import Component
 from contextgap.base.labels import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.learner import Learner, StoppingRule
+from contextgap.models.tuning import Tuning
+from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
 from contextgap.team.campaign.codec import (
-    contexts_json,
-    read_frozen_json,
-    read_recall_json,
-    read_status_json,
-    read_trial_json,
+    Pick,
+    encode_contexts,
+    read_trial,
     request_contexts,
 )
 from contextgap.team.campaign.methods import (
@@ -41,6 +41,7 @@ from contextgap.team.campaign.values import (
     FrozenPolicy,
     NotFoundError,
     Recall,
+    Recalled,
     Trial,
 )
 
@@ -219,12 +220,12 @@ class Campaign(CampaignMethods):
         return _trials(self._send("tell", key, **body))
 
     def _cancel(self, trial: Any, key: str | None) -> Trial:
-        return read_trial_json(self._send(f"trials/{read_number(trial)}/cancel", key)["trial"])
+        return _trial(self._send(f"trials/{read_number(trial)}/cancel", key)["trial"])
 
     def _change(self, trial: Any, reward: float | None, why: str, key: str | None) -> Recall:
         how = "retract" if reward is None else "correct"
         found = self._send(f"trials/{read_number(trial)}/{how}", key, reward=reward, why=why)
-        return read_recall_json(found)
+        return Recall(found["trial"], tuple(Recalled(**each) for each in found["policies"]))
 
     def _find_trials(self, states: list[str] | None, after: int, most: int | None) -> list[Trial]:
         how = {} if states is None else {"state": states}
@@ -232,17 +233,18 @@ class Campaign(CampaignMethods):
         while most is None or len(found) < most:
             size = _PAGE if most is None else min(_PAGE, most - len(found))
             page = self._get("trials", **how, after=after, most=size)
-            found += map(read_trial_json, page["trials"])
+            found += map(_trial, page["trials"])
             if page["next"] is None:
                 break
             after = page["next"]
         return found
 
     def _trial(self, number: int) -> Trial:
-        return read_trial_json(self._get(f"trials/{number}")["trial"])
+        return _trial(self._get(f"trials/{number}")["trial"])
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
-        body = {"contexts": contexts_json(contexts), "arms": self._eligible(arms)}
+        rows = request_contexts(encode_contexts(contexts))
+        body = {"contexts": rows, "arms": self._eligible(arms)}
         found = self._connection.post(f"{self._path}/recommend", body)
         if "arm" in found:
             return decode_label(found["arm"])
@@ -257,7 +259,10 @@ class Campaign(CampaignMethods):
         return self.policy(name)
 
     def _policies(self) -> tuple[FrozenPolicy, ...]:
-        return tuple(map(read_frozen_json, self._get("policies")["policies"]))
+        found = self._get("policies")["policies"]
+        return tuple(
+            FrozenPolicy(**{**each, "recalled": tuple(each["recalled"])}) for each in found
+        )
 
     def _policy(self, name: str, how: str = "cgap") -> Policy:
         return Policy.load(self._download(f"policies/{quote(name, safe='')}/{how}"))
@@ -277,7 +282,14 @@ class Campaign(CampaignMethods):
         self._send("arms/remove", key, arm=label)
 
     def _status(self, fresh: bool) -> CampaignStatus:
-        return read_status_json(self._get("status", fresh=fresh))
+        found = self._get("status", fresh=fresh)
+        tuning, score = found["tuning"], found["score"]
+        rest = {
+            "rewards": {decode_label(each["arm"]): each["count"] for each in found["rewards"]},
+            "tuning": None if tuning is None else Tuning.restored(tuning),
+            "score": None if score is None else Card.restored(score),
+        }
+        return CampaignStatus(**{**found, **rest})
 
     def _eligible(self, arms: Any) -> Any:
         return eligible_json(arms, lambda: self.arms)
@@ -295,9 +307,14 @@ class Campaign(CampaignMethods):
 
 
 def _trials(found: dict[str, Any]) -> Any:
-    if "trial" in found:
-        return read_trial_json(found["trial"])
-    return [read_trial_json(trial) for trial in found["trials"]]
+    return _trial(found["trial"]) if "trial" in found else [*map(_trial, found["trials"])]
+
+
+def _trial(value: Mapping[str, Any]) -> Trial:
+    among = value["eligible"]
+    eligible = None if among is None else tuple(map(decode_label, among))
+    pick = Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
+    return read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
 
 
 def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
@@ -309,7 +326,7 @@ def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
     if isinstance(features, Mapping):
         features = [features[label] for label in read_labels(arms)]
     if features is not None:
-        found["features"] = contexts_json(features, "features")
+        found["features"] = request_contexts(encode_contexts(features, "features"))
     return found
 
 

@@ -24,10 +24,8 @@ import numpy as np
 
 from contextgap.base.descriptors import lazy
 from contextgap.base.labels import Label, decode_label, encode_label
-from contextgap.models.tuning import Tuning
-from contextgap.policy.card import Card
 from contextgap.tables.table import Table
-from contextgap.team.campaign.values import CampaignStatus, FrozenPolicy, Recall, Recalled, Trial
+from contextgap.team.campaign.values import Trial
 
 MOST_COLUMNS = 4096
 """The most columns of a context in a campaign."""
@@ -284,11 +282,6 @@ def read_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def contexts_json(contexts: Any, called: str = "contexts") -> Any:
-    """Return one context or several as a request has them."""
-    return request_contexts(encode_contexts(contexts, called))
-
-
 def request_contexts(encoded: Mapping[str, Any]) -> Any:
     """Return contexts as a request has them, from how the log has them."""
     if not is_table(encoded):
@@ -312,7 +305,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
     return {
         "id": trial.id,
         "arm": encode_label(trial.arm),
-        "context": contexts_json(trial.context),
+        "context": request_contexts(encode_contexts(trial.context)),
         "state": trial.state,
         "reward": trial.reward,
         "eligible": None if trial.eligible is None else [*map(encode_label, trial.eligible)],
@@ -320,48 +313,3 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "why": trial.why,
         "by": trial.by,
     }
-
-
-def read_trial_json(value: Mapping[str, Any]) -> Trial:
-    """Reverse ``trial_json``."""
-    among = value["eligible"]
-    eligible = None if among is None else tuple(map(decode_label, among))
-    pick = Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
-    return read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
-
-
-def recall_json(recall: Recall) -> dict[str, Any]:
-    """Return what a retraction means as JSON values."""
-    return {"trial": recall.trial, "policies": [vars(policy) for policy in recall.policies]}
-
-
-def read_recall_json(value: Mapping[str, Any]) -> Recall:
-    """Reverse ``recall_json``."""
-    return Recall(value["trial"], tuple(Recalled(**policy) for policy in value["policies"]))
-
-
-def frozen_json(frozen: FrozenPolicy) -> dict[str, Any]:
-    """Return what is known of a frozen policy as JSON values."""
-    return {**vars(frozen), "recalled": list(frozen.recalled)}
-
-
-def read_frozen_json(value: Mapping[str, Any]) -> FrozenPolicy:
-    """Reverse ``frozen_json``."""
-    return FrozenPolicy(**{**value, "recalled": tuple(value["recalled"])})
-
-
-def status_json(status: CampaignStatus) -> dict[str, Any]:
-    """Return how a campaign stands as JSON values; arms keep their types."""
-    counts = [{"arm": encode_label(arm), "count": n} for arm, n in status.rewards.items()]
-    return {**status.describe(), "rewards": counts}
-
-
-def read_status_json(value: Mapping[str, Any]) -> CampaignStatus:
-    """Reverse ``status_json``."""
-    counts: Sequence[Mapping[str, Any]] = value["rewards"]
-    rest = {
-        "rewards": {decode_label(each["arm"]): each["count"] for each in counts},
-        "tuning": None if value["tuning"] is None else Tuning.restored(value["tuning"]),
-        "score": None if value["score"] is None else Card.restored(value["score"]),
-    }
-    return CampaignStatus(**{**value, **rest})

@@ -28,6 +28,7 @@ from contextgap.team.service.access import SCOPES, Caller
 from contextgap.team.service.problems import SAID, RefusedError
 
 if TYPE_CHECKING:
+    from contextgap.team.campaign import Campaign
     from contextgap.team.service.app import Service
     from contextgap.team.service.hosting import Hosting
 
@@ -132,6 +133,12 @@ class StrictRequest(Request):
             return make(*arguments)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_THREAD, _without_collector, make, *arguments)
+
+    async def answer(
+        self, campaign: str, call: Callable[[Campaign], Any], *, brief: bool = False
+    ) -> Response:
+        """Return the answer that has what a call on a campaign returns."""
+        return json_answer(await self.hosting.run(campaign, call, brief=brief))
 
     async def _received(self) -> bytes:
         """Return the body; raise if it is longer than the service takes."""
