@@ -31,12 +31,11 @@ import contextgap
 from contextgap.kernels.stationary import scipy_cdist
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import prepare
-from contextgap.team.service import monitoring, page_routes, problems, routes
+from contextgap.team.service import monitoring, page, problems, routes
 from contextgap.team.service.access import REFRESH, Caller, Guard, Rates
 from contextgap.team.service.hosting import CREATING, REBUILDING, Hosting
 from contextgap.team.service.monitoring import logger
-from contextgap.team.service.page_data import Beliefs, Standings
-from contextgap.team.service.page_routes import Listening
+from contextgap.team.service.page import Beliefs, Listening, Standings
 from contextgap.team.service.routing import SLASH, Deadline, DirectRoute, check_length
 from contextgap.team.service.settings import Settings
 
@@ -196,7 +195,7 @@ class ServiceApp(FastAPI):
         )
         self.state.service = service
         # Not by include_router, which would have every request look for its route twice.
-        rest = [subject.router for subject in (routes, monitoring, page_routes)]
+        rest = [subject.router for subject in (routes, monitoring, page)]
         for router in (routes.most_used, *rest):
             self.router.routes.extend(router.routes)
         direct = [route for route in self.routes if isinstance(route, DirectRoute)]
