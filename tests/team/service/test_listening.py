@@ -6,8 +6,8 @@ import contextlib
 import pytest
 
 from contextgap.team.service import page
+from contextgap.team.service.access import RefusedError
 from contextgap.team.service.page import Listening
-from contextgap.team.service.problems import RefusedError
 
 
 class Log:

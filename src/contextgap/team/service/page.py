@@ -47,9 +47,9 @@ from contextgap.team.campaign.schema import EVENTS, LARGEST, TRIALS
 from contextgap.team.campaign.store import Store, campaign_names, find_store, summaries
 from contextgap.team.campaign.values import STATES
 from contextgap.team.service import bodies
+from contextgap.team.service.access import busy
 from contextgap.team.service.hosting import Hosting
 from contextgap.team.service.monitoring import logger
-from contextgap.team.service.problems import busy
 from contextgap.team.service.routing import (
     CampaignName,
     StrictRequest,

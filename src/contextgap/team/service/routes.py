@@ -27,7 +27,7 @@ from contextgap.team.campaign.codec import (
 )
 from contextgap.team.campaign.progress import encode_goal
 from contextgap.team.service import bodies
-from contextgap.team.service.problems import RefusedError
+from contextgap.team.service.access import RefusedError
 from contextgap.team.service.routing import (
     LARGEST,
     CampaignName,
