@@ -15,22 +15,25 @@ from uuid import uuid4
 
 import numpy as np
 
-from contextgap.base import checks
 from contextgap.base.components import Component
 from contextgap.base.labels import Label, decode_label, encode_label, label_array, read_labels
 from contextgap.learner import Learner, StoppingRule
-from contextgap.learner.costs import read_cost
+from contextgap.models.tuning import Tuning
+from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign import trials
 from contextgap.team.campaign.codec import (
-    contexts_json,
-    read_frozen_json,
-    read_recall_json,
-    read_status_json,
-    read_trial_json,
+    Pick,
+    encode_contexts,
+    read_trial,
     request_contexts,
 )
-from contextgap.team.campaign.methods import CampaignMethods
+from contextgap.team.campaign.methods import (
+    CampaignMethods,
+    check_key,
+    check_name,
+    read_lease,
+    read_number,
+)
 from contextgap.team.campaign.progress import decode_goal, encode_goal
 from contextgap.team.campaign.values import (
     CampaignStatus,
@@ -38,6 +41,7 @@ from contextgap.team.campaign.values import (
     FrozenPolicy,
     NotFoundError,
     Recall,
+    Recalled,
     Trial,
 )
 
@@ -130,7 +134,8 @@ class Campaign(CampaignMethods):
         >>> campaign.arms
         ('left', 'right')
         """
-        trials.check_name("name", name)
+        check_name("name", name)
+        check_key(key)
         connection = Connection(url, token, patience)
         target = encode_goal(goal)
         if target is not None:
@@ -139,9 +144,9 @@ class Campaign(CampaignMethods):
             "name": name,
             "arms": arms if isinstance(arms, int) else [*map(encode_label, read_labels(arms))],
             "goal": target,
-            "lease": _lease_json(lease),
+            "lease": read_lease(lease),
             "settings": _settings_json(settings, arms),
-            "key": _key(key),
+            "key": key or uuid4().hex,
         }
         connection.post("/v1/campaigns", body)
         return cls(connection, name)
@@ -199,82 +204,48 @@ class Campaign(CampaignMethods):
     def _arms(self) -> tuple[Label, ...]:
         return tuple(map(decode_label, self._get("arms")["arms"]))
 
-    def _ask(
-        self, contexts: Any, pool: Any, arms: Any, once: bool, key: str | None, lease: Any
-    ) -> Any:
-        found = self._post(
-            "ask",
-            key=_key(key),
-            contexts=None if contexts is None else contexts_json(contexts),
-            pool=None if pool is None else contexts_json(pool, "pool"),
-            arms=self._eligible(arms),
-            lease=None if lease is None else _lease_json(lease),
-            once=True if once else None,  # which services of 0.2 do not know
-        )
-        return _trials(found)
+    def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
+        # Contexts or a pool, and the rest, of which services of 0.2 know no ``once``.
+        given = {n: request_contexts(v) if isinstance(v, dict) else v for n, v in request.items()}
+        return _trials(self._send("ask", key, **given, arms=self._eligible(arms)))
 
     def _tell(
-        self,
-        trial: Any,
-        reward: Any,
-        contexts: Any,
-        arms: Any,
-        eligible: Any,
-        key: str | None,
-        noise: Any = None,
-        censored: Any = None,
-        cost: Any = None,
+        self, said: dict[str, Any], single: bool, trial: Any, eligible: Any, key: str | None
     ) -> Any:
-        trials.check_told(trial, contexts, arms, eligible)
-        body: dict[str, Any] = {"key": _key(key)}
-        if trial is not None:
-            numbers, rewards, single = trials.read_told(trial, reward)
-            body["trial"] = numbers[0] if single else numbers
-        else:
-            record, single = trials.read_record(contexts, arms, reward)
-            rewards = record["rewards"]
-            body["contexts"] = request_contexts(record["contexts"])
-            body["arms"] = record["arms"][0] if single else record["arms"]
-            body["eligible"] = self._eligible(eligible)
-        for name, said in trials.read_about(noise, censored, cost, len(rewards), single).items():
-            body[name] = said[0] if single else said
-        return _trials(self._post("tell", reward=rewards[0] if single else rewards, **body))
+        if trial is None:
+            said["reward"], contexts = said.pop("rewards"), request_contexts(said.pop("contexts"))
+        body = {name: each[0] if single else each for name, each in said.items()}
+        if trial is None:
+            body |= {"contexts": contexts, "eligible": self._eligible(eligible)}
+        return _trials(self._send("tell", key, **body))
 
     def _cancel(self, trial: Any, key: str | None) -> Trial:
-        number = trials.read_trial_number(trial)
-        return read_trial_json(self._post(f"trials/{number}/cancel", key=_key(key))["trial"])
+        return _trial(self._send(f"trials/{read_number(trial)}/cancel", key)["trial"])
 
-    def _retract(self, trial: Any, why: str, key: str | None) -> Recall:
-        number = trials.read_trial_number(trial)
-        trials.check_why(why)
-        return read_recall_json(self._post(f"trials/{number}/retract", why=why, key=_key(key)))
+    def _change(self, trial: Any, reward: float | None, why: str, key: str | None) -> Recall:
+        how = "retract" if reward is None else "correct"
+        found = self._send(f"trials/{read_number(trial)}/{how}", key, reward=reward, why=why)
+        return Recall(found["trial"], tuple(Recalled(**each) for each in found["policies"]))
 
-    def _correct(self, trial: Any, reward: float, why: str, key: str | None) -> Recall:
-        number, value = trials.read_trial_number(trial), checks.reward("reward", reward)
-        trials.check_why(why)
-        body = {"reward": value, "why": why, "key": _key(key)}
-        return read_recall_json(self._post(f"trials/{number}/correct", **body))
-
-    def _find_trials(
-        self, state: str | Sequence[str] | None, after: int, most: int | None
-    ) -> list[Trial]:
-        how = {} if state is None else {"state": [state] if isinstance(state, str) else list(state)}
+    def _find_trials(self, states: list[str] | None, after: int, most: int | None) -> list[Trial]:
+        how = {} if states is None else {"state": states}
         found: list[Trial] = []
         while most is None or len(found) < most:
             size = _PAGE if most is None else min(_PAGE, most - len(found))
             page = self._get("trials", **how, after=after, most=size)
-            found += map(read_trial_json, page["trials"])
+            found += map(_trial, page["trials"])
             if page["next"] is None:
                 break
             after = page["next"]
         return found
 
     def _trial(self, number: int) -> Trial:
-        return read_trial_json(self._get(f"trials/{trials.read_trial_number(number)}")["trial"])
+        return _trial(self._get(f"trials/{number}")["trial"])
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
-        body = {"contexts": contexts_json(contexts), "arms": self._eligible(arms)}
-        found = self._post("recommend", **body)
+        rows = request_contexts(encode_contexts(contexts))
+        body = {"contexts": rows, "arms": self._eligible(arms)}
+        found = self._connection.post(f"{self._path}/recommend", body)
         if "arm" in found:
             return decode_label(found["arm"])
         labels = tuple(map(decode_label, found["arms"]))
@@ -283,16 +254,15 @@ class Campaign(CampaignMethods):
     def _learner(self) -> Learner:
         return Learner.load(self._download("learner"))
 
-    def _freeze(
-        self, name: str, fallback: Label | None, tolerance: float | None, key: str | None
-    ) -> Policy:
-        trials.check_name("name", name)
-        safe = None if fallback is None else encode_label(fallback)
-        self._post("policies", name=name, fallback=safe, tolerance=tolerance, key=_key(key))
+    def _freeze(self, name: str, fallback: Any, tolerance: float | None, key: str | None) -> Policy:
+        self._send("policies", key, name=name, fallback=fallback, tolerance=tolerance)
         return self.policy(name)
 
     def _policies(self) -> tuple[FrozenPolicy, ...]:
-        return tuple(map(read_frozen_json, self._get("policies")["policies"]))
+        found = self._get("policies")["policies"]
+        return tuple(
+            FrozenPolicy(**{**each, "recalled": tuple(each["recalled"])}) for each in found
+        )
 
     def _policy(self, name: str, how: str = "cgap") -> Policy:
         return Policy.load(self._download(f"policies/{quote(name, safe='')}/{how}"))
@@ -301,18 +271,25 @@ class Campaign(CampaignMethods):
         return self._policy(name, "rebuilt")
 
     def _tune(self, criterion: str, key: str | None) -> None:
-        self._post("tune", criterion=criterion, key=_key(key))
+        self._send("tune", key, criterion=criterion)
 
-    def _add_arm(self, label: Label, features: Any, cost: float | None, key: str | None) -> None:
-        known = None if features is None else contexts_json(features, "features")
-        about = {"features": known} | ({} if cost is None else {"cost": read_cost("cost", cost)})
-        self._post("arms/add", arm=encode_label(label), **about, key=_key(key))
+    def _add_arm(self, request: dict[str, Any], key: str | None) -> None:
+        features = request["features"]
+        known = None if features is None else request_contexts(features)
+        self._send("arms/add", key, **{**request, "features": known})
 
-    def _remove_arm(self, label: Label, key: str | None) -> None:
-        self._post("arms/remove", arm=encode_label(label), key=_key(key))
+    def _remove_arm(self, label: Any, key: str | None) -> None:
+        self._send("arms/remove", key, arm=label)
 
     def _status(self, fresh: bool) -> CampaignStatus:
-        return read_status_json(self._get("status", fresh=fresh))
+        found = self._get("status", fresh=fresh)
+        tuning, score = found["tuning"], found["score"]
+        rest = {
+            "rewards": {decode_label(each["arm"]): each["count"] for each in found["rewards"]},
+            "tuning": None if tuning is None else Tuning.restored(tuning),
+            "score": None if score is None else Card.restored(score),
+        }
+        return CampaignStatus(**{**found, **rest})
 
     def _eligible(self, arms: Any) -> Any:
         return eligible_json(arms, lambda: self.arms)
@@ -320,28 +297,24 @@ class Campaign(CampaignMethods):
     def _get(self, rest: str, **parameters: Any) -> Any:
         return self._connection.get(f"{self._path}/{rest}", **parameters)
 
-    def _post(self, rest: str, **body: Any) -> Any:
+    def _send(self, rest: str, key: str | None, **body: Any) -> Any:
+        """Send a request under a key, which is its own if none is given."""
+        body["key"] = key or uuid4().hex
         return self._connection.post(f"{self._path}/{rest}", body)
 
     def _download(self, rest: str) -> io.BytesIO:
         return io.BytesIO(self._connection.download(f"{self._path}/{rest}"))
 
 
-def _key(key: str | None) -> str:
-    """Return a key that names this call alone, if none is given."""
-    trials.check_key(key)
-    return key or uuid4().hex
-
-
-def _lease_json(lease: float | timedelta) -> float | str:
-    length = trials.seconds("lease", lease)
-    return "ever" if length is None else length
-
-
 def _trials(found: dict[str, Any]) -> Any:
-    if "trial" in found:
-        return read_trial_json(found["trial"])
-    return [read_trial_json(trial) for trial in found["trials"]]
+    return _trial(found["trial"]) if "trial" in found else [*map(_trial, found["trials"])]
+
+
+def _trial(value: Mapping[str, Any]) -> Trial:
+    among = value["eligible"]
+    eligible = None if among is None else tuple(map(decode_label, among))
+    pick = Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
+    return read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
 
 
 def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
@@ -353,7 +326,7 @@ def _settings_json(settings: Mapping[str, Any], arms: Any) -> dict[str, Any]:
     if isinstance(features, Mapping):
         features = [features[label] for label in read_labels(arms)]
     if features is not None:
-        found["features"] = contexts_json(features, "features")
+        found["features"] = request_contexts(encode_contexts(features, "features"))
     return found
 
 
@@ -404,11 +377,9 @@ class Connection:
         self.url, self._patience = url, patience
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """Return the JSON of what is there."""
         return self._send("GET", path, params=parameters).json()
 
     def download(self, path: str) -> bytes:
-        """Return the bytes of what is there."""
         return self._send("GET", path).content
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -417,7 +388,6 @@ class Connection:
         return self._send("POST", path, json=given).json()
 
     def close(self) -> None:
-        """Close all connections."""
         self._http.close()
 
     def _send(self, method: str, path: str, **how: Any) -> httpx.Response:
@@ -439,7 +409,6 @@ class Connection:
 
 
 def _checked(response: httpx.Response) -> httpx.Response:
-    """Return an answer, or raise what it says is wrong."""
     if response.is_success:
         return response
     detail = _detail(response)

@@ -14,7 +14,8 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import IntegrityError, InternalError, OperationalError
 
 import contextgap as cg
-from contextgap.team.campaign import AlteredError, UnavailableError, calls, database, trials
+from contextgap.team.campaign import AlteredError, UnavailableError, calls, database
+from contextgap.team.campaign import campaign as campaign_module
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.maintenance import backup, database_status, restore, verify
 from contextgap.team.campaign.schema import check_database
@@ -243,14 +244,14 @@ def test_others_may_write_while_a_call_computes(local, contexts, monkeypatch):
     monkeypatch.setattr(database, "WAIT", 0.2)  # for which a writer would wait
     campaign = local.create()
     other = cg.Campaign.create(local.database, "other", 2, kernel=cg.Gaussian(0.5), seed=1)
-    pick = trials.pick
+    pick = campaign_module._pick
 
     def slow(*given):
-        monkeypatch.setattr(trials, "pick", pick)
+        monkeypatch.setattr(campaign_module, "_pick", pick)
         other.ask([0.5])
         return pick(*given)
 
-    monkeypatch.setattr(trials, "pick", slow)
+    monkeypatch.setattr(campaign_module, "_pick", slow)
     campaign.ask(contexts[0])
     assert len(other.find_trials()) == 1
     check(campaign)
@@ -260,18 +261,18 @@ def test_others_may_write_while_a_call_computes(local, contexts, monkeypatch):
 def test_a_pick_is_made_again_if_the_log_moved_on(place, contexts, monkeypatch):
     campaign, other = place.create(), place.open()
     tell_some(campaign, contexts[:8])
-    pick, tries = trials.pick, []
+    pick, tries = campaign_module._pick, []
 
     def slow(learner, *given):
         found = pick(learner, *given)
         tries.append(found["arms"])
         if len(tries) == 1:
-            monkeypatch.setattr(trials, "pick", pick)
+            monkeypatch.setattr(campaign_module, "_pick", pick)
             tell_some(other, contexts[8:10])
-            monkeypatch.setattr(trials, "pick", slow)
+            monkeypatch.setattr(campaign_module, "_pick", slow)
         return found
 
-    monkeypatch.setattr(trials, "pick", slow)
+    monkeypatch.setattr(campaign_module, "_pick", slow)
     campaign.ask(contexts[20])
     assert len(tries) == 2
     check_picks(campaign, cg.Gaussian(0.5))

@@ -15,7 +15,7 @@ import contextgap as cg
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import Settings, create_app
 from contextgap.team.service.access import create_token
-from contextgap.team.service.page_data import Standings
+from contextgap.team.service.page import Standings
 from tests.team.campaign.conftest import contexts, local, place, server
 
 __all__ = ["contexts", "local", "place", "server"]

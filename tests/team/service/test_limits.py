@@ -17,8 +17,7 @@ import contextgap as cg
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import Settings, create_app, routes, routing
 from contextgap.team.service import app as app_module
-from contextgap.team.service.access import Rates, create_token
-from contextgap.team.service.problems import RefusedError
+from contextgap.team.service.access import Rates, RefusedError, create_token
 
 from .conftest import in_process, serving
 

@@ -5,9 +5,9 @@ import contextlib
 
 import pytest
 
-from contextgap.team.service import page_routes
-from contextgap.team.service.page_routes import Listening
-from contextgap.team.service.problems import RefusedError
+from contextgap.team.service import page
+from contextgap.team.service.access import RefusedError
+from contextgap.team.service.page import Listening
 
 
 class Log:
@@ -36,7 +36,7 @@ async def said(stream, count: int) -> list[str]:
 
 @pytest.fixture
 def log(monkeypatch):
-    monkeypatch.setattr(page_routes, "READ_EVERY", 0.01)
+    monkeypatch.setattr(page, "READ_EVERY", 0.01)
     return Log()
 
 
@@ -64,7 +64,7 @@ def test_listeners_share_one_look_and_are_told_what_changes(log):
 
 
 def test_silence_is_filled_with_comments(log, monkeypatch):
-    monkeypatch.setattr(page_routes, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(page, "HEARTBEAT", 0.05)
 
     async def listen():
         stream = await Listening(log, lambda: False).listen("sensors", allowed)
@@ -88,7 +88,7 @@ def test_streams_end_when_the_service_stops(log):
 
 
 def test_streams_end_when_a_token_is_revoked(log, monkeypatch):
-    monkeypatch.setattr(page_routes, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(page, "HEARTBEAT", 0.05)
 
     async def listen():
         good = True
@@ -107,7 +107,7 @@ def test_streams_end_when_a_token_is_revoked(log, monkeypatch):
 
 
 def test_too_many_listeners_are_sent_away(log, monkeypatch):
-    monkeypatch.setattr(page_routes, "LISTENERS", 2)
+    monkeypatch.setattr(page, "LISTENERS", 2)
 
     async def listen():
         hub = Listening(log, lambda: False)

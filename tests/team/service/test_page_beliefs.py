@@ -10,9 +10,9 @@ import pytest
 import contextgap as cg
 from contextgap.insight.learnt import along
 from contextgap.team.campaign.database import Database
-from contextgap.team.service import page_data as beliefs
+from contextgap.team.service import page
 from contextgap.team.service.hosting import Hosting
-from contextgap.team.service.page_data import Beliefs, Standings
+from contextgap.team.service.page import Beliefs, Standings
 from contextgap.team.service.settings import Settings
 from tests.team.campaign.conftest import Place
 
@@ -52,21 +52,21 @@ def test_courses_are_those_of_the_policy(explored, rng):
     (look,) = looked_at(place)
     policy, at = campaign.learner().freeze(), draw(rng)
     for column in COLUMNS:
-        found, expected = beliefs.course(look, column, at), along(policy, column, at)
+        found, expected = look.course(column, at), along(policy, column, at)
         np.testing.assert_allclose(found["mean"], expected.mean)
         np.testing.assert_allclose(found["upper"], expected.upper)
         assert found["values"] == list(expected.values)
         assert [json.loads(key) for key in found["best"]] == list(expected.best)
         json.dumps(found, allow_nan=False)
     with pytest.raises(ValueError, match="there is no column 'height'"):
-        beliefs.course(look, "height", None)
+        look.course("height", None)
 
 
 def test_reasons_are_those_of_the_policy(explored, rng):
     place, campaign = explored
     (look,) = looked_at(place)
     policy, context = campaign.learner().freeze(), draw(rng)
-    found, ranking = beliefs.why(look, context, None), policy.rank(context)
+    found, ranking = look.why(context, None), policy.rank(context)
     assert [each["arm"]["label"] for each in found["ranking"]] == [each.arm for each in ranking]
     assert [each["bound"] for each in found["ranking"]] == [each.bound for each in ranking]
     expected = policy.explain(context)
@@ -74,7 +74,7 @@ def test_reasons_are_those_of_the_policy(explored, rng):
     assert explanation["difference"] == expected.difference
     parts = sum(each["part"] for each in explanation["trials"]) + explanation["rest"]
     assert parts == pytest.approx(expected.difference)
-    against = beliefs.why(look, context, ranking[-1].arm)["explanation"]["against"]
+    against = look.why(context, ranking[-1].arm)["explanation"]["against"]
     assert against["label"] == ranking[-1].arm
     json.dumps(found, allow_nan=False)
 
@@ -82,7 +82,7 @@ def test_reasons_are_those_of_the_policy(explored, rng):
 def test_the_score_card_is_the_policys_in_words(explored):
     place, campaign = explored
     (look,) = looked_at(place)
-    found = beliefs.score(look)
+    found = look.score()
     assert found["rows"] == campaign.learner().freeze().card.rows()
     assert found["rewards"] == sum(campaign.learner().counts.values())
 
@@ -90,7 +90,7 @@ def test_the_score_card_is_the_policys_in_words(explored):
 def test_columns_say_what_contexts_look_like(explored):
     place, campaign = explored
     (look,) = looked_at(place)
-    found = beliefs.columns(look)
+    found = look.columns()
     kinds = [(each["name"], each["kind"], each["gaps"]) for each in found["columns"]]
     assert kinds == [
         ("temperature", "number", False),
@@ -107,7 +107,7 @@ def test_columns_say_what_contexts_look_like(explored):
         for trial in trials
     )
     # What is offered can be sent back.
-    beliefs.why(look, found["typical"], None)
+    look.why(found["typical"], None)
 
 
 def test_dates_gaps_and_columns_without_names(local):
@@ -116,11 +116,11 @@ def test_dates_gaps_and_columns_without_names(local):
         context = {"day": date(2024, 5, day), "dose": None if day % 2 else float(day)}
         campaign.tell(contexts=context, arms="hull", reward=day / 10)
     (look,) = looked_at(local)
-    found = beliefs.columns(look)
+    found = look.columns()
     json.dumps(found, allow_nan=False)
     assert found["columns"][0]["low"].startswith("2024-05-01")
-    assert beliefs.course(look, "day", found["typical"])["values"][0].startswith("2024-05-01")
-    beliefs.why(look, {"day": "2024-05-03", "dose": None}, None)
+    assert look.course("day", found["typical"])["values"][0].startswith("2024-05-01")
+    look.why({"day": "2024-05-03", "dose": None}, None)
     campaign.close()
 
 
@@ -128,23 +128,23 @@ def test_contexts_that_are_lists(local, contexts):
     campaign = local.create(("only",))
     campaign.tell(contexts=contexts[:4], arms=4 * ["only"], reward=np.arange(4.0))
     (look,) = looked_at(local)
-    found = beliefs.columns(look)
+    found = look.columns()
     assert not found["named"]
     assert len(found["typical"]) == 2
-    assert beliefs.course(look, "column 1", found["typical"])["column"] == "column 1"
-    assert beliefs.why(look, found["typical"], None)["explanation"] is None  # there is one arm
+    assert look.course("column 1", found["typical"])["column"] == "column 1"
+    assert look.why(found["typical"], None)["explanation"] is None  # there is one arm
     campaign.close()
 
 
 def test_before_the_first_reward_there_is_nothing_to_see(local):
     local.create().close()
     (look,) = looked_at(local)
-    assert beliefs.columns(look)["columns"] == []
-    assert beliefs.score(look)["rows"] == []
+    assert look.columns()["columns"] == []
+    assert look.score()["rows"] == []
     with pytest.raises(ValueError, match="before the first reward"):
-        beliefs.why(look, [0.0, 0.0], None)
+        look.why([0.0, 0.0], None)
     with pytest.raises(ValueError, match="before the first reward"):
-        beliefs.course(look, "column 0", None)
+        look.course("column 0", None)
 
 
 def test_a_look_is_used_again_until_the_log_grows(explored, rng):
@@ -157,7 +157,7 @@ def test_a_look_is_used_again_until_the_log_grows(explored, rng):
 
 def test_a_look_that_took_long_is_used_longer(explored, rng, monkeypatch):
     place, campaign = explored
-    monkeypatch.setattr(beliefs, "_QUICK", 0.0)
-    monkeypatch.setattr(beliefs, "_SHARE", 1e-9)
+    monkeypatch.setattr(page, "_QUICK", 0.0)
+    monkeypatch.setattr(page, "_SHARE", 1e-9)
     first, second = looked_at(place, times=2, between=lambda: explore(campaign, rng, 1))
     assert second is first

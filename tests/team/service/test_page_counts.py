@@ -14,8 +14,8 @@ from contextgap.team.campaign import NotFoundError
 from contextgap.team.campaign.codec import trial_json
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.values import STATES
-from contextgap.team.service import page_data
-from contextgap.team.service.page_data import Counted, Standings
+from contextgap.team.service import page
+from contextgap.team.service.page import Counted, Standings
 from tests.team.campaign.conftest import tell_some
 
 from .conftest import COLUMNS, draw
@@ -58,7 +58,7 @@ def compare(counted: Counted, trials) -> None:
 
 def test_the_counts_follow_the_log(place, standings, rng, contexts, monkeypatch):
     if place.database.startswith("sqlite"):  # where all is read again after two changes
-        monkeypatch.setattr(page_data, "_BEHIND", 2)
+        monkeypatch.setattr(page, "_BEHIND", 2)
     campaign = place.create(ARMS)
     standing = standings(place.database).of(place.name)
     earlier = standing.trials()
@@ -123,8 +123,8 @@ def series_of(counted, place, keys):
 def test_bins_hold_what_a_loop_puts_into_them(counted):
     found = counted.over_time()
     count = len(counted.arm)
-    assert len(found["bins"]) <= page_data.BINS
-    assert len(found["arms"]) <= page_data.SHOWN
+    assert len(found["bins"]) <= page.BINS
+    assert len(found["arms"]) <= page.SHOWN
     assert [n for first, last in found["bins"] for n in range(first, last + 1)] == [
         *range(1, count + 1)
     ]
@@ -144,7 +144,7 @@ def test_bins_hold_what_a_loop_puts_into_them(counted):
 def test_points_are_rewards_that_count(counted):
     found = counted.over_time()
     told = [n + 1 for n in range(len(counted.arm)) if STATES[counted.state[n]] == "told"]
-    assert len(found["points"]) == min(len(told), page_data.POINTS)
+    assert len(found["points"]) == min(len(told), page.POINTS)
     keys = [arm["key"] for arm in found["arms"]]
     for number, series, reward in found["points"]:
         assert number in told
@@ -156,7 +156,7 @@ def test_points_are_rewards_that_count(counted):
 @given(trials())
 def test_the_least_picked_arms_are_drawn_as_one(counted):
     found = counted.over_time()
-    if len(counted.arms) <= page_data.SHOWN:
+    if len(counted.arms) <= page.SHOWN:
         assert [arm["key"] for arm in found["arms"]] == list(counted.arms)
         return
     picks = {each["key"]: each["picks"] for each in counted.by_arm()}
@@ -185,7 +185,7 @@ def test_counts_by_arm_and_state(local, standings, rng, contexts):
 
 
 def test_many_trials_are_read_in_several_queries(local, standings, contexts, monkeypatch):
-    monkeypatch.setattr(page_data, "_AT_ONCE", 7)
+    monkeypatch.setattr(page, "_AT_ONCE", 7)
     campaign = local.create(kernel=cg.Gaussian(0.5))
     standing = standings(local.database).of(local.name)
     asked = campaign.ask(contexts[:30])
@@ -258,7 +258,7 @@ def test_states_and_arms_are_filtered_by_the_server(explored):
 
 def test_pages_hold_every_trial_once(explored, monkeypatch):
     campaign, standing = explored
-    monkeypatch.setattr(page_data, "PAGE", 6)
+    monkeypatch.setattr(page, "PAGE", 6)
     assert found(standing) == [t.id for t in campaign.find_trials()][::-1]
 
 
@@ -293,7 +293,7 @@ def test_nothing_is_worked_out_twice_for_one_event(local, standings, contexts, m
     tell_some(campaign, contexts[:5])
     standing = standings(local.database).of(local.name)
     first = standing.series()
-    monkeypatch.setattr(page_data.Counted, "over_time", None)
+    monkeypatch.setattr(page.Counted, "over_time", None)
     assert standing.series() == first
     campaign.ask(contexts[5])
     with pytest.raises(TypeError):
@@ -302,7 +302,7 @@ def test_nothing_is_worked_out_twice_for_one_event(local, standings, contexts, m
 
 
 def test_progress_is_thinned_and_keeps_the_newest(local, standings, contexts, monkeypatch):
-    monkeypatch.setattr(page_data, "_STEPS", 4)
+    monkeypatch.setattr(page, "_STEPS", 4)
     campaign = local.create()
     tell_some(campaign, contexts[:18])
     steps = standings(local.database).of(local.name).series()["progress"]

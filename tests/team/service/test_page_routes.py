@@ -11,7 +11,7 @@ import contextgap as cg
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import Settings, create_app
 from contextgap.team.service.access import create_token
-from contextgap.team.service.page_routes import ALLOWED, assets
+from contextgap.team.service.page import ALLOWED, assets
 
 from .conftest import serving
 

@@ -1,11 +1,18 @@
-"""Campaign: a learner whose log of events is in a database, and the policies frozen from it."""
+"""Campaign: a learner whose log of events is in a database, and the policies frozen from it.
+
+What is done adds events to a draft and changes the table of trials alike.
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
+import json
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
@@ -19,30 +26,46 @@ from sqlalchemy import Connection
 from contextgap.base import checks
 from contextgap.base.labels import Label, check_new_label, decode_label, encode_label
 from contextgap.learner import Learner, StoppingRule
-from contextgap.learner.costs import read_cost
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.team.campaign import trials
+from contextgap.tables.eligible import read_eligible
+from contextgap.team.campaign import calls
 from contextgap.team.campaign.codec import (
     Event,
-    encode_given,
+    as_json,
+    check_cells,
+    decode_contexts,
+    decode_eligible,
+    encode_contexts,
+    is_table,
     read_time,
     read_trial,
+    rows_of,
     to_bytes,
 )
 from contextgap.team.campaign.database import Database, opened
-from contextgap.team.campaign.methods import CampaignMethods
+from contextgap.team.campaign.methods import (
+    CampaignMethods,
+    check_arms,
+    check_key,
+    check_name,
+    encode_new_label,
+    read_lease,
+    read_number,
+)
 from contextgap.team.campaign.progress import (
     START,
     ProgressCache,
     decode_goal,
     encode_goal,
+    is_due,
+    progress,
     seen_contexts,
     summary,
 )
-from contextgap.team.campaign.replay import Replay, changes_in
-from contextgap.team.campaign.session import Draft, Session
+from contextgap.team.campaign.schema import LARGEST, TRIALS
+from contextgap.team.campaign.session import Draft, Replay, Session, changes_in
 from contextgap.team.campaign.store import (
     campaign_names,
     created_before,
@@ -51,7 +74,6 @@ from contextgap.team.campaign.store import (
     prepare,
 )
 from contextgap.team.campaign.values import (
-    STATES,
     AlteredError,
     CampaignStatus,
     ConflictError,
@@ -146,13 +168,13 @@ class Campaign(CampaignMethods):
         >>> cg.Campaign.names("bench.db")
         ('bench', 'rig 2')
         """
-        trials.check_name("name", name)
-        trials.check_key(key)
+        check_name("name", name)
+        check_key(key)
         if goal is not None:
             checks.instance("goal", goal, StoppingRule, "StoppingRule(0.1, reference=contexts)")
-        trials.check_arms(arms)
-        who = trials.read_caller(by)
-        request = trials.read_create(ReplayedLearner(arms, **settings), encode_goal(goal), lease)
+        check_arms(arms)
+        who = _read_caller(by)
+        request = _read_create(ReplayedLearner(arms, **settings), encode_goal(goal), lease)
         where = opened(database)
         prepare(where)
         if key is not None and created_before(where, name, key, request):
@@ -192,8 +214,7 @@ class Campaign(CampaignMethods):
         >>> cg.Campaign.open("bench.db", "bench").arms
         ('left', 'right')
         """
-        who = trials.read_caller(by)
-        return cls(Session(find_store(opened(database), name), who), name)
+        return cls(Session(find_store(opened(database), name), _read_caller(by)), name)
 
     @staticmethod
     def names(database: str | os.PathLike[str] | Database) -> tuple[str, ...]:
@@ -214,9 +235,9 @@ class Campaign(CampaignMethods):
     def __repr__(self) -> str:
         return f"Campaign({self._name!r}, {self._session.store.database.url!r})"
 
-    def _call(self, method: str, /, **given: Any) -> Any:
+    def _call(self, method: str, /, *given: Any) -> Any:
         with self._lock:
-            return super()._call(method, **given)
+            return super()._call(method, *given)
 
     def _close(self) -> None:
         self._session.close()
@@ -225,94 +246,84 @@ class Campaign(CampaignMethods):
         with self._session.reading():
             return self._session.replay.learner.arms
 
-    def _ask(
-        self, contexts: Any, pool: Any, arms: Any, once: bool, key: str | None, lease: Any
-    ) -> Any:
-        request = trials.read_ask(contexts, pool, key, lease, once)
+    def _ask(self, request: dict[str, Any], arms: Any, key: str | None) -> Any:
+        pool = request.get("pool")
+        if pool is not None:  # which is known by its hash
+            request = {**request, "pool": hashlib.sha256(as_json(pool).encode()).hexdigest()}
 
         def work(draft: Draft) -> list[Trial]:
             learner = draft.session.replay.learner
-            eligible = trials.encode_asked_eligible(arms, learner, request, key)
-            return trials.ask(draft, {**request, "arms": eligible}, pool, self._lease, key)
+            try:
+                eligible = _encode_eligible(arms, learner.arms, request)
+            except ValueError:
+                if key is None:
+                    raise
+                # Those of a repeated request may have been removed.
+                eligible = _encode_eligible(arms, learner.state.labels, request)
+            asked = {**request, "arms": eligible}
+            if (known := draft.known(key, "ask", asked)) is not None:
+                return _known_trials(draft, known)
+            result = _pick(draft.session.replay, asked, pool)
+            result["trials"] = draft.new_numbers(len(result["arms"]))
+            lease: Any = request["lease"] or self._lease or "ever"
+            result["until"] = None if lease == "ever" else calls.after(lease, draft.now())
+            return _add(draft, draft.append("ask", asked, result, key))
 
         found = self._session.run(work)
-        return found if "table" in request.get("contexts", {}) else found[0]
+        return found if is_table(request.get("contexts", {})) else found[0]
 
     def _tell(
-        self,
-        trial: Any,
-        reward: Any,
-        contexts: Any,
-        arms: Any,
-        eligible: Any,
-        key: str | None,
-        noise: Any = None,
-        censored: Any = None,
-        cost: Any = None,
+        self, said: dict[str, Any], single: bool, trial: Any, eligible: Any, key: str | None
     ) -> Any:
-        trials.check_key(key)
-        trials.check_told(trial, contexts, arms, eligible)
-        if trial is None:
-            request, single = trials.read_record(contexts, arms, reward)
-            request |= trials.read_about(noise, censored, cost, len(request["rewards"]), single)
-        else:
-            numbers, rewards, single = trials.read_told(trial, reward)
-            about = trials.read_about(noise, censored, cost, len(numbers), single)
-
         def work(draft: Draft) -> list[Trial]:
-            with trials.noting_progress(draft, self._goal):
+            with _noting_progress(draft, self._goal):
                 if trial is not None:
-                    trials.check_own(draft, trial)
-                    return trials.tell(draft, numbers, rewards, about, key)
+                    _check_own(draft, trial)
+                    return _tell_trials(draft, said, key)
+                # Arms that were removed may be named too.
                 learner = draft.session.replay.learner
-                known = trials.encode_told_eligible(eligible, learner, request)
-                return trials.record(draft, {**request, "eligible": known}, key)
+                removed = [each for each in learner.state.labels if each not in learner.arms]
+                among = _encode_eligible(eligible, [*learner.arms, *removed], said)
+                request = {**said, "eligible": among}
+                if (known := draft.known(key, "record", request)) is not None:
+                    return _known_trials(draft, known)
+                numbers = draft.new_numbers(len(said["arms"]))
+                return _add(draft, draft.append("record", request, {"trials": numbers}, key))
 
         found = self._session.run(work)
         return found[0] if single else found
 
     def _cancel(self, trial: Any, key: str | None) -> Trial:
-        number = trials.read_trial_number(trial)
-        trials.check_key(key)
+        number = read_number(trial)
 
         def work(draft: Draft) -> Trial:
-            trials.check_own(draft, trial)
-            return trials.cancel(draft, number, key)
+            _check_own(draft, trial)
+            row, request = draft.trial(number), {"trial": number}
+            if draft.known(key, "cancel", request) is not None:
+                return read_trial(row)
+            if row["state"] != "open":
+                raise ConflictError(f"trial {number} is {row['state']}, and no longer open")
+            draft.append("cancel", request, {}, key)
+            return read_trial(draft.change_trial(row))
 
         return self._session.run(work)
 
-    def _retract(self, trial: Any, why: str, key: str | None) -> Recall:
-        return self._change(trial, None, why, key)
-
-    def _correct(self, trial: Any, reward: float, why: str, key: str | None) -> Recall:
-        return self._change(trial, checks.reward("reward", reward), why, key)
-
     def _change(self, trial: Any, reward: float | None, why: str, key: str | None) -> Recall:
-        number = trials.read_trial_number(trial)
-        trials.check_why(why)
-        trials.check_key(key)
+        told_by = _edit(self._session, trial, reward, why, key)
         with self._session.reading() as connection:
-            trials.check_own(Draft(self._session, connection), trial)
-        told_by = trials.change(self._session, number, reward, why, key)
-        with self._session.reading() as connection:
-            return _recall(self._session, connection, number, told_by, self._goal)
+            return _recall(self._session, connection, read_number(trial), told_by, self._goal)
 
-    def _find_trials(
-        self, state: str | Sequence[str] | None, after: int, most: int | None
-    ) -> list[Trial]:
-        states = [state] if isinstance(state, str) else None if state is None else list(state)
-        for each in states or ():
-            if each not in STATES:
-                raise ValueError(f"state must be one of {STATES}, got {each!r}")
-        start = checks.whole("after", after, least=0)
+    def _find_trials(self, states: list[str] | None, after: int, most: int | None) -> list[Trial]:
+        where = [TRIALS.c.id > min(after, LARGEST)]
+        if states is not None:
+            where.append(TRIALS.c.state.in_(states))
         with self._session.reading() as connection:
-            rows = self._session.store.trials(connection, states, after=start, most=most)
+            rows = self._session.store.trials(connection, *where, most=most)
         return [read_trial(row) for row in rows]
 
     def _trial(self, number: int) -> Trial:
-        wanted = trials.read_trial_number(number)
         with self._session.reading() as connection:
-            return read_trial(self._session.store.trial(connection, wanted))
+            return read_trial(self._session.store.trial(connection, number))
 
     def _recommend(self, contexts: Any, arms: Any) -> Any:
         with self._session.reading():
@@ -322,14 +333,9 @@ class Campaign(CampaignMethods):
         with self._session.reading():
             return Learner.from_state(deepcopy(self._session.replay.learner.state))
 
-    def _freeze(
-        self, name: str, fallback: Label | None, tolerance: float | None, key: str | None
-    ) -> Policy:
-        trials.check_name("name", name)
-        trials.check_key(key)
-        if tolerance is not None:
-            tolerance = checks.real("tolerance", tolerance)
-        return _keep(self._session, name, fallback, tolerance, key)
+    def _freeze(self, name: str, fallback: Any, tolerance: float | None, key: str | None) -> Policy:
+        safe = None if fallback is None else {"arm": fallback}
+        return _keep(self._session, {"name": name, "fallback": safe, "tolerance": tolerance}, key)
 
     def _policies(self) -> tuple[FrozenPolicy, ...]:
         with self._session.store.reading() as connection:
@@ -348,24 +354,18 @@ class Campaign(CampaignMethods):
     def _tune(self, criterion: str, key: str | None) -> None:
         self._append("tune", {"criterion": criterion}, key)
 
-    def _add_arm(self, label: Label, features: Any, cost: float | None, key: str | None) -> None:
-        trials.check_arms(len(self.arms) + 1)
-        known = None if features is None else encode_given(features, called="features")
-        check_new_label(label, self.arms)
-        request = {"arm": trials.encode_new_label(label), "features": known}
-        if cost is not None:
-            request["cost"] = read_cost("cost", cost)
+    def _add_arm(self, request: dict[str, Any], key: str | None) -> None:
+        check_arms(len(self.arms) + 1)
+        check_new_label(decode_label(request["arm"]), self.arms)
         self._append("add_arm", request, key)
 
-    def _remove_arm(self, label: Label, key: str | None) -> None:
-        self._append("remove_arm", {"arm": encode_label(label)}, key)
+    def _remove_arm(self, label: Any, key: str | None) -> None:
+        self._append("remove_arm", {"arm": label}, key)
 
     def _status(self, fresh: bool) -> CampaignStatus:
         return self._progress.status(self._name, fresh=fresh)
 
     def _append(self, kind: str, request: dict[str, Any], key: str | None) -> None:
-        trials.check_key(key)
-
         def work(draft: Draft) -> None:
             if draft.known(key, kind, request) is None:
                 draft.append(kind, request, {}, key)
@@ -384,8 +384,177 @@ def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> li
         return campaign._session.together([partial(call, campaign) for call in calls])
 
 
+def _read_caller(by: Any) -> str | None:
+    """Return who makes calls: by default the user of this process."""
+    if by is None:
+        return calls.this_user()
+    check_name("by", by)
+    return str(by)
+
+
+def _read_create(
+    learner: ReplayedLearner, goal: dict[str, Any] | None, lease: float | timedelta
+) -> dict[str, Any]:
+    """Return the request of a campaign's first event; the goal says what the columns are."""
+    if goal is not None:
+        check_cells(goal["reference"], "reference")
+        learner.learn_columns(decode_contexts(goal["reference"]))
+    length = read_lease(lease)
+    return {
+        "arms": [encode_new_label(label) for label in learner.arms],
+        "learner": base64.b64encode(to_bytes(learner)).decode(),
+        "goal": goal,
+        "lease": None if length == "ever" else length,
+    }
+
+
+def _encode_eligible(arms: Any, labels: Sequence[Label], request: Mapping[str, Any]) -> Any:
+    """Return eligible arms as labels: None for all, one list, or one list for each context."""
+    single = not is_table(request.get("contexts", {}))
+    rows = 1 if single else len(rows_of(request["contexts"]))
+    mask = read_eligible(arms, labels, rows, single=single)
+    if mask is None:
+        return None
+    named = [[encode_label(labels[i]) for i in np.flatnonzero(row).tolist()] for row in mask]
+    return named[0] if single or mask.strides[0] == 0 else named
+
+
+def _pick(replay: Replay, request: Mapping[str, Any], pool: Any) -> dict[str, Any]:
+    """Ask the learner, which is ahead of the log from then on; return the result for the log."""
+    start, learner = time.perf_counter(), replay.learner
+    before, arms = learner.state.random, decode_eligible(request["arms"])
+    learner.forget_followed()
+    found: dict[str, Any] = {}
+    if pool is None:
+        asked = learner.ask(decode_contexts(request["contexts"]), arms=arms)
+        labels = asked.tolist() if is_table(request["contexts"]) else [asked]
+    else:
+        if not learner.knows_columns(decode_contexts(pool)):
+            found["pool"] = pool
+        once = request.get("once", False)
+        row, label = learner.ask(pool=decode_contexts(pool), arms=arms, once=once)
+        found["context"], labels = encode_contexts(row), [label]
+    found["arms"] = [encode_label(label) for label in labels]
+    if (chances := learner.last_propensities(labels)) is not None:
+        found["propensities"] = chances
+    if (after := learner.state.random) != before:
+        found["random"] = after
+    # A tell uses what was computed for its arm; a replay of that tell has to compute it.
+    replay.seconds += (time.perf_counter() - start) / len(learner.arms)
+    return found
+
+
+def _check_own(draft: Draft, given: Any) -> None:
+    """Raise if a trial that is given, and not its number alone, is of another campaign."""
+    for trial in given if isinstance(given, list | tuple) else [given]:
+        if not isinstance(trial, Trial):
+            continue
+        row = draft.trial(trial.id)
+        arm, asked = decode_label(json.loads(row["arm"])), read_time(row["asked"])
+        if (arm, asked) != (trial.arm, trial.asked):
+            raise ValueError(
+                f"trial {trial.id} of this campaign is of {arm!r}, asked for at "
+                f"{asked}; the one given, of {trial.arm!r} at {trial.asked}, is of another"
+            )
+
+
+def _tell_trials(draft: Draft, said: Mapping[str, Sequence[Any]], key: str | None) -> list[Trial]:
+    """Record the rewards of trials, and what was said of them; return the changed trials."""
+    told: list[dict[str, Any]] = [
+        dict(zip(said, row, strict=True)) for row in zip(*said.values(), strict=True)
+    ]
+    if not told:
+        return []
+    first = dict(told[0])
+    if key is not None and len(told) > 1:
+        first["with"] = told[1:]  # so that the key stands for all of them
+    if draft.known(key, "tell", first) is not None:
+        return [read_trial(draft.trial(number)) for number in said["trial"]]
+    return [_tell_one(draft, first, key), *(_tell_one(draft, each, None) for each in told[1:])]
+
+
+def _tell_one(draft: Draft, request: dict[str, Any], key: str | None) -> Trial:
+    number = request["trial"]
+    row = draft.trial(number)
+    if row["told_by"] is not None:
+        raise ConflictError(
+            f"trial {number} is {row['state']}: {row['reward']!r} was told at {row['told']}; "
+            "correct(trial, reward, why) changes it"
+        )
+    draft.append("tell", request, {"late": row["state"] != "open"}, key)
+    return read_trial(draft.change_trial(row))
+
+
+@contextmanager
+def _noting_progress(draft: Draft, goal: StoppingRule | None) -> Iterator[None]:
+    """Record how far the exploration is after the block, if the rewards it told make that due."""
+    learner = draft.session.replay.learner
+    before = len(learner.state.model)
+    yield
+    if is_due(before, len(learner.state.model)):
+        past = [event.result for event in draft.events_of("progress")]
+        now = progress(learner, goal)
+        draft.append("progress", {}, now)
+        draft.note(**summary(now, past, goal))
+
+
+def _known_trials(draft: Draft, event: Event) -> list[Trial]:
+    return [read_trial(row) for row in draft.trials(event.result["trials"])]
+
+
+def _add(draft: Draft, event: Event) -> list[Trial]:
+    rows = event.trial_rows
+    draft.add_trials(rows)
+    return [read_trial(row, pick) for row, pick in zip(rows, event.picks, strict=True)]
+
+
+def _edit(session: Session, trial: Any, reward: float | None, why: str, key: str | None) -> int:
+    """Correct a reward, or retract it if the new one is None; return the event that told it."""
+    number = read_number(trial)
+    kind = "retract" if reward is None else "correct"
+    request: dict[str, Any] = {"trial": number, "why": why}
+    if reward is not None:
+        request["reward"] = reward
+    changes = {number: reward}
+    with session.reading() as connection:
+        draft = Draft(session, connection)
+        _check_own(draft, trial)
+        told_by = _told_by(draft.trial(number), kind)
+        if draft.known(key, kind, request) is not None:
+            return told_by
+        # The part that takes long is done once, while others may go on.
+        replay = session.rebuilt(connection, session.replay.number, changes, told_by)
+    at = replay.number, replay.hash
+
+    def work(draft: Draft) -> int:
+        nonlocal replay, at
+        if draft.known(key, kind, request) is not None:
+            return told_by
+        row = draft.trial(number)
+        if kind == "retract" and row["state"] == "retracted":
+            raise ConflictError(f"trial {number} is retracted already")
+        replay.number, replay.hash = at  # where it was before this failed to be written
+        replay = session.brought_up(draft.connection, replay, changes, told_by)
+        at = replay.number, replay.hash
+        sets = {event: each for event, each in replay.learnt.items() if int(event) >= told_by}
+        result = {"learnt": {"from": told_by, "sets": sets}}
+        replay.apply(draft.append(kind, request, result, key))
+        draft.adopt(replay, told_by)
+        draft.change_trial(row)
+        return told_by
+
+    return session.run(work)
+
+
+def _told_by(row: dict[str, Any], kind: str) -> int:
+    """Return the event that told a trial's reward; raise if there is none to change."""
+    if row["told_by"] is None:
+        hint = "cancel it, if it will not be tried" if kind == "retract" else "tell its reward"
+        raise ConflictError(f"trial {row['id']} is {row['state']}, without a reward; {hint}")
+    return int(row["told_by"])
+
+
 def _find_policy(session: Session, connection: Connection, name: str) -> Event:
-    """Return the freeze event of a policy."""
     for event in session.store.events_of(connection, "freeze"):
         if event.request["name"] == name:
             return event
@@ -393,22 +562,30 @@ def _find_policy(session: Session, connection: Connection, name: str) -> Event:
 
 
 def _check_unused(events: Sequence[Event], name: str) -> None:
-    """Raise if there is a policy of that name among those of events."""
     if any(event.request["name"] == name for event in events):
         raise ConflictError(f"there is a policy {name!r} already; choose another name")
 
 
+def _edits(session: Session, connection: Connection) -> tuple[list[Event], dict[int, int]]:
+    """Return all retractions and corrections, and the events that told these trials' rewards."""
+    edits = session.store.events_of(connection, "retract", "correct")
+    mine = TRIALS.c.id.in_([each.request["trial"] for each in edits])
+    rows = session.store.trials(connection, mine)
+    return edits, {row["id"]: row["told_by"] for row in rows}
+
+
+def _edited(edits: list[Event], told_by: Mapping[int, int], upto: int) -> dict[int, float | None]:
+    """Return what was made since of the rewards that were told up to an event."""
+    since = changes_in([each for each in edits if each.number > upto])
+    return {trial: reward for trial, reward in since.items() if told_by[trial] <= upto}
+
+
 def _all_frozen(session: Session, connection: Connection) -> tuple[FrozenPolicy, ...]:
-    """Return what is known of all frozen policies."""
-    store = session.store
-    changed = store.events_of(connection, "retract", "correct")
-    trials = store.trials(connection, numbers=[each.request["trial"] for each in changed])
-    told_by = {row["id"]: row["told_by"] for row in trials}
+    edits, told_by = _edits(session, connection)
     found = []
-    for event in store.events_of(connection, "freeze"):
+    for event in session.store.events_of(connection, "freeze"):
         upto, log, sha256 = (event.result[name] for name in ("upto", "log", "sha256"))
-        since = {each.request["trial"] for each in changed if each.number > upto}
-        recalled = tuple(sorted(trial for trial in since if told_by[trial] <= upto))
+        recalled = tuple(sorted(_edited(edits, told_by, upto)))
         found.append(FrozenPolicy(event.request["name"], event.at, upto, log, sha256, recalled))
     return tuple(found)
 
@@ -431,18 +608,11 @@ def _freeze(
     return Policy(replace(state, reward_range=card.reward_range))  # earlier releases logged none
 
 
-def _keep(
-    session: Session,
-    name: str,
-    fallback: Label | None,
-    tolerance: float | None,
-    key: str | None,
-) -> Policy:
+def _keep(session: Session, request: dict[str, Any], key: str | None) -> Policy:
     """Freeze the learner's policy and keep it under a name; return it, or the key's if known."""
-    safe = None if fallback is None else {"arm": encode_label(fallback)}
-    request = {"name": name, "fallback": safe, "tolerance": tolerance}
+    name, (fallback, tolerance) = request["name"], _how(request)
     with session.reading() as connection:
-        event = session.known(connection, key, "freeze", request)
+        event = Draft(session, connection).known(key, "freeze", request)
         if event is not None:
             return _load(session, connection, event)
         _check_unused(session.store.events_of(connection, "freeze"), name)
@@ -471,7 +641,7 @@ def _rebuild(session: Session, connection: Connection, event: Event) -> Policy:
     replay = session.rebuilt(connection, event.result["upto"], from_log=True)
     card = event.result.get("card")  # releases before 0.3 did not log it
     with replay.learner.using(event.result.get("learnt")):
-        return _freeze(replay, *_how(event), None if card is None else Card.restored(card))
+        return _freeze(replay, *_how(event.request), None if card is None else Card.restored(card))
 
 
 def _load(session: Session, connection: Connection, event: Event) -> Policy:
@@ -489,10 +659,9 @@ def load_policy(database: Database, campaign: str, name: str) -> Policy:
         return _load(session, connection, _find_policy(session, connection, name))
 
 
-def _how(event: Event) -> tuple[Label | None, float | None]:
-    fallback = event.request["fallback"]
-    label = None if fallback is None else decode_label(fallback["arm"])
-    return label, event.request["tolerance"]
+def _how(request: Mapping[str, Any]) -> tuple[Label | None, float | None]:
+    fallback = request["fallback"]
+    return None if fallback is None else decode_label(fallback["arm"]), request["tolerance"]
 
 
 def _recall(
@@ -504,18 +673,14 @@ def _recall(
 ) -> Recall:
     """Return what policies frozen on a trial would have decided, had all edits since been known."""
     found = []
-    store = session.store
-    edits = store.events_of(connection, "retract", "correct")
-    trials = store.trials(connection, numbers=[each.request["trial"] for each in edits])
-    tells = {row["id"]: row["told_by"] for row in trials}
-    for event in store.events_of(connection, "freeze"):
+    edits, tells = _edits(session, connection)
+    for event in session.store.events_of(connection, "freeze"):
         upto = event.result["upto"]
         if upto < told_by:
             continue
-        since = changes_in([each for each in edits if each.number > upto])
-        since = {number: reward for number, reward in since.items() if tells[number] <= upto}
+        since = _edited(edits, tells, upto)
         before = min([told_by, *(tells[number] for number in since)])
-        fallback, tolerance = _how(event)
+        fallback, tolerance = _how(event.request)
         learner = session.rebuilt(connection, upto, since, before).learner
         without = learner.freeze(fallback=fallback, tolerance=tolerance)
         then = _load(session, connection, event)

@@ -24,10 +24,8 @@ import numpy as np
 
 from contextgap.base.descriptors import lazy
 from contextgap.base.labels import Label, decode_label, encode_label
-from contextgap.models.tuning import Tuning
-from contextgap.policy.card import Card
 from contextgap.tables.table import Table
-from contextgap.team.campaign.values import CampaignStatus, FrozenPolicy, Recall, Recalled, Trial
+from contextgap.team.campaign.values import Trial
 
 MOST_COLUMNS = 4096
 """The most columns of a context in a campaign."""
@@ -115,6 +113,13 @@ def some_rows(encoded: Mapping[str, Any], places: Sequence[int]) -> dict[str, An
 NOTHING = ""
 """The hash of a log without events."""
 
+_BECAME = {
+    "tell": "told",
+    "cancel": "cancelled",
+    "expire": "expired",
+    "retract": "retracted",
+    "correct": "told",
+}
 _Parts = tuple[int, str, str, str | None, str, str]  # the first fields of an event
 
 
@@ -128,7 +133,6 @@ class Pick:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Pick:
-        """Return the pick in a row of the table of trials."""
         among = None if row["eligible"] is None else json.loads(row["eligible"])
         eligible = None if among is None else tuple(map(decode_label, among))
         return cls(json.loads(row["context"]), decode_label(json.loads(row["arm"])), eligible)
@@ -160,12 +164,10 @@ class Event:
 
     @lazy
     def request(self) -> dict[str, Any]:
-        """What was requested."""
         return dict(json.loads(self.request_text))
 
     @lazy
     def result(self) -> dict[str, Any]:
-        """What came of the request."""
         return dict(json.loads(self.result_text))
 
     @lazy
@@ -207,6 +209,20 @@ class Event:
             }
             for trial, reward, pick in zip(self.result["trials"], rewards, self.picks, strict=True)
         ]
+
+    @property
+    def trial_change(self) -> dict[str, Any]:
+        """What the event changes in the row of the trial that it is about."""
+        if self.kind not in _BECAME:
+            return {}
+        change: dict[str, Any] = {"state": _BECAME[self.kind], "by": self.by}
+        if self.kind in ("retract", "correct"):
+            change["why"] = self.request["why"]
+        if self.kind in ("tell", "correct"):
+            change["reward"] = self.request["reward"]
+        if self.kind == "tell":
+            change |= {"told": self.at, "told_by": self.number}
+        return change
 
 
 def _hash(before: str, parts: _Parts, by: str | None) -> str:
@@ -266,11 +282,6 @@ def read_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def contexts_json(contexts: Any, called: str = "contexts") -> Any:
-    """Return one context or several as a request has them."""
-    return request_contexts(encode_contexts(contexts, called))
-
-
 def request_contexts(encoded: Mapping[str, Any]) -> Any:
     """Return contexts as a request has them, from how the log has them."""
     if not is_table(encoded):
@@ -294,7 +305,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
     return {
         "id": trial.id,
         "arm": encode_label(trial.arm),
-        "context": contexts_json(trial.context),
+        "context": request_contexts(encode_contexts(trial.context)),
         "state": trial.state,
         "reward": trial.reward,
         "eligible": None if trial.eligible is None else [*map(encode_label, trial.eligible)],
@@ -302,48 +313,3 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "why": trial.why,
         "by": trial.by,
     }
-
-
-def read_trial_json(value: Mapping[str, Any]) -> Trial:
-    """Reverse ``trial_json``."""
-    among = value["eligible"]
-    eligible = None if among is None else tuple(map(decode_label, among))
-    pick = Pick({"row": value["context"]}, decode_label(value["arm"]), eligible)
-    return read_trial({"by": None, **value}, pick)  # services of release 0.2 do not say who
-
-
-def recall_json(recall: Recall) -> dict[str, Any]:
-    """Return what a retraction means as JSON values."""
-    return {"trial": recall.trial, "policies": [vars(policy) for policy in recall.policies]}
-
-
-def read_recall_json(value: Mapping[str, Any]) -> Recall:
-    """Reverse ``recall_json``."""
-    return Recall(value["trial"], tuple(Recalled(**policy) for policy in value["policies"]))
-
-
-def frozen_json(frozen: FrozenPolicy) -> dict[str, Any]:
-    """Return what is known of a frozen policy as JSON values."""
-    return {**vars(frozen), "recalled": list(frozen.recalled)}
-
-
-def read_frozen_json(value: Mapping[str, Any]) -> FrozenPolicy:
-    """Reverse ``frozen_json``."""
-    return FrozenPolicy(**{**value, "recalled": tuple(value["recalled"])})
-
-
-def status_json(status: CampaignStatus) -> dict[str, Any]:
-    """Return how a campaign stands as JSON values; arms keep their types."""
-    counts = [{"arm": encode_label(arm), "count": n} for arm, n in status.rewards.items()]
-    return {**status.describe(), "rewards": counts}
-
-
-def read_status_json(value: Mapping[str, Any]) -> CampaignStatus:
-    """Reverse ``status_json``."""
-    counts: Sequence[Mapping[str, Any]] = value["rewards"]
-    rest = {
-        "rewards": {decode_label(each["arm"]): each["count"] for each in counts},
-        "tuning": None if value["tuning"] is None else Tuning.restored(value["tuning"]),
-        "score": None if value["score"] is None else Card.restored(value["score"]),
-    }
-    return CampaignStatus(**{**value, **rest})

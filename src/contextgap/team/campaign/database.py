@@ -81,7 +81,6 @@ class Database:
 
     @property
     def dialect(self) -> Dialect:
-        """The SQL that it speaks."""
         return self._engine.dialect
 
     @contextmanager
@@ -130,7 +129,6 @@ class Database:
         return calls.as_text(found + timedelta(seconds=passed - asked))
 
     def close(self) -> None:
-        """Close all connections."""
         self._engine.dispose()
 
     def _leave_to_parent(self) -> None:
@@ -333,18 +331,15 @@ class Prepared:
         self._errors: Any = dialect.loaded_dbapi.Error
 
     def run(self, connection: Connection, **values: Any) -> None:
-        """Run the statement."""
         self._execute(connection, values)
 
     def run_all(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Run the statement with each of several rows of values."""
         if len(rows) == 1:
             self._execute(connection, rows[0])
         else:
             self._execute(connection, rows, many=True)
 
     def rows(self, connection: Connection, **values: Any) -> list[Any]:
-        """Return the rows that the statement finds."""
         return self._execute(connection, values, read=True)
 
     def _arguments(self, values: Mapping[str, Any]) -> Any:

@@ -32,7 +32,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.team.campaign.codec import NOTHING, Event, row_hash
 from contextgap.team.campaign.database import NAME, Database
-from contextgap.team.campaign.replay import changes_in
 from contextgap.team.campaign.schema import (
     CAMPAIGNS,
     EVENTS,
@@ -223,19 +222,8 @@ def follow(rows: dict[int, dict[str, Any]], event: Event) -> None:
     """Make of the table of trials what an event makes of it."""
     if event.kind in ("ask", "record"):
         rows.update({row["id"]: row for row in event.trial_rows})
-        return
-    changes: dict[str, Any] = {}
-    if event.kind == "tell":
-        reward = event.request["reward"]
-        changes = {"state": "told", "reward": reward, "told": event.at, "told_by": event.number}
-    elif event.kind in ("cancel", "expire"):
-        changes = {"state": "cancelled" if event.kind == "cancel" else "expired"}
-    elif event.kind in ("retract", "correct"):
-        ((_, reward),) = changes_in([event]).items()
-        changes = {"state": "retracted"} if reward is None else {"state": "told", "reward": reward}
-        changes["why"] = event.request["why"]
-    if changes:
-        rows[event.request["trial"]] |= {**changes, "by": event.by}
+    elif change := event.trial_change:
+        rows[event.request["trial"]] |= change
 
 
 def _verify_trials(

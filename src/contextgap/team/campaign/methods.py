@@ -1,15 +1,23 @@
-"""The methods of campaigns, which are the same here and over HTTP."""
+"""The methods of campaigns, which are the same here and over HTTP, and what they accept."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Self, cast
 
-from contextgap.base.labels import Label
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.labels import Label, encode_label
 from contextgap.learner import Learner, StoppingRule
+from contextgap.learner.arguments import read_censored, read_noise
+from contextgap.learner.costs import read_cost, read_told_costs
 from contextgap.policy.policy import Policy
+from contextgap.team.campaign.codec import encode_given, is_plain_text, is_table, rows_of
 from contextgap.team.campaign.values import (
+    STATES,
     CampaignStatus,
     FrozenPolicy,
     Recall,
@@ -17,16 +25,19 @@ from contextgap.team.campaign.values import (
     trials_frame,
 )
 
+_LONGEST = 200  # letters of a name or a key
+_MOST_ARMS = 10_000
+
 
 class CampaignMethods:
-    """What can be done with a campaign; ``_call`` does it, with a method for each."""
+    """What can be done with a campaign; ``_call`` does it with arguments that were checked."""
 
     _name: str
     _goal: StoppingRule | None
 
-    def _call(self, method: str, /, **given: Any) -> Any:
+    def _call(self, method: str, /, *given: Any) -> Any:
         """Do what a public method is asked for."""
-        return getattr(self, f"_{method}")(**given)
+        return getattr(self, f"_{method}")(*given)
 
     def __enter__(self) -> Self:
         return self
@@ -103,9 +114,8 @@ class CampaignMethods:
         >>> trial == campaign.ask([0.2, 0.1], key="sample 17")
         True
         """
-        return self._call(
-            "ask", contexts=contexts, pool=pool, arms=arms, once=once, key=key, lease=lease
-        )
+        check_key(key)
+        return self._call("ask", _read_ask(contexts, pool, once, lease), arms, key)
 
     def tell(
         self,
@@ -164,18 +174,16 @@ class CampaignMethods:
         'told'
         >>> outside = campaign.tell(contexts=[0.3, 0.1], arms="left", reward=0.4)
         """
-        return self._call(
-            "tell",
-            trial=trial,
-            reward=reward,
-            contexts=contexts,
-            arms=arms,
-            eligible=eligible,
-            key=key,
-            noise=noise,
-            censored=censored,
-            cost=cost,
-        )
+        check_key(key)
+        if trial is None:
+            said, single = _read_record(contexts, arms, reward)
+        else:
+            if any(each is not None for each in (contexts, arms, eligible)):
+                raise TypeError("contexts, arms and eligible are for outside data, without a trial")
+            said, single = _read_told(trial, reward)
+        count = len(said["arms"] if trial is None else said["trial"])
+        said |= _read_about(noise, censored, cost, count, single)
+        return self._call("tell", said, single, trial, eligible, key)
 
     def cancel(self, trial: Any, *, key: str | None = None) -> Trial:
         """Cancel an open trial; it no longer counts as pending.
@@ -193,7 +201,8 @@ class CampaignMethods:
         >>> campaign.cancel(trial).state
         'cancelled'
         """
-        return cast("Trial", self._call("cancel", trial=trial, key=key))
+        check_key(key)
+        return cast("Trial", self._call("cancel", trial, key))
 
     def retract(self, trial: Any, why: str, *, key: str | None = None) -> Recall:
         """Take a reward back; the learner forgets it.
@@ -222,7 +231,7 @@ class CampaignMethods:
         >>> campaign.trial(trial.id).state
         'retracted'
         """
-        return cast("Recall", self._call("retract", trial=trial, why=why, key=key))
+        return self._changed(trial, None, why, key)
 
     def correct(self, trial: Any, reward: float, why: str, *, key: str | None = None) -> Recall:
         """Replace a wrong reward by the right one.
@@ -255,7 +264,13 @@ class CampaignMethods:
         >>> campaign.trial(trial.id).reward
         0.7
         """
-        return cast("Recall", self._call("correct", trial=trial, reward=reward, why=why, key=key))
+        return self._changed(trial, checks.reward("reward", reward), why, key)
+
+    def _changed(self, trial: Any, reward: float | None, why: Any, key: str | None) -> Recall:
+        if not isinstance(why, str) or not why.strip() or not is_plain_text(why):
+            raise ValueError(f"why must say the reason in words, got {why!r}")
+        check_key(key)
+        return cast("Recall", self._call("change", trial, reward, why, key))
 
     def trials(self, state: str | Sequence[str] | None = None) -> Any:
         """Return the trials as a DataFrame, one row each, with the columns of their contexts.
@@ -303,7 +318,12 @@ class CampaignMethods:
         >>> [trial.reward for trial in campaign.find_trials("told")]
         [0.2, 0.5]
         """
-        return cast("list[Trial]", self._call("find_trials", state=state, after=after, most=most))
+        states = [state] if isinstance(state, str) else None if state is None else list(state)
+        for each in states or ():
+            if each not in STATES:
+                raise ValueError(f"state must be one of {STATES}, got {each!r}")
+        start = checks.whole("after", after, least=0)
+        return cast("list[Trial]", self._call("find_trials", states, start, most))
 
     def trial(self, number: int) -> Trial:
         """Return one trial.
@@ -318,7 +338,7 @@ class CampaignMethods:
         >>> campaign.trial(trial.id).arm
         'left'
         """
-        return cast("Trial", self._call("trial", number=number))
+        return cast("Trial", self._call("trial", read_number(number)))
 
     def recommend(self, contexts: Any, *, arms: Any = None) -> Any:
         """Return the arm to deploy, as ``Learner.recommend`` does.
@@ -335,7 +355,7 @@ class CampaignMethods:
         >>> campaign.recommend([0.2, 0.1])
         'left'
         """
-        return self._call("recommend", contexts=contexts, arms=arms)
+        return self._call("recommend", contexts, arms)
 
     def learner(self) -> Learner:
         """Return a copy of the learner; changes to it do not affect the campaign.
@@ -379,10 +399,12 @@ class CampaignMethods:
         >>> campaign.policy("v1").recommend([0.2, 0.1])
         'left'
         """
-        return cast(
-            "Policy",
-            self._call("freeze", name=name, fallback=fallback, tolerance=tolerance, key=key),
-        )
+        check_name("name", name)
+        check_key(key)
+        if tolerance is not None:
+            tolerance = checks.real("tolerance", tolerance)
+        safe = None if fallback is None else encode_label(fallback)
+        return cast("Policy", self._call("freeze", name, safe, tolerance, key))
 
     def policies(self) -> tuple[FrozenPolicy, ...]:
         """Return all frozen policies, with trials retracted or corrected since.
@@ -409,7 +431,7 @@ class CampaignMethods:
         >>> campaign.policy("v1").arms
         ('left', 'right')
         """
-        return cast("Policy", self._call("policy", name=name))
+        return cast("Policy", self._call("policy", name))
 
     def rebuild(self, name: str) -> Policy:
         """Return a frozen policy, rebuilt from the log; its file has the same bytes.
@@ -425,7 +447,7 @@ class CampaignMethods:
         >>> campaign.rebuild("v1").provenance == policy.provenance
         True
         """
-        return cast("Policy", self._call("rebuild", name=name))
+        return cast("Policy", self._call("rebuild", name))
 
     def tune(self, criterion: str = "evidence", *, key: str | None = None) -> None:
         """Learn the hyperparameters again from all rewards, as ``Learner.tune`` does.
@@ -445,7 +467,8 @@ class CampaignMethods:
         >>> campaign.status().tuning.rewards
         10
         """
-        self._call("tune", criterion=criterion, key=key)
+        check_key(key)
+        self._call("tune", criterion, key)
 
     def add_arm(
         self,
@@ -474,7 +497,12 @@ class CampaignMethods:
         >>> campaign.arms
         ('left', 'right', 'up')
         """
-        self._call("add_arm", label=label, features=features, cost=cost, key=key)
+        check_key(key)
+        known = None if features is None else encode_given(features, called="features")
+        request = {"arm": encode_new_label(label), "features": known}
+        if cost is not None:
+            request["cost"] = read_cost("cost", cost)
+        self._call("add_arm", request, key)
 
     def remove_arm(self, label: Label, *, key: str | None = None) -> None:
         """Never choose an arm again, as ``Learner.remove_arm`` says.
@@ -492,7 +520,8 @@ class CampaignMethods:
         >>> campaign.arms
         ('right',)
         """
-        self._call("remove_arm", label=label, key=key)
+        check_key(key)
+        self._call("remove_arm", encode_label(label), key)
 
     def status(self, *, fresh: bool = True) -> CampaignStatus:
         """Return the state of the campaign: trials, rewards, progress and score.
@@ -508,4 +537,110 @@ class CampaignMethods:
         >>> campaign.status().trials["told"]
         2
         """
-        return cast("CampaignStatus", self._call("status", fresh=fresh))
+        return cast("CampaignStatus", self._call("status", fresh))
+
+
+def check_name(called: str, name: Any) -> None:
+    """Raise unless a name is text of a reasonable length."""
+    if not isinstance(name, str):
+        raise TypeError(f"{called} must be text, got {name!r}")
+    if not name.strip() or len(name) > _LONGEST or not name.isprintable():
+        raise ValueError(f"{called} must be 1 to {_LONGEST} printable letters, got {name!r}")
+    if name in (".", ".."):
+        raise ValueError(f"{called} must be a name, which {name!r} is not in an address")
+
+
+def check_key(key: Any) -> None:
+    """Raise unless a key is None or a name."""
+    if key is not None:
+        check_name("key", key)
+
+
+def check_arms(arms: Any) -> None:
+    """Raise if there are more arms than anybody can try."""
+    count = arms if isinstance(arms, int) else len(arms) if hasattr(arms, "__len__") else 0
+    if count > _MOST_ARMS:
+        raise ValueError(f"arms must be at most {_MOST_ARMS}, got {count}")
+
+
+def encode_new_label(label: Label) -> Any:
+    """Return the label of a new arm as JSON; raise if its text could not be shown again."""
+    for part in label if isinstance(label, tuple) else (label,):
+        if isinstance(part, tuple):
+            encode_new_label(part)
+        elif isinstance(part, str) and not is_plain_text(part):
+            raise ValueError(f"arms must be text without NUL and lone surrogates, got {label!r}")
+    return encode_label(label)
+
+
+def read_number(trial: Any) -> int:
+    """Return the number of a trial."""
+    return trial.id if isinstance(trial, Trial) else checks.whole("trial", trial, least=1)
+
+
+def read_lease(lease: float | timedelta) -> float | str:
+    """Return a lease in seconds, or "ever"."""
+    length = lease.total_seconds() if isinstance(lease, timedelta) else lease
+    if length == math.inf:
+        return "ever"
+    return checks.positive("lease", length, "seconds, a timedelta, or math.inf for ever")
+
+
+def _read_ask(contexts: Any, pool: Any, once: bool, lease: Any) -> dict[str, Any]:
+    kept = None if lease is None else read_lease(lease)
+    if pool is not None:
+        if contexts is not None:
+            raise TypeError("contexts must be left out where pool= gives those to choose from")
+        request = {"pool": encode_given(pool, called="pool"), "lease": kept}
+        return {**request, "once": True} if once else request
+    if once:
+        raise TypeError("once= is about a pool; give pool= too, or leave it out")
+    if contexts is None:
+        raise TypeError("contexts must be given, or pool= to choose one from, got None")
+    return {"contexts": _some(contexts), "lease": kept}
+
+
+def _some(contexts: Any) -> dict[str, Any]:
+    encoded = encode_given(contexts)
+    if not rows_of(encoded):
+        raise ValueError("contexts must have at least one row, got none")
+    return encoded
+
+
+def _read_told(trial: Any, reward: Any) -> tuple[dict[str, Any], bool]:
+    """Return the numbers of the trials told about, their rewards, and whether it is only one."""
+    if isinstance(trial, Trial) or np.ndim(trial) == 0:
+        return {"trial": [read_number(trial)], "reward": [checks.reward("reward", reward)]}, True
+    numbers = [read_number(each) for each in trial]
+    if len(set(numbers)) < len(numbers):
+        raise ValueError("trial must name every trial once, got one twice")
+    rewards = checks.finite_vector("reward", reward, checks.reward).tolist()
+    checks.same_length(trial=len(numbers), reward=len(rewards))
+    return {"trial": numbers, "reward": rewards}, False
+
+
+def _read_record(contexts: Any, arms: Any, rewards: Any) -> tuple[dict[str, Any], bool]:
+    """Return outside data, but for the eligible arms, and whether it is one row."""
+    if contexts is None or arms is None or rewards is None:
+        raise TypeError("tell needs a trial, or contexts=, arms= and reward= for outside data")
+    encoded = _some(contexts)
+    if single := not is_table(encoded):
+        labels, values = [arms], [checks.reward("reward", rewards)]
+    else:
+        values = checks.finite_vector("reward", rewards, checks.reward).tolist()
+        labels = arms.to_list() if hasattr(arms, "to_list") else list(arms)
+        checks.same_length(contexts=len(rows_of(encoded)), arms=len(labels), reward=len(values))
+    return {"contexts": encoded, "arms": [*map(encode_label, labels)], "rewards": values}, single
+
+
+def _read_about(
+    noise: Any, censored: Any, cost: Any, count: int, single: bool
+) -> dict[str, list[Any]]:
+    """Return rewards' standard errors, which are censored, and costs, where that was said."""
+    cut = read_censored(censored, count, single=single)
+    errors = read_noise(noise, cut, count, single=single)
+    said = {"noise": errors, "censored": cut}
+    about = {name: values.tolist() for name, values in said.items() if values.any()}
+    if cost is not None:
+        about["cost"] = read_told_costs(cost, count, single=single).tolist()
+    return about

@@ -26,8 +26,7 @@ from contextgap.team.campaign.values import STATES, CampaignStatus
 if TYPE_CHECKING:  # clients have no database
     from sqlalchemy import Connection
 
-    from contextgap.team.campaign.replay import Replay
-    from contextgap.team.campaign.session import Session
+    from contextgap.team.campaign.session import Replay, Session
     from contextgap.team.campaign.store import Store
 
 START: dict[str, Any] = {"rewards": 0, "settled": None}
@@ -139,7 +138,6 @@ class ProgressCache:
         self._last: _Computed | None = None
 
     def status(self, name: str, *, fresh: bool) -> CampaignStatus:
-        """Return the status of the campaign of that name, as ``Campaign.status`` does."""
         with self._session.reading() as connection:
             store, replay = self._session.store, self._session.replay
             counts, before = store.counts(connection), recorded(store, connection)

@@ -217,19 +217,10 @@ def _upgrade_from_1(connection: Connection) -> None:
 
 def _pages(connection: Connection, name: str, number: str) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a table of version 1 in order, some at once."""
-    after = (0, 0)
-    statement = text(
-        f"SELECT * FROM old_contextgap_{name} WHERE campaign > :campaign OR "
-        f"(campaign = :campaign AND {number} > :number) ORDER BY campaign, {number} LIMIT {_PAGE}"
-    )
-    while True:
-        given = dict(zip(("campaign", "number"), after, strict=True))
-        rows = [dict(row) for row in connection.execute(statement, given).mappings()]
-        if rows:
-            yield rows
-        if len(rows) < _PAGE:
-            return
-        after = rows[-1]["campaign"], rows[-1][number]
+    statement = text(f"SELECT * FROM old_contextgap_{name} ORDER BY campaign, {number}")
+    rows = connection.execute(statement, execution_options={"yield_per": _PAGE}).mappings()
+    for page in rows.partitions():
+        yield [dict(row) for row in page]
 
 
 def _hash_files(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql import ClauseElement, ColumnElement
 
 from contextgap.base import files
 from contextgap.team.campaign.codec import NOTHING, Event, as_json, file_hash, row_hash
@@ -86,7 +86,6 @@ class Store:
         return Prepared(statement, self.database.dialect, columns)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Yield a connection to read with."""
         return self.database.reading()
 
     @contextmanager
@@ -115,13 +114,11 @@ class Store:
             after = page[-1][0]
 
     def event(self, connection: Connection, number: int) -> Event:
-        """Return one event."""
         for event in self.events(connection, number - 1, number):
             return _unaltered(event)
         raise AlteredError(f"event {number} of the campaign is missing")
 
     def events_of(self, connection: Connection, *kinds: str, after: int = 0) -> list[Event]:
-        """Return all events of some kinds."""
         statement = (
             select(*_EVENT_COLUMNS)
             .where(EVENTS.c.campaign == self.campaign, EVENTS.c.kind.in_(kinds))
@@ -131,7 +128,6 @@ class Store:
         return [_unaltered(_event(row)) for row in connection.execute(statement)]
 
     def event_of_key(self, connection: Connection, key: str) -> Event | None:
-        """Return the event that was asked for with a key."""
         found = self._event_of_key.rows(connection, wanted=key)
         return _unaltered(_event(found[0])) if found else None
 
@@ -156,12 +152,10 @@ class Store:
         self._append.run_all(connection, rows)
 
     def last_trial(self, connection: Connection) -> int:
-        """Return the number of the last trial, 0 before the first."""
         ((last,),) = self._last_trial.rows(connection)
         return int(last or 0)
 
     def trial(self, connection: Connection, number: int) -> dict[str, Any]:
-        """Return the row of one trial."""
         found = self._trial.rows(connection, wanted=number) if number <= LARGEST else []
         if not found:
             raise NotFoundError(f"there is no trial {number}")
@@ -170,29 +164,17 @@ class Store:
     def trials(
         self,
         connection: Connection,
-        states: Sequence[str] | None = None,
-        numbers: Sequence[int] | None = None,
-        after: int = 0,
-        between: tuple[int, int] | None = None,
+        *where: ColumnElement[bool],
+        newest_first: bool = False,
         most: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Return the rows of trials: all, those in some states, or with some numbers."""
-        statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign)
-        if states is not None:
-            statement = statement.where(TRIALS.c.state.in_(states))
-        if numbers is not None:
-            small = [number for number in numbers if number <= LARGEST]
-            statement = statement.where(TRIALS.c.id.in_(small))
-        if after:
-            statement = statement.where(TRIALS.c.id > min(after, LARGEST))
-        if between is not None:
-            statement = statement.where(TRIALS.c.id.between(*between))
-        statement = statement.order_by(TRIALS.c.id)
+        """Return the rows of trials that all conditions hold of."""
+        statement = select(TRIALS).where(TRIALS.c.campaign == self.campaign, *where)
+        statement = statement.order_by(TRIALS.c.id.desc() if newest_first else TRIALS.c.id)
         statement = statement.limit(None if most is None else min(most, LARGEST))
         return [_checked(dict(row)) for row in connection.execute(statement).mappings()]
 
     def counts(self, connection: Connection) -> dict[str, int]:
-        """Return how many trials there are in each state."""
         statement = (
             select(TRIALS.c.state, func.count())
             .where(TRIALS.c.campaign == self.campaign, TRIALS.c.state.in_(_NOT_TOLD))
@@ -203,7 +185,6 @@ class Store:
         return {**found, "told": self.last_trial(connection) - sum(found.values())}
 
     def due(self, connection: Connection, now: str) -> list[int]:
-        """Return the open trials whose lease has run out."""
         return [number for (number,) in self._due.rows(connection, now=now)]
 
     def next_due(self, connection: Connection, after: str = "") -> str | None:
@@ -213,11 +194,9 @@ class Store:
         return connection.execute(select(func.min(TRIALS.c.until)).where(mine)).scalar()
 
     def add_trials(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add trials."""
         self._add_trials.run_all(connection, [self._with_hash(row) for row in rows])
 
     def change_trials(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Change what became of trials."""
         hashed = [self._with_hash(row) for row in rows]
         changed = [{"wanted": row["id"], **{n: row[n] for n in _CHANGING}} for row in hashed]
         self._change.run_all(connection, changed)
@@ -233,11 +212,9 @@ class Store:
         return {**json.loads(known or "{}"), "trials": int(last or 0), "open": int(count)}
 
     def summarize(self, connection: Connection, summary: Mapping[str, Any]) -> None:
-        """Note how the campaign stands."""
         self._summarize.run(connection, summary=as_json(summary))
 
     def files(self, connection: Connection, kind: str) -> list[int]:
-        """Return the numbers of all files of a kind."""
         statement = (
             select(FILES.c.number)
             .where(FILES.c.campaign == self.campaign, FILES.c.kind == kind, FILES.c.part == 0)
@@ -278,7 +255,6 @@ class Store:
             connection.execute(insert(FILES), row)
 
     def remove_files(self, connection: Connection, kind: str, numbers: Sequence[int]) -> None:
-        """Remove files."""
         if numbers:
             mine = (FILES.c.campaign == self.campaign) & (FILES.c.kind == kind)
             connection.execute(delete(FILES).where(mine, FILES.c.number.in_(numbers)))

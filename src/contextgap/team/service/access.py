@@ -28,8 +28,7 @@ from starlette.types import Scope
 from contextgap.base import checks
 from contextgap.team.campaign import ConflictError, NotFoundError, calls
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.trials import check_name
-from contextgap.team.service.problems import RefusedError, busy
+from contextgap.team.campaign.methods import check_name
 from contextgap.team.service.settings import Settings, is_loopback
 
 SCOPES = ("read", "explore", "freeze", "admin")
@@ -55,6 +54,27 @@ TOKENS = Table(
     Column("until", String(32)),
     Column("revoked", String(32)),
 )
+
+
+class RefusedError(Exception):
+    """A request that is not carried out, with the status and the headers of its answer."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        error: str | None = None,  # what a client is to raise; None for one of its own
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.error = status, detail, error
+        self.headers = headers or {}
+
+
+def busy(detail: str, status: int = 503, seconds: float = 1.0) -> RefusedError:
+    """Return an answer that asks to come back later."""
+    return RefusedError(status, detail, headers={"Retry-After": f"{max(1, round(seconds))}"})
 
 
 @dataclass(frozen=True)
@@ -162,7 +182,6 @@ class Caller:
 
     @classmethod
     def of(cls, scope: Scope) -> Caller:
-        """Return who sends a request."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
@@ -191,7 +210,6 @@ class Guard:
         self._allowed = {name.lower() for name in settings.allow_hosts}
 
     async def refresh(self) -> None:
-        """Read the table of tokens."""
         self._read_at = time.monotonic()
         loop = asyncio.get_running_loop()
         self._tokens = await loop.run_in_executor(self._thread, read_tokens, self._database)

@@ -31,13 +31,20 @@ import contextgap
 from contextgap.kernels.stationary import scipy_cdist
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import prepare
-from contextgap.team.service import monitoring, page_routes, problems, routes
-from contextgap.team.service.access import REFRESH, Caller, Guard, Rates
+from contextgap.team.service import monitoring, page, routes
+from contextgap.team.service.access import REFRESH, Caller, Guard, Rates, RefusedError, busy
 from contextgap.team.service.hosting import CREATING, REBUILDING, Hosting
 from contextgap.team.service.monitoring import logger
-from contextgap.team.service.page_data import Beliefs, Standings
-from contextgap.team.service.page_routes import Listening
-from contextgap.team.service.routing import SLASH, Deadline, DirectRoute, check_length
+from contextgap.team.service.page import Beliefs, Listening, Standings
+from contextgap.team.service.routing import (
+    SLASH,
+    UNKNOWN,
+    Deadline,
+    DirectRoute,
+    check_length,
+    problem,
+    refusal,
+)
 from contextgap.team.service.settings import Settings
 
 _READERS = 16  # threads that read policies, names and what the page shows
@@ -94,7 +101,6 @@ class ServiceMiddleware:
         self._direct = direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -110,7 +116,7 @@ class ServiceMiddleware:
         caller = scope["contextgap.caller"] = Caller.of(scope)
         scope["contextgap.service"] = self._service
         deadline = scope["contextgap.deadline"] = Deadline(self._service.settings.deadline)
-        refused: problems.RefusedError | None = None
+        refused: RefusedError | None = None
         try:
             self._check(caller)
             _keep_slashes(scope)
@@ -119,12 +125,12 @@ class ServiceMiddleware:
             if deadline.left:
                 status = status or _LEFT
             else:
-                refused = problems.busy(deadline.cause)
+                refused = busy(deadline.cause)
         except Exception as error:
             refused = self._refusal(scope, error)
         deadline.extend(None)
         if refused is not None and not status:
-            await problems.answer(refused)(scope, receive, send_with_headers)
+            await problem(refused)(scope, receive, send_with_headers)
         self._note(scope, caller, status, time.perf_counter() - start)
 
     def _found(self, scope: Scope) -> ASGIApp:
@@ -141,7 +147,7 @@ class ServiceMiddleware:
         service, length = self._service, caller.headers.get("content-length")
         if length is not None:
             if "transfer-encoding" in caller.headers:
-                raise problems.RefusedError(
+                raise RefusedError(
                     400,
                     "a request has a Content-Length or a Transfer-Encoding, not both",
                     headers={"Connection": "close"},
@@ -151,11 +157,11 @@ class ServiceMiddleware:
         caller.token = service.guard.known(caller)
         service.requests_rate.take(caller.name)
 
-    def _refusal(self, scope: Scope, error: Exception) -> problems.RefusedError:
-        known = problems.refusal(error)
+    def _refusal(self, scope: Scope, error: Exception) -> RefusedError:
+        known = refusal(error)
         if known is None:
             logger.error("failed", exc_info=error, extra={"fields": {"path": scope["path"]}})
-        return known or problems.UNKNOWN
+        return known or UNKNOWN
 
     def _note(self, scope: Scope, caller: Caller, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
@@ -197,14 +203,13 @@ class ServiceApp(FastAPI):
         )
         self.state.service = service
         # Not by include_router, which would have every request look for its route twice.
-        rest = [subject.router for subject in (routes, monitoring, page_routes)]
+        rest = [subject.router for subject in (routes, monitoring, page)]
         for router in (routes.most_used, *rest):
             self.router.routes.extend(router.routes)
         direct = [route for route in self.routes if isinstance(route, DirectRoute)]
         self._around = ServiceMiddleware(super().__call__, service, direct)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         await self._around(scope, receive, send)
 
 
@@ -265,7 +270,7 @@ async def _refresh_tokens(service: Service) -> None:
 
 async def _answer(_: Request, error: Exception) -> Response:
     """Answer an error within the framework, as the middleware does outside."""
-    return problems.answer(problems.refusal(error) or problems.UNKNOWN)
+    return problem(refusal(error) or UNKNOWN)
 
 
 class _Protocol(H11Protocol):

@@ -15,8 +15,8 @@ from contextgap.base.names import is_path
 from contextgap.learner import Learner, StoppingRule
 from contextgap.tables.table import read_json
 from contextgap.team.campaign.codec import read_label
-from contextgap.team.service.problems import UNKNOWN_FIELD, RefusedError
-from contextgap.team.service.routing import StrictRequest
+from contextgap.team.service.access import RefusedError
+from contextgap.team.service.routing import UNKNOWN_FIELD, StrictRequest
 
 _SETTINGS = [name for name in signature(Learner).parameters if name != "arms"]
 _CELL: dict[str, Any] = {

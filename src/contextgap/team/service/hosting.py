@@ -18,7 +18,7 @@ from contextgap.team.campaign import Campaign, NotFoundError, calling
 from contextgap.team.campaign.campaign import load_policy, together
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import campaign_names, find_store
-from contextgap.team.service.problems import busy
+from contextgap.team.service.access import busy
 from contextgap.team.service.settings import Settings
 
 R = TypeVar("R")
@@ -62,13 +62,11 @@ class Worker:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing runs or waits."""
         with self._changed:
             return not self._jobs and not self._busy
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
         return len(self._jobs)
 
     def submit(self, call: Call, *, brief: bool = False) -> asyncio.Future[Any]:
@@ -168,7 +166,6 @@ class Hosting:
         return found
 
     async def create(self, name: str, arms: Any, **settings: Any) -> None:
-        """Begin a campaign."""
         if self._closing:
             raise busy("the service is stopping")
         make = partial(Campaign.create, self.database, name, arms, **settings)
@@ -183,13 +180,11 @@ class Hosting:
         return await _run_in(self._rebuilding, make)
 
     def knows_key(self, name: str, key: str) -> bool:
-        """Return whether a request with a key happened before."""
         store = find_store(self.database, name)
         with store.reading() as connection:
             return store.event_of_key(connection, key) is not None
 
     async def names(self) -> tuple[str, ...]:
-        """Return the names of all campaigns."""
         return tuple(await asyncio.to_thread(campaign_names, self.database))
 
     async def policy(self, campaign: str, name: str) -> Policy:
@@ -215,7 +210,6 @@ class Hosting:
         return self.watches[campaign, name]
 
     def waiting(self) -> dict[str, int]:
-        """Return how many requests wait for each open campaign."""
         with self._lock:
             return {name: worker.waiting for name, worker in self._workers.items()}
 

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 
 from contextgap.insight.watch import Watch
 from contextgap.team.campaign.schema import check_database
-from contextgap.team.service.problems import busy
+from contextgap.team.service.access import busy
 from contextgap.team.service.routing import StrictRequest, describe, guarded_router, json_answer
 
 logger = logging.getLogger("contextgap.service")
@@ -53,23 +53,35 @@ td,th{padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
 """
 
 
-class Lines(logging.Formatter):
-    """Formats what is logged as one line: "json", or "text"."""
+def _word(value: Any) -> str:
+    """Return a value as one word: what could look like a field or a line of its own is quoted."""
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
-    def __init__(self, kind: str) -> None:
-        super().__init__()
+
+class Log(logging.StreamHandler[TextIO]):
+    """Writes "json" or "text" lines; those of requests directly: a logger takes twice as long."""
+
+    def __init__(self, kind: str, stream: TextIO) -> None:
+        super().__init__(stream)
         self._json = kind == "json"
         self._second, self._date = -1, ""  # the last one that was formatted
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         fields: dict[str, Any] = getattr(record, "fields", {})
         if record.exc_info:
-            fields = {**fields, "traceback": self.formatException(record.exc_info)}
-        return self.line(record.created, record.levelname.lower(), record.getMessage(), fields)
+            traceback = logging.Formatter().formatException(record.exc_info)
+            fields = {**fields, "traceback": traceback}
+        return self._line(record.created, record.levelname.lower(), record.getMessage(), fields)
 
-    def line(self, at: float, level: str, message: str, fields: Mapping[str, Any]) -> str:
-        """Return the line about something at a time, in seconds since 1970."""
+    def note_request(self, **fields: Any) -> None:
+        """Write the line of a request; one that cannot be written is left out."""
+        line = self._line(time.time(), "info", "request", fields)
+        with suppress(OSError, ValueError):
+            self.stream.write(f"{line}\n")
+            self.stream.flush()
+
+    def _line(self, at: float, level: str, message: str, fields: Mapping[str, Any]) -> str:
         second, milliseconds = divmod(int(1000 * at), 1000)
         if second != self._second:
             self._second, self._date = second, datetime.fromtimestamp(second, UTC).isoformat()[:19]
@@ -78,27 +90,6 @@ class Lines(logging.Formatter):
             return _ENCODER.encode({"at": date, "level": level, "message": message, **fields})
         words = [f"{name}={_word(value)}" for name, value in fields.items() if value is not None]
         return " ".join([date, level, message if message.isprintable() else _word(message), *words])
-
-
-def _word(value: Any) -> str:
-    """Return a value as one word: what could look like a field or a line of its own is quoted."""
-    text = str(value)
-    return text if _PLAIN.fullmatch(text) else json.dumps(text)
-
-
-class Log(logging.StreamHandler[TextIO]):
-    """Writes lines to a stream; those of requests directly, since a logger takes twice as long."""
-
-    def __init__(self, kind: str, stream: TextIO) -> None:
-        super().__init__(stream)
-        self._lines = self.formatter = Lines(kind)
-
-    def note_request(self, **fields: Any) -> None:
-        """Write the line of a request; one that cannot be written is left out."""
-        line = self._lines.line(time.time(), "info", "request", fields)
-        with suppress(OSError, ValueError):
-            self.stream.write(f"{line}\n")
-            self.stream.flush()
 
 
 def start_log(kind: str, stream: TextIO) -> Log:
@@ -239,7 +230,14 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 def handbook(document: Mapping[str, Any]) -> str:
     """Return the page of an OpenAPI document."""
-    info, routes = document["info"], "".join(_routes(document))
+    info = document["info"]
+    routes = "".join(
+        _route(
+            document, f"<span class=method>{method.upper()}</span><code>{escape(path)}</code>", r
+        )
+        for path, methods in document["paths"].items()
+        for method, r in methods.items()
+    )
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(info['title'])}</title>"
         f"<meta name=viewport content='width=device-width'><style>{_STYLE}</style>"
@@ -250,45 +248,32 @@ def handbook(document: Mapping[str, Any]) -> str:
     )
 
 
-def _routes(document: Mapping[str, Any]) -> Iterator[str]:
-    for path, methods in document["paths"].items():
-        for method, route in methods.items():
-            yield _route(document, path, method.upper(), route)
-
-
-def _route(document: Mapping[str, Any], path: str, method: str, route: Mapping[str, Any]) -> str:
+def _route(document: Mapping[str, Any], name: str, route: Mapping[str, Any]) -> str:
     security = route.get("security", [])
     scope = f"scope {security[0]['token'][0]}" if security else "for everybody"
-    rows = [*_parameters(route), *_fields(document, route)]
-    table = "".join(
-        f"<tr><td><code>{escape(name)}</code><td>{escape(about)}</tr>" for name, about in rows
-    )
-    return (
-        f"<details><summary><span class=method>{method}</span><code>{escape(path)}</code> "
-        f"{escape(route.get('summary', ''))} <span class=scope>({scope})</span></summary>"
-        f"<p>{escape(route.get('description', ''))}</p><table>{table}</table>"
-        f"{''.join(_answers(route))}</details>"
-    )
-
-
-def _parameters(route: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for each in route.get("parameters", ()):
-        yield f"{each['name']} ({each['in']})", each.get("description", "")
-
-
-def _fields(document: Mapping[str, Any], route: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    rows = [
+        (f"{each['name']} ({each['in']})", each.get("description", ""))
+        for each in route.get("parameters", ())
+    ]
     content = route.get("requestBody", {}).get("content", {})
     schema = content.get("application/json", {}).get("schema", {})
     if "$ref" in schema:
         schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     required = schema.get("required", ())
-    for name, field in schema.get("properties", {}).items():
-        about = field.get("description", "")
-        yield f"{name} (body{', required' if name in required else ''})", about
-
-
-def _answers(route: Mapping[str, Any]) -> Iterator[str]:
+    for field, said in schema.get("properties", {}).items():
+        where = f"{field} (body{', required' if field in required else ''})"
+        rows.append((where, said.get("description", "")))
+    table = "".join(
+        f"<tr><td><code>{escape(n)}</code><td>{escape(about)}</tr>" for n, about in rows
+    )
+    answers = ""
     for status, said in route["responses"].items():
         example = said.get("content", {}).get("application/json", {}).get("example")
-        shown = "" if example is None else f"<pre>{escape(json.dumps(example, indent=1))}</pre>"
-        yield f"<p><b>{escape(status)}</b> {escape(said.get('description', ''))}</p>{shown}"
+        answers += f"<p><b>{escape(status)}</b> {escape(said.get('description', ''))}</p>"
+        if example is not None:
+            answers += f"<pre>{escape(json.dumps(example, indent=1))}</pre>"
+    return (
+        f"<details><summary>{name} {escape(route.get('summary', ''))} "
+        f"<span class=scope>({scope})</span></summary>"
+        f"<p>{escape(route.get('description', ''))}</p><table>{table}</table>{answers}</details>"
+    )

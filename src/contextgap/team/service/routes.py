@@ -9,6 +9,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
@@ -20,16 +21,13 @@ from contextgap.policy.policy import Policy
 from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign
 from contextgap.team.campaign.codec import (
-    frozen_json,
     read_label,
-    recall_json,
-    status_json,
     to_bytes,
     trial_json,
 )
 from contextgap.team.campaign.progress import encode_goal
 from contextgap.team.service import bodies
-from contextgap.team.service.problems import RefusedError
+from contextgap.team.service.access import RefusedError
 from contextgap.team.service.routing import (
     LARGEST,
     CampaignName,
@@ -112,11 +110,9 @@ async def recommend(
         return read_json(body.contexts), bodies.read_eligible_labels(body.arms)
 
     contexts, arms = await request.read(read)
-
-    def call(found: Campaign) -> Any:
-        return found.recommend(contexts, arms=arms)
-
-    return json_answer(_labels_json(await request.hosting.run(campaign, call)))
+    return await request.answer(
+        campaign, lambda found: _labels_json(found.recommend(contexts, arms=arms))
+    )
 
 
 @router.post(
@@ -129,9 +125,9 @@ async def freeze(request: StrictRequest, campaign: CampaignName, body: bodies.Fr
 
     def call(found: Campaign) -> Any:
         found.freeze(body.name, fallback=fallback, tolerance=body.tolerance, key=key)
-        return next(each for each in found.policies() if each.name == body.name)
+        return next(vars(each) for each in found.policies() if each.name == body.name)
 
-    return json_answer(frozen_json(await request.hosting.run(campaign, call)), 201)
+    return json_answer(await request.hosting.run(campaign, call), 201)
 
 
 @router.get(
@@ -139,8 +135,9 @@ async def freeze(request: StrictRequest, campaign: CampaignName, body: bodies.Fr
 )
 async def policies(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return what is known of all frozen policies, and which trials they rest on in error."""
-    found = await request.hosting.run(campaign, lambda c: c.policies())
-    return json_answer({"policies": [frozen_json(each) for each in found]})
+    return await request.answer(
+        campaign, lambda found: {"policies": [vars(each) for each in found.policies()]}
+    )
 
 
 @router.get(
@@ -342,7 +339,7 @@ async def ask(request: StrictRequest, campaign: CampaignName, body: bodies.Ask) 
         return answer
 
     brief = body.pool is None and rows <= _FEW
-    return json_answer(await hosting.run(campaign, call, brief=brief))
+    return await request.answer(campaign, call, brief=brief)
 
 
 def check_duration(campaign: Campaign, rows: int, how: Mapping[str, Any], deadline: float) -> None:
@@ -391,10 +388,11 @@ async def tell(request: StrictRequest, campaign: CampaignName, body: bodies.Tell
 
     rows, how = await request.read(read)
 
-    def call(found: Campaign) -> Any:
-        return _trials_json(found.tell(body.trial, body.reward, **how))
-
-    return json_answer(await request.hosting.run(campaign, call, brief=rows <= _FEW))
+    return await request.answer(
+        campaign,
+        lambda found: _trials_json(found.tell(body.trial, body.reward, **how)),
+        brief=rows <= _FEW,
+    )
 
 
 def _trials_json(found: Any) -> dict[str, Any]:
@@ -419,10 +417,10 @@ async def trials(
     """List trials in the order of their numbers; ``next`` is what to give as ``after`` for more."""
 
     def call(found: Campaign) -> Any:
-        return [trial_json(trial) for trial in found.find_trials(state, after=after, most=most)]
+        page = [trial_json(each) for each in found.find_trials(state, after=after, most=most)]
+        return {"trials": page, "next": page[-1]["id"] if len(page) == most else None}
 
-    page = await request.hosting.run(campaign, call)
-    return json_answer({"trials": page, "next": page[-1]["id"] if len(page) == most else None})
+    return await request.answer(campaign, call)
 
 
 @router.get(
@@ -430,8 +428,7 @@ async def trials(
 )
 async def trial(request: StrictRequest, campaign: CampaignName, trial: TrialNumber) -> Response:
     """Return one trial."""
-    found = await request.hosting.run(campaign, lambda c: trial_json(c.trial(trial)))
-    return json_answer({"trial": found})
+    return await request.answer(campaign, lambda found: _trials_json(found.trial(trial)))
 
 
 @router.post(
@@ -445,11 +442,9 @@ async def cancel(
 ) -> Response:
     """Take back an open trial, which will not be tried."""
     key = bodies.read_key(request, body)
-
-    def call(found: Campaign) -> Any:
-        return trial_json(found.cancel(trial, key=key))
-
-    return json_answer({"trial": await request.hosting.run(campaign, call, brief=True)})
+    return await request.answer(
+        campaign, lambda found: _trials_json(found.cancel(trial, key=key)), brief=True
+    )
 
 
 @router.post(
@@ -461,11 +456,9 @@ async def retract(
 ) -> Response:
     """Take a reward back, and say which frozen policies rest on it."""
     key = bodies.read_key(request, body)
-
-    def call(found: Campaign) -> Any:
-        return recall_json(found.retract(trial, body.why, key=key))
-
-    return json_answer(await request.hosting.run(campaign, call))
+    return await request.answer(
+        campaign, lambda found: asdict(found.retract(trial, body.why, key=key))
+    )
 
 
 @router.post(
@@ -477,11 +470,9 @@ async def correct(
 ) -> Response:
     """Replace a reward by the right one, and say which frozen policies rest on it."""
     key = bodies.read_key(request, body)
-
-    def call(found: Campaign) -> Any:
-        return recall_json(found.correct(trial, body.reward, body.why, key=key))
-
-    return json_answer(await request.hosting.run(campaign, call))
+    return await request.answer(
+        campaign, lambda found: asdict(found.correct(trial, body.reward, body.why, key=key))
+    )
 
 
 @router.get("", **describe("read", "The names of all campaigns", {"campaigns": ["sensors"]}))
@@ -519,7 +510,7 @@ async def create(request: StrictRequest, body: bodies.Create) -> Response:
 @router.get("/{campaign}", **describe("read", "A campaign's name, arms and goal", _ABOUT, 404))
 async def about(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return what a campaign is about."""
-    return json_answer(await request.hosting.run(campaign, _about))
+    return await request.answer(campaign, _about)
 
 
 @router.get("/{campaign}/status", **describe("read", "How a campaign stands", _STATUS, 404))
@@ -533,9 +524,11 @@ async def status(
     """Return how a campaign stands; looked_after says after which event that was computed."""
 
     def call(found: Campaign) -> Any:
-        return status_json(found.status(fresh=fresh))
+        standing = found.status(fresh=fresh)
+        counts = [{"arm": encode_label(a), "count": n} for a, n in standing.rewards.items()]
+        return {**standing.describe(), "rewards": counts}  # arms keep their types
 
-    return json_answer(await request.hosting.run(campaign, call))
+    return await request.answer(campaign, call)
 
 
 @router.get(
@@ -544,7 +537,7 @@ async def status(
 )
 async def arms(request: StrictRequest, campaign: CampaignName) -> Response:
     """Return the arms to choose from."""
-    return json_answer({"arms": await request.hosting.run(campaign, _arms)})
+    return await request.answer(campaign, _arms)
 
 
 @router.post(
@@ -562,7 +555,7 @@ async def add_arm(request: StrictRequest, campaign: CampaignName, body: bodies.A
         found.add_arm(label, features, cost=body.cost, key=key)
         return _arms(found)
 
-    return json_answer({"arms": await request.hosting.run(campaign, call)})
+    return await request.answer(campaign, call)
 
 
 @router.post(
@@ -579,7 +572,7 @@ async def remove_arm(
         found.remove_arm(label, key=key)
         return _arms(found)
 
-    return json_answer({"arms": await request.hosting.run(campaign, call)})
+    return await request.answer(campaign, call)
 
 
 @router.post(
@@ -605,13 +598,9 @@ async def learner(request: StrictRequest, campaign: CampaignName) -> Response:
     return Response(content, media_type="application/octet-stream")
 
 
-def _arms(campaign: Campaign) -> list[Any]:
-    return [encode_label(label) for label in campaign.arms]
+def _arms(campaign: Campaign) -> dict[str, Any]:
+    return {"arms": [encode_label(label) for label in campaign.arms]}
 
 
 def _about(campaign: Campaign) -> dict[str, Any]:
-    return {
-        "name": campaign.name,
-        "arms": _arms(campaign),
-        "goal": encode_goal(campaign.goal),
-    }
+    return {"name": campaign.name, **_arms(campaign), "goal": encode_goal(campaign.goal)}

@@ -1,7 +1,8 @@
-"""Routes that say which scope they need, and requests that are read strictly.
+"""Routes that say which scope they need, requests that are read strictly, errors as answers.
 
 What a route needs is its ``security`` in the OpenAPI document, so that what is documented is what
-is enforced. A route that says nothing cannot be made.
+is enforced. A route that says nothing cannot be made. Errors are problem documents (RFC 9457) with
+a plain message, never a traceback.
 """
 
 from __future__ import annotations
@@ -11,23 +12,33 @@ import gc
 import json
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from contextgap.base import checks
+from contextgap.team.campaign import (
+    AlteredError,
+    ConflictError,
+    DeadlineError,
+    NotFoundError,
+    UnavailableError,
+)
 from contextgap.team.campaign.calls import speak_for
 from contextgap.team.campaign.codec import as_json
-from contextgap.team.service.access import SCOPES, Caller
-from contextgap.team.service.problems import SAID, RefusedError
+from contextgap.team.service.access import SCOPES, Caller, RefusedError, busy
 
 if TYPE_CHECKING:
+    from contextgap.team.campaign import Campaign
     from contextgap.team.service.app import Service
     from contextgap.team.service.hosting import Hosting
 
@@ -52,6 +63,21 @@ _PROBLEM = {
         "error": {"type": "string", "description": "The exception that Python code would get."},
     },
 }
+UNKNOWN_FIELD = "unknown_field"
+"""The type of the error about a field that a request does not have."""
+
+_SAID = {  # in the OpenAPI document, of each status
+    400: "The body is not JSON.",
+    401: "A token is needed, or the one given is not valid.",
+    403: "The token is not good for this, or the request comes from a foreign page.",
+    404: "There is no such campaign, trial or policy.",
+    409: "The request contradicts what happened before.",
+    413: "The request is too large.",
+    422: "A value is wrong; the message says which.",
+    429: "Too many requests; Retry-After says when to come back.",
+    503: "The database is away, or too many requests wait; Retry-After says when to come back.",
+}
+_OF_FRAMEWORK = {404: "there is no such path", 405: "this path does not take that method"}
 _NOT_READ = object()
 _SMALL = 16_384  # bytes, up to which a thread would take longer to begin than reading takes
 # One, because decoding lets no other thread run: two would keep the event loop waiting for both.
@@ -101,18 +127,15 @@ class StrictRequest(Request):
 
     @property
     def service(self) -> Service:
-        """The service that the request came to."""
         found: Service = self.scope["contextgap.service"]
         return found
 
     @property
     def hosting(self) -> Hosting:
-        """The campaigns of that service."""
         return self.service.hosting
 
     @property
     def caller(self) -> Caller:
-        """Who sends the request."""
         found: Caller = self.scope["contextgap.caller"]
         return found
 
@@ -135,6 +158,12 @@ class StrictRequest(Request):
             return make(*arguments)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(_THREAD, _without_collector, make, *arguments)
+
+    async def answer(
+        self, campaign: str, call: Callable[[Campaign], Any], *, brief: bool = False
+    ) -> Response:
+        """Return the answer that has what a call on a campaign returns."""
+        return json_answer(await self.hosting.run(campaign, call, brief=brief))
 
     async def _received(self) -> bytes:
         """Return the body; raise if it is longer than the service takes."""
@@ -236,7 +265,6 @@ class DirectRoute(GuardedRoute):
         self._body: type[BaseModel] = get_type_hints(self.endpoint)["body"]
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["method"] not in self.methods:
             raise HTTPException(405, headers={"Allow": ", ".join(self.methods)})
         request = await self._checked(scope, receive)
@@ -266,13 +294,87 @@ def describe(
     if example is None:
         return said
     content = {"application/json": {"example": example}}
-    problem = {"application/problem+json": {"schema": _PROBLEM}}
+    refused = {"application/problem+json": {"schema": _PROBLEM}}
     answers: dict[int, Any] = {status: {"description": "What was asked for.", "content": content}}
     for code in sorted({401, 403, 429, 503, *errors}):
-        answers[code] = {"description": SAID[code], "content": problem}
+        answers[code] = {"description": _SAID[code], "content": refused}
     return {**said, "responses": answers, "status_code": status}
 
 
 def json_answer(content: Any, status: int = 200) -> Response:
     """Return an answer; numbers read back as the same numbers."""
     return Response(as_json(content), status, media_type="application/json")
+
+
+UNKNOWN = RefusedError(500, "the service failed; its log says how")
+"""For errors that should not happen."""
+
+
+def refusal(error: Exception) -> RefusedError | None:
+    """Return how an error is answered; None if it is none of those that may happen."""
+    match error:
+        case RefusedError():
+            return error
+        case RequestValidationError():
+            return RefusedError(422, _first_error(error), error="ValueError")
+        case HTTPException(status_code=status):
+            detail = _OF_FRAMEWORK.get(status, str(error.detail))
+            return RefusedError(status, detail, headers=dict(error.headers or {}))
+        case NotFoundError():
+            return RefusedError(404, str(error), error="NotFoundError")
+        case ConflictError():
+            return RefusedError(409, str(error), error="ConflictError")
+        case AlteredError():
+            return RefusedError(500, str(error))
+        case UnavailableError() | DeadlineError():
+            return busy(str(error))
+        case TypeError() | ValueError():
+            kind = "TypeError" if isinstance(error, TypeError) else "ValueError"
+            return RefusedError(422, str(error), error=kind)
+        case DataError() | OverflowError():
+            why = f"the database cannot look for this: {_first_line(error)}"
+            return RefusedError(422, why, error="ValueError")
+        case ImportError():
+            return RefusedError(501, str(error))
+        case OperationalError() | InterfaceError() | PoolTimeout() | OSError():
+            return busy(f"the database cannot be used now: {_first_line(error)}")
+    return None
+
+
+def _first_error(error: RequestValidationError) -> str:
+    """Return the first of the errors in a body or in parameters, in words."""
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
+    kind, message = first["type"], str(first["msg"])
+    if kind == UNKNOWN_FIELD:
+        place.append(first["ctx"]["field"])
+    elif kind == "missing":
+        message = "must be given"
+    else:
+        message = f"{message[:1].lower()}{message[1:]}, got {_short(first.get('input'))}"
+    return f"{'.'.join(place) or 'body'}: {message}"
+
+
+def problem(refused: RefusedError) -> Response:
+    """Return the answer to a request that is not carried out."""
+    title = HTTPStatus(refused.status).phrase
+    content = {"title": title, "status": refused.status, "detail": refused.detail}
+    if refused.error is not None:
+        content["error"] = refused.error
+    return Response(
+        json.dumps(content),
+        refused.status,
+        refused.headers,
+        media_type="application/problem+json",
+    )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error, or of the one of a database that it is about."""
+    cause = getattr(error, "orig", error)
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]

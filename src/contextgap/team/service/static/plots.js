@@ -1,9 +1,10 @@
-// The pictures of a campaign: picks, progress, rewards, and beliefs along a column.
+// Pictures as SVG: axes, marks, labels at the ends of lines, a cursor for mouse and keys; and those
+// of a campaign: picks, progress, rewards, and beliefs along a column.
 
-import { band, cursor, endLabels, extent, frame, line, lookOf, room, shorten, thinned } from "./charts.js";
-import { h, s, table } from "./dom.js";
-import { cell, number, percent } from "./format.js";
+import { card, cell, fresh, h, number, percent, s, table } from "./base.js";
 
+const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "1 2", "6 2 1 2 1 2"];
+const CHARACTER = 6.6; // pixels, about, of the labels' font
 const HEIGHT = 268;
 const ROWS = 24; // of a table beside a picture
 const EARLY = 10; // a record is early if there are so many times as many rewards now
@@ -11,28 +12,250 @@ const MOST = 8; // arms in one picture of beliefs
 const LEVEL = 44; // pixels for the name of a level, at least
 const BANDS = 4; // arms, up to which intervals are drawn as areas
 
-const nothing = (text) => ({ parts: [h("p", { class: "empty" }, text)], numbers: null });
+// How an arm is drawn: the classes and dashes of those with a colour of their own, and of others.
+export function lookOf(arms, key) {
+  const place = arms.findIndex((arm) => arm.key === key);
+  if (place < 0 || key === null) return { class: "arm-other", dashes: "" };
+  return { class: `arm-${place}`, dashes: DASHES[place] };
+}
+
+function niceTicks(low, high, wanted) {
+  const span = high - low || 1;
+  const raw = span / Math.max(1, wanted);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw);
+  const found = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * span; i += 1) found.push(i * step);
+  return found;
+}
+
+// One, two and five times powers of ten, or the powers alone where there is little room.
+function logTicks(low, high, wanted) {
+  const powers = [...Array(12).keys()].map((power) => 10 ** power);
+  const inside = (steps) => powers.flatMap((power) => steps.map((step) => step * power)).filter((v) => v >= low && v <= high);
+  return [[1, 2, 5], [1, 3], [1]].map(inside).find((found) => found.length <= wanted) || inside([1]);
+}
+
+function extent(values, pad = 0.05) {
+  const known = values.filter((v) => v !== null && Number.isFinite(v));
+  if (!known.length) return [0, 1];
+  let [low, high] = [Math.min(...known), Math.max(...known)];
+  if (low === high) [low, high] = [low - 0.5, high + 0.5];
+  return [low - pad * (high - low), high + pad * (high - low)];
+}
+
+// A frame with axes, and room at the right for texts. ``x`` and ``y`` are {range, label, ticks?, format?, log?}.
+function frame({ width, height, x, y, title, description, texts, left: least = 0 }) {
+  const formatY = y.format || ((v) => number(v, 3));
+  const formatX = x.format || ((v) => number(v, 4));
+  const ticksY = y.ticks || niceTicks(...y.range, Math.max(2, Math.floor(height / 48)));
+  const left = Math.max(least, 14 + CHARACTER * Math.max(1, ...ticksY.map((v) => formatY(v).length)));
+  const right = room(texts, width);
+  const box = { left, right: width - right, top: 22, bottom: height - (x.label ? 36 : 22) };
+  const along = x.log ? Math.log : (v) => v;
+  const [first, last] = x.range.map(along);
+  const sx = (v) => box.left + ((along(v) - first) / (last - first)) * (box.right - box.left);
+  const sy = (v) => box.bottom - ((v - y.range[0]) / (y.range[1] - y.range[0])) * (box.bottom - box.top);
+  const names = [fresh("title"), fresh("desc")];
+  const svg = s("svg", {
+    class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: "0",
+    "aria-labelledby": names.join(" "),
+  }, s("title", { id: names[0] }, title), s("desc", { id: names[1] }, description));
+  const clip = fresh("inside"); // for what may reach beyond the axes
+  const chart = { svg, sx, sy, box, right, clip: `url(#${clip})` };
+  for (const tick of ticksY) {
+    level(chart, "grid", sy(tick));
+    svg.append(s("text", { class: "tick", x: box.left - 6, y: sy(tick) + 4, "text-anchor": "end" }, formatY(tick)));
+  }
+  const wanted = Math.max(2, Math.floor((box.right - box.left) / (x.log ? 55 : 75)));
+  const ticksX = x.ticks || (x.log ? logTicks : niceTicks)(...x.range, wanted);
+  for (const tick of x.whole ? ticksX.filter(Number.isInteger) : ticksX) {
+    svg.append(s("text", { class: "tick", x: sx(tick), y: box.bottom + 16, "text-anchor": "middle" }, formatX(tick)));
+  }
+  level(chart, "axis", box.bottom);
+  svg.append(s("clipPath", { id: clip }, s("rect", { x: box.left, y: box.top - 1, width: box.right - box.left, height: box.bottom - box.top + 2 })));
+  svg.append(s("text", { class: "name", x: 0, y: 11 }, y.label));
+  if (x.label) svg.append(s("text", { class: "name", x: box.right, y: height - 3, "text-anchor": "end" }, x.label));
+  return chart;
+}
+
+// A line from the left to the right.
+function level({ svg, box }, name, y) {
+  svg.append(s("line", { class: name, x1: box.left, x2: box.right, y1: y, y2: y }));
+}
+
+// A line through points; where a value is missing it is interrupted.
+function line({ sx, sy }, xs, ys, attributes) {
+  let path = "";
+  let next = "M";
+  xs.forEach((x, i) => {
+    const missing = ys[i] === null || ys[i] === undefined;
+    if (!missing) path += `${next}${sx(x).toFixed(1)},${sy(ys[i]).toFixed(1)}`;
+    next = missing ? "M" : "L";
+  });
+  return s("path", { fill: "none", ...attributes, d: path });
+}
+
+function band({ sx, sy }, xs, lower, upper, attributes) {
+  const there = [...xs.keys()].filter((i) => lower[i] !== null && upper[i] !== null);
+  const edge = (ys, places) => places.map((i) => `${sx(xs[i]).toFixed(1)},${sy(ys[i]).toFixed(1)}`).join("L");
+  const path = `M${edge(upper, there)}L${edge(lower, [...there].reverse())}Z`;
+  return s("path", { stroke: "none", ...attributes, d: there.length ? path : "" });
+}
+
+// How much room labels at the right need, in pixels.
+function room(texts, width) {
+  const longest = Math.max(0, ...texts.map((text) => text.length));
+  return Math.min(0.3 * width, 14 + CHARACTER * longest);
+}
+
+function shorten(text, pixels) {
+  const most = Math.max(3, Math.floor((pixels - 12) / CHARACTER));
+  if (text.length <= most) return text;
+  const end = Math.floor(most / 2) - 1; // names often differ at their ends
+  return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
+}
+
+// Labels at the right ends of lines, moved apart where they would touch; the first, if many.
+function endLabels({ svg, box, right }, labels, above = 0, under = 0) {
+  const gap = 13;
+  const [top, bottom] = [box.top + above, box.bottom - under];
+  const known = labels.filter((each) => Number.isFinite(each.y));
+  const sorted = known.slice(0, Math.floor((bottom - top) / gap) + 1).sort((a, b) => a.y - b.y);
+  sorted.forEach((each, place) => {
+    each.at = Math.max(each.y, place ? sorted[place - 1].at + gap : top);
+  });
+  for (let place = sorted.length - 1, low = bottom; place >= 0; place -= 1, low = sorted[place + 1].at - gap) {
+    sorted[place].at = Math.min(sorted[place].at, low);
+  }
+  for (const each of sorted) {
+    svg.append(s("text", { class: `end ${each.class}`, x: box.right + 8, y: each.at + 4 },
+      s("title", {}, each.text), shorten(each.text, right)));
+  }
+}
+
+// A cursor over the places ``xs``, moved by the mouse or the arrow keys; ``say`` puts one in words.
+function cursor({ svg, sx, box }, xs, say) {
+  const said = h("output", { class: "readout" });
+  const rule = s("line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
+  svg.append(rule);
+  let place = -1;
+  const show = (next) => {
+    place = Math.max(0, Math.min(xs.length - 1, next));
+    rule.setAttribute("x1", sx(xs[place]));
+    rule.setAttribute("x2", sx(xs[place]));
+    rule.setAttribute("visibility", "visible");
+    said.textContent = say(place);
+  };
+  const hide = () => {
+    place = -1;
+    rule.setAttribute("visibility", "hidden");
+    said.textContent = "";
+  };
+  svg.addEventListener("pointermove", (event) => {
+    const at = event.clientX - svg.getBoundingClientRect().left;
+    const distances = xs.map((x) => Math.abs(sx(x) - at));
+    show(distances.indexOf(Math.min(...distances)));
+  });
+  svg.addEventListener("pointerleave", hide);
+  svg.addEventListener("blur", hide);
+  svg.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    show(place + step);
+  });
+  return said;
+}
+
+// A box whose picture is drawn as wide as there is room, and again when that changes.
+export class Plot {
+  constructor(title, draw) {
+    this.box = h("div", { class: "plot" });
+    this.details = h("details", { class: "numbers" }, h("summary", {}, "As a table"));
+    this.element = card(title, this.box, this.details);
+    this.draw = draw;
+    this.width = 0;
+    this.data = null;
+    this.details.addEventListener("toggle", () => this.list());
+    new ResizeObserver(([entry]) => {
+      const width = Math.floor(entry.contentRect.width);
+      if (width && width !== this.width) {
+        this.width = width;
+        this.render();
+      }
+    }).observe(this.box);
+  }
+
+  show(data) {
+    this.data = data;
+    this.render();
+    this.list();
+  }
+
+  render() {
+    if (!this.data || !this.width) return;
+    const focused = this.box.contains(document.activeElement);
+    const drawn = this.draw(this.data, this.width);
+    this.numbers = drawn.numbers;
+    this.details.hidden = !drawn.numbers;
+    this.box.replaceChildren(...drawn.parts);
+    if (focused) this.box.querySelector("svg")?.focus({ preventScroll: true });
+  }
+
+  list() {
+    while (this.details.childNodes.length > 1) this.details.lastChild.remove();
+    if (this.details.open && this.numbers) this.details.append(this.numbers());
+  }
+}
+
+// A table of at most so many places, with the first and the last.
+function numbers(caption, heads, count, row) {
+  const most = Math.min(count, ROWS);
+  const places = [...Array(most).keys()].map((i) => Math.round((i * (count - 1)) / Math.max(1, most - 1)));
+  return () => table(caption, heads, places.map(row));
+}
+
+const empty = (text) => ({ parts: [h("p", { class: "empty" }, text)], numbers: null });
+
+// A frame over bins of trials.
+function overTrials({ arms, bins }, options) {
+  return frame({
+    texts: arms.map((arm) => arm.text), x: { range: [1, bins.at(-1)[1] + 1], label: "trial", whole: true }, ...options,
+  });
+}
+
 const between = ([first, last]) => (first === last ? `trial ${first}` : `trials ${first}–${last}`);
 
-export function drawPicks({ arms, bins, picks }, width) {
-  if (!bins.length) return nothing("Nothing was asked for yet.");
+// What belongs to such a picture: where the line of each arm ends, and the values of a bin.
+function finished(chart, { arms, bins }, ends, caption, values) {
+  endLabels(chart, arms.map((arm, i) => ({ text: arm.text, class: lookOf(arms, arm.key).class, y: ends[i] })), 6, 4);
+  const say = (bin) => `${between(bins[bin])}: ${arms.map((arm, i) => `${arm.text} ${values(bin)[i]}`).join(" · ")}`;
+  return {
+    parts: [chart.svg, cursor(chart, bins.map(middle), say)],
+    numbers: numbers(caption, ["trials", ...arms.map((arm) => arm.text)], bins.length, (bin) => [bins[bin].join("–"), ...values(bin)]),
+  };
+}
+
+const middle = ([first, last]) => (first + last + 1) / 2;
+
+export function drawPicks(series, width) {
+  const { arms, bins, picks } = series;
+  if (!bins.length) return empty("Nothing was asked for yet.");
   const shares = picks.map((row) => {
     const all = row.reduce((a, b) => a + b, 0);
     return row.map((n) => n / all);
   });
-  const right = room(arms.map((arm) => arm.text), width);
-  const last = bins[bins.length - 1][1];
-  const chart = frame({
-    width, height: HEIGHT, right,
-    x: { range: [1, last + 1], label: "trial", whole: true },
+  const chart = overTrials(series, {
+    width, height: HEIGHT,
     y: { range: [0, 1], ticks: [0, 0.5, 1], format: percent, label: "share of picks" },
     title: "Share of picks by arm over the trials",
     description: `${arms.length} arms in ${bins.length} bins. Of the last bin: `
-      + arms.map((arm, i) => `${arm.text} ${percent(shares[shares.length - 1][i])}`).join(", "),
+      + arms.map((arm, i) => `${arm.text} ${percent(shares.at(-1)[i])}`).join(", "),
   });
-  const { svg, sx, sy, box } = chart;
+  const { svg, sx, sy } = chart;
   const below = bins.map(() => 0);
-  const labels = arms.map((arm, i) => {
+  const ends = arms.map((arm, i) => {
     let up = "";
     let down = "";
     bins.forEach(([first, end], bin) => {
@@ -43,48 +266,32 @@ export function drawPicks({ arms, bins, picks }, width) {
       below[bin] += shares[bin][i];
     });
     svg.append(s("path", { class: `stack ${lookOf(arms, arm.key).class}`, d: `${up}${down}Z` }));
-    const tip = shares[shares.length - 1][i];
-    return { text: arm.text, class: lookOf(arms, arm.key).class, y: sy(below[bins.length - 1] - tip / 2) };
+    return sy(below.at(-1) - shares.at(-1)[i] / 2);
   });
-  endLabels(svg, labels, box.right, right, [box.top + 6, box.bottom - 4]);
-  const say = (bin) => `${between(bins[bin])}: `
-    + arms.map((arm, i) => `${arm.text} ${picks[bin][i]}`).join(" · ");
-  const said = cursor(chart, bins.map(([a, b]) => (a + b + 1) / 2), say);
-  const numbers = () => table("Picks by arm", ["trials", ...arms.map((arm) => arm.text)],
-    thinned(bins.length, ROWS).map((bin) => [bins[bin].join("–"), ...picks[bin]]));
-  return { parts: [svg, said], numbers };
+  return finished(chart, series, ends, "Picks by arm", (bin) => picks[bin]);
 }
 
-export function drawRewards({ arms, bins, rewards, points }, width) {
-  if (!points.length) return nothing("No rewards were told yet.");
-  const right = room(arms.map((arm) => arm.text), width);
-  const last = bins[bins.length - 1][1];
-  const chart = frame({
-    width, height: HEIGHT + 46, right,
-    x: { range: [1, last + 1], label: "trial", whole: true },
+export function drawRewards(series, width) {
+  const { arms, bins, rewards, points } = series;
+  if (!points.length) return empty("No rewards were told yet.");
+  const chart = overTrials(series, {
+    width, height: HEIGHT + 46,
     y: { range: extent(points.map((p) => p[2])), label: "reward" },
     title: "Rewards over the trials",
     description: `Means of ${bins.length} bins by arm, and ${points.length} single rewards.`,
   });
-  const { svg, sx, sy, box } = chart;
+  const { svg, sx, sy } = chart;
   svg.append(s("g", { class: "dots" }, points.map(([trial, arm, reward]) =>
     s("circle", { class: lookOf(arms, arms[arm].key).class, cx: sx(trial + 0.5).toFixed(1), cy: sy(reward).toFixed(1), r: 1.8 }))));
-  const middle = bins.map(([a, b]) => (a + b + 1) / 2);
-  const labels = arms.map((arm, i) => {
-    const known = smooth(rewards.map((row) => row[i]));
+  const ends = arms.map((arm, i) => {
+    const means = smooth(rewards.map((row) => row[i]));
+    const there = [...means.keys()].filter((bin) => means[bin] !== null);
     const look = lookOf(arms, arm.key);
-    svg.append(line(middle.map((x, bin) => [x, known[bin]]).filter((p) => p[1] !== null), sx, sy,
+    svg.append(line(chart, there.map((bin) => middle(bins[bin])), there.map((bin) => means[bin]),
       { class: `mean ${look.class}`, "stroke-dasharray": look.dashes }));
-    const tip = known.filter((v) => v !== null).pop();
-    return { text: arm.text, class: look.class, y: tip === undefined ? NaN : sy(tip) };
+    return there.length ? sy(means[there.at(-1)]) : NaN;
   });
-  endLabels(svg, labels, box.right, right, [box.top + 6, box.bottom - 4]);
-  const say = (bin) => `${between(bins[bin])}: `
-    + arms.map((arm, i) => `${arm.text} ${number(rewards[bin][i])}`).join(" · ");
-  const said = cursor(chart, middle, say);
-  const numbers = () => table("Mean reward by arm", ["trials", ...arms.map((arm) => arm.text)],
-    thinned(bins.length, ROWS).map((bin) => [bins[bin].join("–"), ...rewards[bin].map((v) => number(v))]));
-  return { parts: [svg, said], numbers };
+  return finished(chart, series, ends, "Mean reward by arm", (bin) => rewards[bin].map((v) => number(v)));
 }
 
 // A running mean over a few bins, so that lines can be followed; gaps stay gaps.
@@ -99,47 +306,45 @@ function smooth(values) {
 
 export function drawProgress({ progress, wanted, tolerance }, width) {
   const steps = progress.filter((each) => each.settled !== null);
-  if (!steps.length) return nothing("No progress was recorded yet.");
+  if (!steps.length) return empty("No progress was recorded yet.");
   const xs = steps.map((each) => each.rewards);
-  const range = [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1)];
-  const newest = steps[steps.length - 1];
-  const right = room(["wanted", "tolerance", "90 %"], width);
+  const newest = steps.at(-1);
+  const x = { range: [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1)], whole: true, log: true };
+  const common = { width, left: 52, texts: ["wanted", "tolerance", "90 %"] };
   const top = frame({
-    width, height: 118, left: 52, right,
-    x: { range, whole: true, log: true },
+    ...common, height: 118, x,
     y: { range: [0, 1], ticks: [0, 0.5, 1], format: percent, label: "settled share of contexts" },
     title: "Settled share over the rewards",
     description: `${percent(newest.settled)} after ${newest.rewards} rewards; ${percent(wanted)} is wanted.`,
   });
-  top.svg.append(
-    s("line", { class: "goal", x1: top.box.left, x2: top.box.right, y1: top.sy(wanted), y2: top.sy(wanted) }),
-    line(steps.map((each) => [each.rewards, each.settled]), top.sx, top.sy, { class: "settled" }));
-  endLabels(top.svg, [{ text: "wanted", class: "quiet", y: top.sy(wanted) }], top.box.right, right, [top.box.top, top.box.bottom]);
+  level(top, "goal", top.sy(wanted));
+  top.svg.append(line(top, xs, steps.map((each) => each.settled), { class: "settled" }));
+  endLabels(top, [{ text: "wanted", class: "quiet", y: top.sy(wanted) }]);
   const bounds = [0, 1, 2].map((q) => steps.map((each) => each.bounds?.[q] ?? null));
   const goal = tolerance === null ? [] : [tolerance];
   // The first bounds are so large that nothing could be seen of the later ones.
   const late = bounds[2].filter((_, i) => xs[i] >= newest.rewards / EARLY);
   const low = frame({
-    width, height: 150, left: 52, right,
-    x: { range, whole: true, log: true, label: "rewards, on a logarithmic scale" },
+    ...common, height: 150, x: { ...x, label: "rewards, on a logarithmic scale" },
     y: { range: [0, extent([...late, ...goal, 0], 0.1)[1]], label: "regret bound: 10, 50 and 90 % of contexts" },
     title: "Quantiles of the certificates over the rewards",
     description: `Half of the contexts have a bound below ${number(newest.bounds?.[1])}, nine in ten below ${number(newest.bounds?.[2])}.`,
   });
-  const drawn = s("g", { "clip-path": low.clip }, band(xs, bounds[0], bounds[2], low.sx, low.sy, { class: "spread" }));
-  low.svg.append(drawn);
-  bounds.forEach((values, q) => drawn.append(line(xs.map((x, i) => [x, values[i]]), low.sx, low.sy,
-    { class: q === 1 ? "settled" : "edge", "stroke-dasharray": ["2 3", "", "7 3"][q] })));
-  if (goal.length) low.svg.append(s("line", { class: "goal", x1: low.box.left, x2: low.box.right, y1: low.sy(tolerance), y2: low.sy(tolerance) }));
+  low.svg.append(s("g", { "clip-path": low.clip }, band(low, xs, bounds[0], bounds[2], { class: "spread" }),
+    bounds.map((values, q) => line(low, xs, values, { class: q === 1 ? "settled" : "edge", "stroke-dasharray": ["2 3", "", "7 3"][q] }))));
   const ends = [2, 1, 0].map((q) => ({ text: ["10 %", "50 %", "90 %"][q], class: "quiet", y: low.sy(bounds[q].at(-1) ?? NaN) }));
-  if (goal.length) ends.push({ text: "tolerance", class: "quiet", y: low.sy(tolerance) });
-  endLabels(low.svg, ends, low.box.right, right, [low.box.top, low.box.bottom]);
-  const say = (i) => `${xs[i]} rewards: ${percent(steps[i].settled, 1)} settled, bounds ${(steps[i].bounds || []).map((v) => number(v)).join(", ")}`;
-  const said = cursor(top, xs, say);
-  const saidToo = cursor(low, xs, say);
-  const numbers = () => table("Progress as recorded", ["rewards", "settled", "10 %", "50 %", "90 %"],
-    thinned(steps.length, ROWS).map((i) => [xs[i], percent(steps[i].settled, 1), ...(steps[i].bounds || [null, null, null]).map((v) => number(v))]));
-  return { parts: [top.svg, low.svg, said, saidToo], numbers };
+  for (const value of goal) {
+    level(low, "goal", low.sy(value));
+    ends.push({ text: "tolerance", class: "quiet", y: low.sy(value) });
+  }
+  endLabels(low, ends);
+  const three = (i) => (steps[i].bounds || [null, null, null]).map((v) => number(v));
+  const say = (i) => `${xs[i]} rewards: ${percent(steps[i].settled, 1)} settled, bounds ${three(i).join(", ")}`;
+  return {
+    parts: [top.svg, low.svg, cursor(top, xs, say), cursor(low, xs, say)],
+    numbers: numbers("Progress as recorded", ["rewards", "settled", "10 %", "50 %", "90 %"], steps.length,
+      (i) => [xs[i], percent(steps[i].settled, 1), ...three(i)]),
+  };
 }
 
 // Those answered most often come first, then those that promise most somewhere.
@@ -152,49 +357,50 @@ function byImportance({ arms, best, upper }) {
 export function drawCourse({ course, shown: coloured }, width) {
   const { arms, values, ordered, mean, lower, upper } = course;
   const order = byImportance(course).slice(0, MOST);
+  const texts = order.map((i) => arms[i].text);
   const dates = ordered && typeof values[0] === "string";
   const xs = ordered ? values.map((v) => (dates ? Date.parse(v) : v)) : values.map((_, i) => i);
   const range = ordered ? [Math.min(...xs), Math.max(...xs)] : [-0.5, xs.length - 0.5];
   if (range[0] === range[1]) range[1] += 1;
-  const right = room(order.map((i) => arms[i].text), width);
-  const slot = (width - right - 50) / xs.length;
+  const slot = (width - room(texts, width) - 50) / xs.length;
   const every = Math.ceil(LEVEL / slot);
-  const day = (v) => new Date(v).toISOString().slice(0, 10);
+  const x = { range, label: course.column };
+  if (dates) {
+    x.ticks = [0.12, 0.5, 0.88].map((share) => range[0] + share * (range[1] - range[0]));
+    x.format = (v) => new Date(v).toISOString().slice(0, 10);
+  } else if (!ordered) {
+    x.ticks = xs.filter((i) => i % every === 0);
+    x.format = (i) => shorten(cell(values[i]), 12 + every * slot - 4);
+  }
   const chart = frame({
-    width, height: HEIGHT - 32, right,
-    x: {
-      range, label: course.column,
-      ticks: ordered ? (dates ? [0.12, 0.5, 0.88].map((share) => range[0] + share * (range[1] - range[0])) : undefined)
-        : xs.filter((i) => i % every === 0),
-      format: ordered ? (dates ? day : undefined) : (i) => shorten(cell(values[i]), 12 + every * slot - 4),
-    },
+    width, height: HEIGHT - 32, x, texts,
     y: { range: extent(order.flatMap((i) => [...lower, ...upper].map((row) => row[i]))), label: "expected reward" },
     title: `What is believed along ${course.column}`,
     description: `Means and intervals of ${order.length} of ${arms.length} arms at ${values.length} values.`,
   });
-  const { svg, sx, sy, box } = chart;
+  const { svg, sx, sy } = chart;
   const column = (rows, i) => rows.map((row) => row[i]);
   const labels = order.map((i, place) => {
     const look = lookOf(coloured, arms[i].key);
     if (ordered) {
-      if (order.length <= BANDS) svg.append(band(xs, column(lower, i), column(upper, i), sx, sy, { class: `belief ${look.class}` }));
-      else for (const edge of [lower, upper]) svg.append(line(column(edge, i).map((y, k) => [xs[k], y]), sx, sy, { class: `edge ${look.class}` }));
-      svg.append(line(column(mean, i).map((y, k) => [xs[k], y]), sx, sy, { class: `mean ${look.class}`, "stroke-dasharray": look.dashes }));
+      if (order.length <= BANDS) svg.append(band(chart, xs, column(lower, i), column(upper, i), { class: `belief ${look.class}` }));
+      else for (const edge of [lower, upper]) svg.append(line(chart, xs, column(edge, i), { class: `edge ${look.class}` }));
+      svg.append(line(chart, xs, column(mean, i), { class: `mean ${look.class}`, "stroke-dasharray": look.dashes }));
     } else {
       const shift = (place - (order.length - 1) / 2) * Math.min(12, (0.7 * slot) / order.length);
-      xs.forEach((x, k) => svg.append(
-        s("line", { class: `mean ${look.class}`, x1: sx(x) + shift, x2: sx(x) + shift, y1: sy(lower[k][i]), y2: sy(upper[k][i]) }),
-        s("circle", { class: look.class, cx: sx(x) + shift, cy: sy(mean[k][i]), r: 3.5 })));
+      xs.forEach((value, k) => svg.append(
+        s("line", { class: `mean ${look.class}`, x1: sx(value) + shift, x2: sx(value) + shift, y1: sy(lower[k][i]), y2: sy(upper[k][i]) }),
+        s("circle", { class: look.class, cx: sx(value) + shift, cy: sy(mean[k][i]), r: 3.5 })));
     }
     return { text: arms[i].text, class: look.class, y: sy(mean.at(-1)[i]) };
   });
-  endLabels(svg, labels, box.right, right, [box.top + 6, box.bottom - 4]);
+  endLabels(chart, labels, 6, 4);
   const name = Object.fromEntries(arms.map((arm) => [arm.key, arm.text]));
   const say = (k) => `${course.column} ${cell(values[k])}: ${name[course.best[k]]} is answered · `
     + order.map((i) => `${arms[i].text} ${number(mean[k][i])}`).join(" · ");
-  const said = cursor(chart, xs, say);
-  const numbers = () => table(`Beliefs along ${course.column}`, [course.column, "answered", ...order.map((i) => arms[i].text)],
-    thinned(xs.length, ROWS).map((k) => [cell(values[k]), name[course.best[k]],
-      ...order.map((i) => `${number(mean[k][i])} (${number(lower[k][i])} to ${number(upper[k][i])})`)]));
-  return { parts: [svg, said], numbers };
+  return {
+    parts: [svg, cursor(chart, xs, say)],
+    numbers: numbers(`Beliefs along ${course.column}`, [course.column, "answered", ...texts], xs.length,
+      (k) => [cell(values[k]), name[course.best[k]], ...order.map((i) => `${number(mean[k][i])} (${number(lower[k][i])} to ${number(upper[k][i])})`)]),
+  };
 }

@@ -1,25 +1,23 @@
 // The score card, frozen policies, and a form that freezes one.
 
-import { at, download, get, key, post } from "./api.js";
-import { field, h, replace, select } from "./dom.js";
-import { LOADING, count, nothing, time } from "./format.js";
+import {
+  LOADING, at, attempt, card, choose, count, download, field, get, h, key, nothing, post, replace, select, time, wide,
+} from "./base.js";
 
 const FILES = [["cgap", "cgap", ".cgap"], ["onnx", "onnx", "ONNX"], ["c", "zip", "C"]];
 
 export function policies(state) {
-  const card = h("dl", { class: "facts" });
+  const facts = h("dl", { class: "facts" });
   const warnings = h("ul", { class: "warnings" });
   const scored = h("p", { class: "note" }, LOADING);
-  const list = h("tbody");
+  const list = h("tbody", {});
   const none = h("p", { class: "note" }, LOADING);
   const said = h("p", { class: "note", role: "status" });
-  const box = h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Frozen policies" },
-    h("table", {}, h("caption", {}, "Frozen policies"), h("thead", {}, h("tr", {},
-      ["name", "frozen", "download", "in use", "recalled"].map((head) => h("th", { scope: "col" }, head)))), list));
+  const box = wide("Frozen policies", ["name", "frozen", "download", "in use", "recalled"], list);
   const { form, setArms } = freezing(state, said);
   const element = h("div", { class: "grid" },
-    h("section", { class: "card", "aria-label": "Score card" }, h("h2", {}, "If deployed now"), card, warnings, scored),
-    h("section", { class: "card", "aria-label": "Policies" }, h("h2", {}, "Policies"), form, said, none, box));
+    h("section", { class: "card", "aria-label": "Score card" }, h("h2", {}, "If deployed now"), facts, warnings, scored),
+    card("Policies", form, said, none, box));
 
   return {
     element,
@@ -35,8 +33,8 @@ export function policies(state) {
         scored.textContent = nothing(state.status, 2, "A score card needs two rewards.");
         return score.event;
       }
-      const facts = [...score.rows, ["last tuning", score.tuning || "never"]];
-      card.replaceChildren(...facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
+      facts.replaceChildren(...[...score.rows, ["last tuning", score.tuning || "never"]]
+        .map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))));
       warnings.replaceChildren(...score.warnings.map((text) => h("li", {}, text)));
       scored.textContent = `From ${count(score.rewards)} rewards, predicted leave-one-out, as of event ${count(score.event)}.`;
       return score.event;
@@ -57,16 +55,13 @@ function freezing(state, said) {
   const setArms = (labels) => {
     if (JSON.stringify(labels) === JSON.stringify(arms)) return;
     arms = labels;
-    const chosen = fallback.value;
-    fallback.replaceChildren(...[["", "none"], ...arms.map((label, place) => [String(place), text(label)])]
-      .map(([value, shown]) => h("option", { value }, shown)));
-    fallback.value = chosen;
+    choose(fallback, [["", "none"], ...arms.map((label, place) => [String(place), text(label)])]);
   };
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     button.disabled = true;
     said.textContent = "Freezing …";
-    try {
+    await attempt(said, async () => {
       const safe = fallback.value === "" ? null : arms[Number(fallback.value)];
       const bound = safe === null || tolerance.value === "" ? null : Number(tolerance.value);
       const made = await post(at(state.name, "policies", "v1"),
@@ -75,9 +70,7 @@ function freezing(state, said) {
       form.reset();
       tolerance.disabled = true;
       state.refresh();
-    } catch (error) {
-      said.textContent = error.message;
-    }
+    });
     button.disabled = false;
   });
   return { form, setArms };
@@ -90,13 +83,9 @@ function text(label) {
 function row(state, policy, said) {
   const file = ([path, ending, shown]) => h("button", {
     type: "button", class: "link", "data-key": `${policy.name} ${path}`, "aria-label": `${policy.name} as ${shown}`,
-    onclick: async () => {
-      try {
-        said.textContent = "";
-        await download(at(state.name, `policies/${encodeURIComponent(policy.name)}/${path}`, "v1"), `${policy.name}.${ending}`);
-      } catch (error) {
-        said.textContent = error.message;
-      }
+    onclick: () => {
+      said.textContent = "";
+      attempt(said, () => download(at(state.name, `policies/${encodeURIComponent(policy.name)}/${path}`, "v1"), `${policy.name}.${ending}`));
     } }, shown);
   const watch = h("button", { type: "button", class: "link", "data-key": `${policy.name} watch`,
     "aria-label": `Watch ${policy.name}`,

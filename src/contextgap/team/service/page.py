@@ -1,9 +1,9 @@
-"""What the live page shows: counts of a campaign's log, and what its learner believes.
+"""The live page: what it shows, its routes, and its server-sent events.
 
 Counting 100,000 trials in the database takes a fifth of a second, and a page asks every second.
 What the page counts is kept here in 21 bytes a trial; of the database, only what is new is read.
 Drawings have at most so many bins and points, however many trials there are. What the learner
-believes is computed beside the campaign's thread.
+believes is computed beside the campaign's thread. Changes go through the other routes.
 """
 
 from __future__ import annotations
@@ -14,31 +14,78 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from fastapi import Path, Query, Response
+from fastapi.responses import StreamingResponse
 from numpy.typing import NDArray
-from sqlalchemy import Connection, or_, select
+from pydantic import Field
+from sqlalchemy import ColumnElement, Connection, select
 
 from contextgap.base.arrays import FloatArray, IntArray, evenly
 from contextgap.base.labels import decode_label, encode_label
-from contextgap.insight.learnt import along, read_context, values_of
+from contextgap.insight.learnt import along as believed_along
+from contextgap.insight.learnt import read_context, values_of
 from contextgap.learner import StoppingRule
 from contextgap.models.tuning import Tuning
 from contextgap.policy.policy import Policy
 from contextgap.policy.scoring import QUICK
 from contextgap.tables.columns import Category, Number
+from contextgap.tables.table import read_json
 from contextgap.team.campaign import Campaign, NotFoundError
-from contextgap.team.campaign.codec import as_json, read_trial, trial_json
+from contextgap.team.campaign.codec import as_json, read_label, read_trial, trial_json
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.progress import decode_goal, recorded, summary
 from contextgap.team.campaign.schema import EVENTS, LARGEST, TRIALS
 from contextgap.team.campaign.store import Store, campaign_names, find_store, summaries
 from contextgap.team.campaign.values import STATES
+from contextgap.team.service import bodies
+from contextgap.team.service.access import busy
 from contextgap.team.service.hosting import Hosting
+from contextgap.team.service.monitoring import logger
+from contextgap.team.service.routing import (
+    CampaignName,
+    StrictRequest,
+    describe,
+    guarded_router,
+    json_answer,
+)
+
+READ_EVERY = 0.5
+"""Seconds between two reads of a log, to which other processes may add."""
+
+HEARTBEAT = 15.0
+"""Seconds after which those who listen are sent a comment, if nothing happened."""
+
+LISTENERS = 200
+"""The most who may listen at once."""
+
+ALLOWED = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'"
+)
+"""The content security policy of the page."""
+
+_HEADERS = {
+    "Content-Security-Policy": ALLOWED,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_KINDS = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 
 BINS, POINTS, SHOWN = 120, 500, 8
 """The most bins along time, the most single rewards, and the most arms with a colour of their own.
@@ -59,6 +106,7 @@ _SHARE = 0.1  # of the time may be spent on freezing a campaign whose log grows
 _QUICK = 0.1  # seconds, up to which that does not matter
 _CAMPAIGNS = 32  # whose last belief is kept
 _ARGUMENTS = 6  # named in an explanation
+router = guarded_router()
 
 
 class Counted(NamedTuple):
@@ -72,11 +120,9 @@ class Counted(NamedTuple):
     told_by: IntArray  # 0 before
 
     def are(self, state: str) -> NDArray[np.bool_]:
-        """Return which trials are in a state."""
         return np.asarray(self.state == STATES.index(state))
 
     def by_state(self) -> dict[str, int]:
-        """Return how many trials there are in each state."""
         counts = np.bincount(self.state, minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
 
@@ -184,7 +230,6 @@ class Standing:
         self._kept: dict[str, tuple[Counted, Any]] = {}
 
     def last_event(self) -> int:
-        """Return the number of the last event."""
         with self.store.reading() as connection:
             return self.store.last_event(connection)[0]
 
@@ -198,7 +243,6 @@ class Standing:
         return self._once("status", self._status)
 
     def series(self) -> dict[str, Any]:
-        """Return picks, rewards and progress over time."""
         return self._once("series", self._series)
 
     def _once(
@@ -304,25 +348,22 @@ class Standing:
                 raise ValueError(
                     f"{called} must be text without NUL, which no trial has, got {each!r}"
                 )
-        statement = select(TRIALS).where(TRIALS.c.campaign == self.store.campaign)
+        where: list[ColumnElement[bool]] = []
         if states:
-            statement = statement.where(TRIALS.c.state.in_(states))
+            where.append(TRIALS.c.state.in_(states))
         if arm is not None:
-            statement = statement.where(TRIALS.c.arm == arm)
+            where.append(TRIALS.c.arm == arm)
         if text:
             written = json.dumps(text)[1:-1]  # as the database has it
-            statement = statement.where(
-                or_(
-                    TRIALS.c.arm.icontains(written, autoescape=True),
-                    TRIALS.c.context.icontains(written, autoescape=True),
-                    TRIALS.c.why.icontains(text, autoescape=True),
-                )
+            where.append(
+                TRIALS.c.arm.icontains(written, autoescape=True)
+                | TRIALS.c.context.icontains(written, autoescape=True)
+                | TRIALS.c.why.icontains(text, autoescape=True)
             )
         if before is not None:
-            statement = statement.where(TRIALS.c.id < min(before, LARGEST))
-        statement = statement.order_by(TRIALS.c.id.desc()).limit(PAGE + 1)
+            where.append(TRIALS.c.id < min(before, LARGEST))
         with self.store.reading() as connection:
-            rows = [dict(row) for row in connection.execute(statement).mappings()]
+            rows = self.store.trials(connection, *where, newest_first=True, most=PAGE + 1)
         shown = [_shown(row) for row in rows[:PAGE]]
         return {"trials": shown, "next": rows[PAGE - 1]["id"] if len(rows) > PAGE else None}
 
@@ -342,7 +383,6 @@ class Standings:
         self._lock = threading.Lock()
 
     def of(self, name: str) -> Standing:
-        """Return how one campaign stands; raise if there is none of that name."""
         with self._lock:
             if name not in self._known:
                 if name not in campaign_names(self._database):
@@ -373,8 +413,71 @@ class Belief:
 
     @property
     def rewards(self) -> int:
-        """How many rewards it rests on."""
         return 0 if self.policy is None else len(self.policy.state.model.observed)
+
+    @property
+    def rule(self) -> Policy:
+        """The policy; raise if there is none yet."""
+        if self.policy is None:
+            raise ValueError("there is nothing to explain before the first reward")
+        return self.policy
+
+    def score(self) -> dict[str, Any]:
+        """Return the score card in words, and the last tuning."""
+        start = time.monotonic()
+        card = None
+        if self.policy is not None and self.rewards > 1:
+            card = self.policy.score(rows=QUICK)
+        self.seconds += time.monotonic() - start
+        tuned = None
+        if self.tuning is not None:
+            tuned = f"{self.tuning.chosen}, after {self.tuning.rewards} rewards"
+        return {
+            "event": self.event,
+            "rewards": self.rewards,
+            "rows": [] if card is None else card.rows(),
+            "warnings": [] if card is None else list(card.warnings),
+            "tuning": tuned,
+        }
+
+    def columns(self) -> dict[str, Any]:
+        """Return what contexts look like: columns, their values, and the most typical context."""
+        policy = self.policy
+        if policy is None:
+            return {"event": self.event, "columns": [], "typical": None, "named": False}
+        typical = policy.state.schema.decode(read_context(policy, None)[None])[0]
+        return {
+            "event": self.event,
+            "named": policy.columns is not None,
+            "columns": [_column(policy, name) for name in policy.state.schema.parts()],
+            "typical": typical,
+        }
+
+    def course(self, column: Any, at: Any) -> dict[str, Any]:
+        """Return what is believed along a column."""
+        found = believed_along(self.rule, column, at)
+        return {
+            **found.describe(),
+            "event": self.event,
+            "arms": [_label(arm) for arm in found.arms],
+            "best": [_key(arm) for arm in found.best],
+        }
+
+    def why(self, context: Any, against: Any) -> dict[str, Any]:
+        """Return the arms at a context, best first, and why; trials by places among the rewards."""
+        policy = self.rule
+        explained = None
+        if len(policy.arms) > 1:
+            found = policy.explain(context, against, most=_ARGUMENTS)
+            explained = {
+                **found.describe(),
+                "arm": _label(found.arm),
+                "against": _label(found.against),
+                "trials": [{**asdict(each), "arm": _label(each.arm)} for each in found.trials],
+                "columns": [[name, part] for name, part in found.columns.items()],
+            }
+        ranking = [{**vars(each), "arm": _label(each.arm)} for each in policy.rank(context)]
+        return {"event": self.event, "ranking": ranking, "explanation": explained}
 
 
 class Beliefs:
@@ -408,39 +511,6 @@ def _frozen(campaign: Campaign) -> tuple[Policy | None, Tuning | None, float]:
     return policy, learner.tuning, time.monotonic() - start
 
 
-def score(belief: Belief) -> dict[str, Any]:
-    """Return the score card in words, and the last tuning."""
-    start = time.monotonic()
-    card = None
-    if belief.policy is not None and belief.rewards > 1:
-        card = belief.policy.score(rows=QUICK)
-    belief.seconds += time.monotonic() - start
-    tuning = belief.tuning
-    return {
-        "event": belief.event,
-        "rewards": belief.rewards,
-        "rows": [] if card is None else card.rows(),
-        "warnings": [] if card is None else list(card.warnings),
-        "tuning": None if tuning is None else f"{tuning.chosen}, after {tuning.rewards} rewards",
-    }
-
-
-def columns(belief: Belief) -> dict[str, Any]:
-    """Return what contexts look like: columns, their values, and the most typical context."""
-    policy = belief.policy
-    if policy is None:
-        return {"event": belief.event, "columns": [], "typical": None, "named": False}
-    typical = policy.state.schema.decode(read_context(policy, None)[None])[0]
-    return plain(
-        {
-            "event": belief.event,
-            "named": policy.columns is not None,
-            "columns": [_column(policy, name) for name in policy.state.schema.parts()],
-            "typical": typical,
-        }
-    )
-
-
 def _column(policy: Policy, name: str) -> dict[str, Any]:
     kind = Number() if policy.kinds is None else policy.kinds[name]
     found: dict[str, Any] = {"name": name, "kind": type(kind).__name__.lower()}
@@ -456,48 +526,6 @@ def _column(policy: Policy, name: str) -> dict[str, Any]:
     return found | {"low": low, "high": high}
 
 
-def _policy(belief: Belief) -> Policy:
-    if belief.policy is None:
-        raise ValueError("there is nothing to explain before the first reward")
-    return belief.policy
-
-
-def course(belief: Belief, column: Any, at: Any) -> dict[str, Any]:
-    """Return what is believed along a column."""
-    found = along(_policy(belief), column, at)
-    return plain(
-        {
-            **found.describe(),
-            "event": belief.event,
-            "arms": [_label(arm) for arm in found.arms],
-            "best": [_key(arm) for arm in found.best],
-        }
-    )
-
-
-def why(belief: Belief, context: Any, against: Any) -> dict[str, Any]:
-    """Return the arms at a context, best first, and why; trials by places among the rewards."""
-    policy = _policy(belief)
-    ranking = policy.rank(context)
-    explained = None
-    if len(policy.arms) > 1:
-        found = policy.explain(context, against, most=_ARGUMENTS)
-        explained = {
-            **found.describe(),
-            "arm": _label(found.arm),
-            "against": _label(found.against),
-            "trials": [{**asdict(each), "arm": _label(each.arm)} for each in found.trials],
-            "columns": [[name, part] for name, part in found.columns.items()],
-        }
-    return plain(
-        {
-            "event": belief.event,
-            "ranking": [{**vars(each), "arm": _label(each.arm)} for each in ranking],
-            "explanation": explained,
-        }
-    )
-
-
 def _key(label: Any) -> str:
     return as_json(encode_label(label))
 
@@ -506,16 +534,302 @@ def _label(label: Any) -> dict[str, Any]:
     return {"key": _key(label), "text": str(label), "label": encode_label(label)}
 
 
-def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as JSON has them: null for what is not finite."""
-    return {str(name): _plain(each) for name, each in values.items()}
+def _json(values: Any) -> Response:
+    """Answer with values; what is not finite is null."""
+    return json_answer(_plain(values))
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return plain(value)
+        return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+class Along(bodies.Body):
+    """What is believed along a column."""
+
+    column: str = Field(description="The column's name.")
+    at: bodies.OneContext = Field(None, description="All other columns; by default typical ones.")
+
+
+class Why(bodies.Body):
+    """Why an arm is recommended."""
+
+    context: bodies.OneContext = Field(description="One context.")
+    against: bodies.Label = Field(None, description="The other arm; by default the next best.")
+
+
+def _describe(summary: str, example: Any, *errors: int) -> dict[str, Any]:
+    return describe("read", summary, example, 404, *errors)
+
+
+@cache
+def assets() -> dict[str, tuple[bytes, str]]:
+    """Return all files of the page by name, each with its type."""
+    found = {}
+    own = files("contextgap.team.service").joinpath("static")
+    for file in (*own.iterdir(), files("contextgap.base").joinpath("look.css")):
+        kind = next((kind for end, kind in _KINDS.items() if file.name.endswith(end)), None)
+        if kind is not None:
+            found[file.name] = file.read_bytes(), f"{kind}; charset=utf-8"
+    return found
+
+
+def _file(name: str) -> Response:
+    found = assets().get(name)
+    if found is None:
+        raise NotFoundError(f"there is no file {name!r}")
+    content, kind = found
+    return Response(content, headers={**_HEADERS, "Content-Type": kind})
+
+
+@router.get("/", **describe(None, "The live page"))
+async def page() -> Response:
+    """Return the page, which has no data in it."""
+    return _file("index.html")
+
+
+@router.get("/page/assets/{name}", **describe(None, "A file of the live page"))
+async def asset(name: Annotated[str, Path(description="The file's name.")]) -> Response:
+    """Return a script or a style of the page."""
+    return _file(name)
+
+
+@router.get(
+    "/page/campaigns",
+    **describe("read", "How all campaigns stand, for the page", {"campaigns": []}),
+)
+async def campaigns(request: StrictRequest) -> Response:
+    """Return every campaign that the token may see, in a few words."""
+    found = await asyncio.to_thread(request.service.standings.all, request.caller.may_see)
+    return json_answer({"campaigns": found})
+
+
+async def _from_log(
+    request: StrictRequest, campaign: str, make: Callable[[Standing], dict[str, Any]]
+) -> Response:
+    """Answer with what is made of a campaign's log, in a thread."""
+    standings = request.service.standings
+    return _json(await asyncio.to_thread(lambda: make(standings.of(campaign))))
+
+
+@router.get(
+    "/page/campaigns/{campaign}/status",
+    **_describe(
+        "Counts and progress as last recorded, for the page",
+        {"event": 26, "trials": {"open": 1, "told": 12}},
+    ),
+)
+async def status(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return how a campaign stands; unlike the service's own status it waits for nothing."""
+    return await _from_log(request, campaign, Standing.status)
+
+
+@router.get(
+    "/page/campaigns/{campaign}/series",
+    **_describe(
+        "Picks, rewards and progress over time, for the page",
+        {"event": 26, "bins": [[1, 2]], "picks": [[1, 1]]},
+    ),
+)
+async def series(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return what the page draws over time, in a bounded number of bins."""
+    return await _from_log(request, campaign, Standing.series)
+
+
+@router.get(
+    "/page/campaigns/{campaign}/trials",
+    **_describe("Trials, the newest first, for the page", {"trials": [], "next": None}, 422),
+)
+async def trials(
+    request: StrictRequest,
+    campaign: CampaignName,
+    state: Annotated[list[str] | None, Query(description="Only those in these states.")] = None,
+    arm: Annotated[str | None, Query(description="Only those of this arm, as JSON.")] = None,
+    text: Annotated[str, Query(description="Only those with this text.", max_length=200)] = "",
+    before: Annotated[
+        int | None, Query(description="Only those with smaller numbers.", ge=0, le=LARGEST)
+    ] = None,
+) -> Response:
+    """Return a page of trials; ``next`` is what to give as ``before`` for the next page."""
+
+    def find(standing: Standing) -> dict[str, Any]:
+        return standing.find_trials(states=state or (), arm=arm, text=text, before=before)
+
+    return await _from_log(request, campaign, find)
+
+
+@router.get(
+    "/page/campaigns/{campaign}/score",
+    **_describe(
+        "The score card in words, for the page",
+        {"event": 26, "rows": [["value of the policy", "0.81 ± 0.02 (direct)"]]},
+    ),
+)
+async def score(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return what deploying would earn as of an event, which may not be the last."""
+    belief = await request.service.beliefs.of(campaign)
+    return _json(await asyncio.to_thread(belief.score))
+
+
+@router.get(
+    "/page/campaigns/{campaign}/columns",
+    **_describe(
+        "What contexts look like, for the page",
+        {"event": 26, "named": True, "columns": [], "typical": None},
+    ),
+)
+async def columns(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return the columns of contexts, their values, and the most typical context."""
+    belief = await request.service.beliefs.of(campaign)
+    return _json(await asyncio.to_thread(belief.columns))
+
+
+@router.post(
+    "/page/campaigns/{campaign}/along",
+    **_describe(
+        "What is believed along a column, for the page",
+        {"event": 26, "column": "temperature", "values": [0.0, 1.0]},
+        400,
+        422,
+    ),
+)
+async def along(request: StrictRequest, campaign: CampaignName, body: Along) -> Response:
+    """Return every arm's mean and interval along one column."""
+    bodies.check_size(request, body.at)
+    belief = await request.service.beliefs.of(campaign)
+    at = read_json(body.at, "at")
+    return _json(await asyncio.to_thread(belief.course, body.column, at))
+
+
+@router.post(
+    "/page/campaigns/{campaign}/why",
+    **_describe(
+        "Why an arm is answered, for the page",
+        {"event": 26, "ranking": [], "explanation": None},
+        400,
+        422,
+    ),
+)
+async def why(request: StrictRequest, campaign: CampaignName, body: Why) -> Response:
+    """Return the arms at a context, best first, and what makes the difference."""
+    bodies.check_size(request, body.context)
+    belief = await request.service.beliefs.of(campaign)
+    context = read_json(body.context, "context")
+    against = None if body.against is None else read_label(body.against, "against")
+
+    def find(standing: Standing) -> dict[str, Any]:
+        found = belief.why(context, against)
+        if found["explanation"] is not None:
+            arguments, counted = found["explanation"]["trials"], standing.trials()
+            numbers = counted.told_order([each["place"] for each in arguments])
+            for each, number in zip(arguments, numbers, strict=True):
+                same = counted.is_trial(number, each["arm"]["key"], each["reward"])
+                each["trial"] = number if same else None
+        return found
+
+    return await _from_log(request, campaign, find)
+
+
+@router.get(
+    "/page/campaigns/{campaign}/events",
+    **_describe(
+        "Server-sent events: the number of the last event, whenever it changes",
+        'event: log\ndata: {"event": 26}',
+    ),
+)
+async def events(request: StrictRequest, campaign: CampaignName) -> Response:
+    """Return a stream that ends when the service stops or the token is revoked."""
+    service, caller = request.service, request.caller
+
+    async def check() -> None:
+        caller.token = service.guard.known(caller)
+        await service.guard.check(caller, "read", campaign)
+
+    request.allow_time(None)
+    stream = await service.listening.listen(campaign, check)
+    at_once = {"X-Accel-Buffering": "no"}  # so that nginx does not collect them
+    return StreamingResponse(stream, media_type="text/event-stream", headers=at_once)
+
+
+class Listening:
+    """Sends the number of the last event to listeners; one task reads a log for all of them."""
+
+    def __init__(self, standings: Standings, stopping: Callable[[], bool]) -> None:
+        self._standings = standings
+        self._stopping = stopping
+        self._channels: dict[str, _Channel] = {}
+
+    async def listen(self, campaign: str, check: Callable[[], Awaitable[Any]]) -> Any:
+        """Return a stream for one listener, which ends when ``check`` raises."""
+        standing = await asyncio.to_thread(self._standings.of, campaign)
+        if sum(len(channel.listeners) for channel in self._channels.values()) >= LISTENERS:
+            raise busy(f"{LISTENERS} pages listen already")
+        return self._stream(campaign, standing, check)
+
+    async def _stream(
+        self, campaign: str, standing: Standing, check: Callable[[], Awaitable[Any]]
+    ) -> AsyncIterator[str]:
+        with self._joined(campaign, standing) as (channel, changed):
+            said = 0
+            yield "retry: 3000\n\n"
+            while not self._stopping():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), HEARTBEAT)
+                changed.clear()
+                try:
+                    await check()
+                except Exception:  # the token was revoked; the next request says so
+                    return
+                if channel.event != said:
+                    said = channel.event
+                    yield f'event: log\ndata: {{"event": {said}}}\n\n'
+                elif not self._stopping():
+                    yield ": nothing new\n\n"
+
+    @contextmanager
+    def _joined(
+        self, campaign: str, standing: Standing
+    ) -> Iterator[tuple[_Channel, asyncio.Event]]:
+        channel = self._channels.get(campaign)
+        if channel is None:
+            channel = self._channels[campaign] = _Channel()
+            channel.task = asyncio.create_task(self._read(campaign, channel, standing))
+        changed = asyncio.Event()
+        channel.listeners.add(changed)
+        if channel.event:
+            changed.set()
+        try:
+            yield channel, changed
+        finally:
+            channel.listeners.discard(changed)
+
+    async def _read(self, campaign: str, channel: _Channel, standing: Standing) -> None:
+        """Read a log as long as anybody listens."""
+        while channel.listeners:
+            event = channel.event
+            try:
+                event = await asyncio.to_thread(standing.last_event)
+            except Exception as error:  # it may come back
+                logger.warning("cannot read a log", extra={"fields": {"why": str(error)}})
+            if event != channel.event or self._stopping():
+                channel.event = event
+                for changed in channel.listeners:
+                    changed.set()
+            if self._stopping():
+                break
+            await asyncio.sleep(READ_EVERY)
+        self._channels.pop(campaign, None)
+
+
+class _Channel:
+    """Those who listen to one campaign, and the last event they may know of."""
+
+    def __init__(self) -> None:
+        self.event = 0
+        self.listeners: set[asyncio.Event] = set()
+        self.task: asyncio.Task[None] | None = None
