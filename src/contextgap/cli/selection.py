@@ -47,7 +47,7 @@ from contextgap.studies.experiments.selection import (
     learn_selector,
 )
 from contextgap.studies.problems import AlgorithmSelection, Scenario
-from contextgap.studies.problems.algorithm_selection.features import Instances, read_instances
+from contextgap.studies.problems.algorithm_selection import Instances, read_instances
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -31,8 +31,11 @@ from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.studies.experiments.tasks import Result
 from contextgap.studies.problems import Scenario
-from contextgap.studies.problems.algorithm_selection import closed_gap, selected_performance
-from contextgap.studies.problems.algorithm_selection.scenario import SHORTEST
+from contextgap.studies.problems.algorithm_selection import (
+    SHORTEST,
+    closed_gap,
+    selected_performance,
+)
 
 MARGIN = 3.0
 """How many times as long as the first solver to be done the others may run, at first."""

@@ -43,15 +43,13 @@ from contextgap.studies.experiments.racing import (
 from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
 from contextgap.studies.problems import Scenario
 from contextgap.studies.problems.algorithm_selection import (
-    closed_gap,
-    folds,
-    selected_performance,
-    single_best,
-)
-from contextgap.studies.problems.algorithm_selection.features import (
     Instances,
     Preparation,
+    closed_gap,
+    folds,
     read_instances,
+    selected_performance,
+    single_best,
 )
 
 if TYPE_CHECKING:

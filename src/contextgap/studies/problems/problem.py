@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from numbers import Integral
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
@@ -94,6 +95,8 @@ class Problem:
     columns: tuple[str, ...] | None = None
     observations: FloatArray = None  # type: ignore[assignment]
     schema: ContextSchema | None = None
+    # Further fields of a subclass, with an entry per row, and the types of their entries.
+    _facts: ClassVar[Mapping[str, Any]] = {}
 
     def __post_init__(self) -> None:
         contexts, columns, schema = _read_contexts(self.contexts, self.columns, self.schema)
@@ -123,6 +126,14 @@ class Problem:
         }
         for field, value in canonical.items():
             object.__setattr__(self, field, value)
+        for field, kind in self._facts.items():
+            fact: NDArray[Any] = np.array(getattr(self, field), dtype=kind)
+            if fact.shape not in ((len(self),), rewards.shape):
+                raise ValueError(
+                    f"{field} must have an entry for each of {len(self)} rows, "
+                    f"got shape {fact.shape}"
+                )
+            object.__setattr__(self, field, frozen(fact))
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -140,7 +151,7 @@ class Problem:
             parts.append("in time order")
         if self.observations is not self.rewards:
             parts.append("observations differ from rewards")
-        return f"Problem({self.name!r}: {', '.join(parts)})"
+        return f"{type(self).__name__}({self.name!r}: {', '.join(parts)})"
 
     @property
     def inputs(self) -> Any:
@@ -208,18 +219,16 @@ class Problem:
         rows = self._row_numbers(index)
         rewards = self.rewards[rows]
         shared = self.observations is self.rewards
+        facts: dict[str, Any] = {
+            field: np.asarray(getattr(self, field))[rows] for field in self._facts
+        }
         return replace(
             self,
             contexts=self.contexts[rows],
             rewards=rewards,
             observations=rewards if shared else self.observations[rows],
-            **self._facts(rows),
+            **facts,
         )
-
-    def _facts(self, rows: IntArray) -> dict[str, Any]:
-        """The additional arrays of a subclass, for these rows."""
-        del rows
-        return {}
 
     def _row_numbers(self, index: Any) -> IntArray:
         try:
