@@ -19,9 +19,11 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.studies.problems.problem import Maker, Problem, standardised
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.attitude import (
+from contextgap.studies.problems.spacecraft.motion import (
     Motion,
+    Orbit,
     draw_schedule,
+    propagate,
     rows_to_body,
     tumble,
     wheel_torque,
@@ -29,15 +31,12 @@ from contextgap.studies.problems.spacecraft.attitude import (
 from contextgap.studies.problems.spacecraft.onboard import (
     CHANNELS,
     Onboard,
-    chosen_channels,
-    digitised,
-    fly_onboard,
-)
-from contextgap.studies.problems.spacecraft.orbit import Orbit, propagate
-from contextgap.studies.problems.spacecraft.sensors import (
     Sensors,
     Sources,
+    chosen_channels,
+    digitised,
     expected_length,
+    fly_onboard,
     hard_iron,
     interference,
     loop_coupling,
