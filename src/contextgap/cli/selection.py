@@ -149,8 +149,7 @@ def select_command(
             how = {"method": names[0], "budget": budgets[0], "choose": choose}
             ship(folders[0], instance, how, folder, onnx, c, json, load)
             return
-    from contextgap.studies.report.selection import selection_report
-    from contextgap.studies.report.studies import write
+    from contextgap.studies.report.studies import selection_report, write
 
     with complaints(resume(folder)), phases() as watch, workers(jobs, dask) as executor:
         scenarios = _read_scenarios(folders, load)
@@ -202,8 +201,7 @@ def _study_cpu(
     json: bool,
 ) -> None:
     """Study selection within budgets of CPU time."""
-    from contextgap.studies.report.selection import cpu_report
-    from contextgap.studies.report.studies import write
+    from contextgap.studies.report.studies import cpu_report, write
 
     with phases() as watch, workers(jobs, dask) as executor:
         scenarios = _read_scenarios(folders, load)

@@ -67,7 +67,7 @@ def plan_command(
     json: Json = False,
 ) -> None:
     """Estimate how long to explore: by the theorem's formula and by simulation."""
-    from contextgap.studies.report.curves import pilot_curve
+    from contextgap.studies.report.figures import pilot_curve
     from contextgap.studies.report.page import save
 
     with complaints(), phases() as watch, workers(jobs, None) as executor:

@@ -24,9 +24,13 @@ from contextgap.studies.experiments import Comparison, FlightTrace, fly
 from contextgap.studies.experiments.reproduce import AUTHORS, PAPER, Reproduction, protocol_width
 from contextgap.studies.problems import Problem
 from contextgap.studies.report import style
-from contextgap.studies.report.curves import check_columns, history_comparison, regret_curves
+from contextgap.studies.report.figures import (
+    check_columns,
+    history_comparison,
+    regret_curves,
+    tuning_heat_map,
+)
 from contextgap.studies.report.page import Report, Section, resource
-from contextgap.studies.report.panels import tuning_heat_map
 from contextgap.studies.report.studies import (
     HEADINGS,
     at_scale,

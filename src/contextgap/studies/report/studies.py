@@ -24,15 +24,19 @@ from contextgap.studies.experiments.defaults import (
     same_rows,
     summarise_defaults,
 )
-from contextgap.studies.report.curves import (
+from contextgap.studies.report.figures import (
     HALF_DEVIATION,
     ONE_ERROR,
     SINGLE_ARM,
+    choosing_labels,
+    cpu_figure,
+    pick_histogram,
     regret_curves,
     scale_panels,
+    selection_figure,
+    tuning_heat_map,
 )
 from contextgap.studies.report.page import Origin, Report, Section, save, write_report
-from contextgap.studies.report.panels import pick_histogram, tuning_heat_map
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -327,3 +331,91 @@ def _policy_section(policy: Policy, card: Card | None, context: Any) -> Section:
         rows = study_import("pandas").DataFrame(card.rows(), columns=["quantity", "estimate"])
         tables.append((f"Its score card: {card.basis}.", rows))
     return Section("The policy", "\n\n".join(text), [(believed, drawing)], tables)
+
+
+_SELECTION_READING = (
+    "Regret is log10 of how many times longer the selected solver takes than the best one, or the "
+    "difference in quality, averaged over the tested instances. The closed gap is 0 for picks as "
+    "good as the single best solver's and 1 for perfect ones, in mean PAR10 or quality. Bars are "
+    "two standard errors to each side, paired over folds and seeds. Computing features is not "
+    "paid for."
+)
+
+
+_CPU_READING = (
+    "Regret is log10 of how many times longer the selected solver takes than the best one, over "
+    "the tested instances; the closed gap is 0 for picks as good as the single best solver's "
+    "and 1 for perfect ones, in mean PAR10. CPU time is that of all runs made for training, as a "
+    "share of what all solvers take on all training instances, and of computing features. Bars are "
+    "two standard errors to each side, over folds."
+)
+
+
+def selection_report(summary: DataFrame, records: DataFrame) -> Report:
+    """Return the report of what ``select_algorithms`` recorded and its summary."""
+    columns = {
+        "scenario": "scenario",
+        "budget": "budget",
+        "method": "method",
+        "average_regret": "regret",
+        "regret_change": "change against uniform",
+        "regret_change_error": "± (standard error)",
+        "selected": "selected",
+        "single_best": "single best solver",
+        "virtual_best": "virtual best solver",
+        "closed_gap": "closed gap",
+        "closed_gap_error": "± (standard error) ",
+        "runs_paid": "runs paid per fold",
+        "runs_in_table": "runs in the full table",
+        "share_of_runs": "share paid",
+    }
+    shown = summary.assign(method=choosing_labels(summary))[list(columns)].rename(columns=columns)
+    return _selectors(
+        "Selecting algorithms from few runs",
+        _SELECTION_READING,
+        "What deploying the selectors gives on instances they were not trained on.",
+        ("Methods by scenario.", selection_figure(summary)),
+        shown,
+        summary["budget"],
+        records.assign(method=choosing_labels(records)),
+    )
+
+
+def cpu_report(summary: DataFrame, records: DataFrame) -> Report:
+    """Return the report of what ``select_algorithms`` recorded within budgets of CPU time."""
+    return _selectors(
+        "Selecting algorithms within a budget of CPU time",
+        _CPU_READING,
+        "What the selectors pick.",
+        ("Regret, PAR10 and closed gap by CPU time.", cpu_figure(summary)),
+        summary,
+        summary["cpu"],
+        records,
+    )
+
+
+def _selectors(
+    title: str,
+    reading: str,
+    text: str,
+    figure: tuple[str, Figure],
+    shown: DataFrame,
+    budgets: Any,
+    records: DataFrame,
+) -> Report:
+    """Return a report with a figure of all scenarios and a table of each."""
+    tables = [
+        (f"{scenario}.", rows.drop(columns="scenario"))
+        for scenario, rows in shown.groupby("scenario", sort=False)
+    ]
+    return Report(
+        title=title,
+        summary=reading,
+        sections=[Section("Selection", text, [figure], tables)],
+        settings={
+            "methods": list(dict.fromkeys(shown["method"])),
+            "budgets": sorted(set(budgets)),
+        },
+        seeds=sorted(set(records["seed"])),
+        timings=records[["method", "seconds"]],
+    )

@@ -99,9 +99,9 @@ def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     return {label: chosen[label] for label in wanted}
 
 
-def dress(ax: Axes) -> None:
-    """Give axes the common style."""
-    plot.dress(ax, grid=None)
+def dress(ax: Axes, grid: Any = None) -> None:
+    """Give axes the common style, and light rules along one axis if asked for."""
+    plot.dress(ax, grid=grid)
     ax.tick_params(labelsize=SMALL)
     ax.xaxis.label.set_fontsize(TEXT)
     ax.yaxis.label.set_fontsize(TEXT)
@@ -129,6 +129,11 @@ def fix_layout(figure: Figure) -> Figure:
     lay_out(figure)
     figure.set_layout_engine("none")
     return figure
+
+
+def entitle(ax: Axes, text: str, size: float = TEXT, **how: Any) -> None:
+    """Write a title literally: it may be a user's label, and a dollar in it no formula."""
+    ax.set_title(text, size=size, color=INK, parse_math=False, **how)
 
 
 def lay_out(figure: Figure) -> None:
