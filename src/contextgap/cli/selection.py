@@ -26,9 +26,8 @@ from contextgap.cli.options import (
     numbers_in,
 )
 from contextgap.cli.policies import kind_of_bounds
-from contextgap.cli.studies import resume
+from contextgap.cli.studies import parts_of, resume, workers
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
-from contextgap.cli.workers import parts_of, workers
 from contextgap.studies.experiments import (
     select_algorithms,
     summarise_cpu,
@@ -176,7 +175,7 @@ def select_command(
         _show_study(rows, units[str(name)])
     if choose:
         out.print("* chose the training instances too")
-    out.print(f"report: {page}", soft_wrap=True)
+    out.print(f"report: {page}")
 
 
 def _load(path: Path, solvers: Sequence[str] | None, cutoff: float | None) -> Scenario:
@@ -235,7 +234,7 @@ def _study_cpu(
         first = rows.iloc[0]
         title = f"{name}: {budget:g}{unit}, {first['folds']} folds, {first['seeds']} seeds"
         print_table(title, headers, lines, right=headers[1:])
-    out.print(f"report: {page}", soft_wrap=True)
+    out.print(f"report: {page}")
 
 
 def _read_scenarios(folders: Sequence[Path], load: Callable[[Path], Scenario]) -> list[Scenario]:
@@ -357,9 +356,9 @@ def ship(
     _show(selector, selections)
     if unused:
         more = f" and {len(unused) - _FEW} more" if len(unused) > _FEW else ""
-        out.print(f"columns not used: {', '.join(unused[:_FEW])}{more}", markup=False)
+        out.print(f"columns not used: {', '.join(unused[:_FEW])}{more}", soft_wrap=False)
     for what, path in written.items():
-        out.print(f"{what}: {path}", soft_wrap=True, markup=False)
+        out.print(f"{what}: {path}")
 
 
 def _write_contexts(folder: Path, selector: Selector, instances: Instances) -> Path:
@@ -403,7 +402,7 @@ def _show(selector: Selector, selections: Sequence[Selection]) -> None:
         f"{policy.method.name}"
     )
     if not selections:
-        out.print(title, markup=False)
+        out.print(title, soft_wrap=False)
         return
     headers = ["instance", "solver", "expected\nloss", "bound"]
     lines: list[list[Any]] = [
