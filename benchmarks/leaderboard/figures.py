@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
+from contextgap.studies.experiments.compare import FULL, SINGLE, YARDSTICKS
 from contextgap.studies.report import style
 from leaderboard.ranking import log_ratios
 from leaderboard.standings import Cell

@@ -59,10 +59,12 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.methods.method import METHODS, RECOMMENDED, Method, read_method
 from contextgap.policy import Policy
 from contextgap.studies.experiments import PAPER_METHODS, Grid, Study, tune_and_compare
-from contextgap.studies.experiments.compare import Pair, final_regret, read_methods
-from contextgap.studies.experiments.defaults import (
+from contextgap.studies.experiments.compare import (
+    Pair,
     evaluate_defaults,
     explored,
+    final_regret,
+    read_methods,
     same_rows,
     summarise_defaults,
 )

@@ -40,7 +40,7 @@ from contextgap.studies.experiments.racing import (
     Runs,
     select_within,
 )
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_rows
 from contextgap.studies.problems import Scenario
 from contextgap.studies.problems.algorithm_selection import (
     Instances,
@@ -157,7 +157,13 @@ def select_algorithms(
     common = {"budgets": budgets, "choose": choose}
     places = [
         (
-            {"method": label, "choose": choose, "seed": seed, "fold": number},
+            {
+                "scenario": scenario.name,
+                "method": label,
+                "choose": choose,
+                "seed": seed,
+                "fold": number,
+            },
             Task(
                 select_on_fold,
                 {"train": train, "test": test, "method": method, "seed": seed, **common},
@@ -167,12 +173,7 @@ def select_algorithms(
         for seed in seeds
         for number, (train, test) in enumerate(parts, 1)
     ]
-    found = execute_labelled(places, executor=executor, store=store, progress=progress)
-    rows = [
-        {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}
-        for labels, result in found
-        for reached in result["reached"]
-    ]
+    rows = execute_rows(places, executor=executor, store=store, progress=progress)
     return study_import("pandas").DataFrame(rows)
 
 
@@ -199,17 +200,11 @@ def _select_within(
             for seed in list(seeds)[: 1 if name == FULL else None]:
                 given = {"train": train, "test": test, "budgets": shares, "seed": seed}
                 label = RACE_PAR10 if (name, aim) == (RACE, PAR10) else name
-                labels = {"method": label, "seed": seed, "fold": number}
+                labels = {"scenario": scenario.name, "method": label, "seed": seed, "fold": number}
                 places.append((labels, Task(select_within, {**given, "method": name, "aim": aim})))
-    found = execute_labelled(places, **how)
-    rows = [
-        {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}
-        for labels, result in found
-        for reached in result["reached"]
-    ]
-    table = study_import("pandas").DataFrame(rows)
+    table = study_import("pandas").DataFrame(execute_rows(places, **how))
     if in_seconds:
-        table["cpu"] = [budget for _ in found for budget in budgets]
+        table["cpu"] = [budget for _ in places for budget in budgets]
     return table
 
 

@@ -16,10 +16,11 @@ from contextgap.base.names import study_import
 from contextgap.insight import plot
 from contextgap.policy import Card, Policy
 from contextgap.studies.experiments import GridSearch, Results, Study
-from contextgap.studies.experiments.compare import Pair, final_regret
-from contextgap.studies.experiments.defaults import (
+from contextgap.studies.experiments.compare import (
     FULL,
     SINGLE,
+    Pair,
+    final_regret,
     marked,
     same_rows,
     summarise_defaults,
