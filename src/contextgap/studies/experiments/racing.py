@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +35,7 @@ from contextgap.studies.problems.algorithm_selection import (
     closed_gap,
     selected_performance,
 )
+from contextgap.studies.problems.problem import indices
 
 MARGIN = 3.0
 """How many times as long as the first solver to be done the others may run, at first."""
@@ -184,7 +184,7 @@ def _uniform(
         learner = Learner(train.arms, seed=seed, columns=train.columns)
         told = [train.arms[arm] for arm in arms[:made]]
         learner.fit(train.contexts[rows[:made]], told, -logs[rows[:made], arms[:made]])
-        yield _places(test, learner.recommend(test.contexts)), float(costs[made - 1])
+        yield indices(learner.recommend(test.contexts), test.arms), float(costs[made - 1])
 
 
 def _trees(
@@ -220,9 +220,4 @@ def _picked(train: Scenario, test: Scenario, logs: FloatArray, seed: int) -> Int
     learner = Learner(train.arms, seed=seed, columns=train.columns)
     contexts, arms = np.repeat(train.contexts, count, axis=0), list(train.arms) * len(train)
     learner.fit(contexts, arms, -logs.ravel())
-    return _places(test, learner.recommend(test.contexts))
-
-
-def _places(test: Scenario, labels: Any) -> IntArray:
-    places = {arm: place for place, arm in enumerate(test.arms)}
-    return np.array([places[arm] for arm in labels], dtype=np.intp)
+    return indices(learner.recommend(test.contexts), test.arms)

@@ -34,6 +34,7 @@ from contextgap.methods.recommenders.history import Choice, LookBack
 from contextgap.models import TrackedModel
 from contextgap.policy import Policy
 from contextgap.studies.problems import Problem
+from contextgap.studies.problems.problem import indices
 from contextgap.tables.contexts import ContextSchema
 
 
@@ -357,19 +358,17 @@ def fly(
             f"got {problem!r}"
         )
     learner = Learner(problem.arms, method=method, seed=seed, **settings)
-    place = {arm: i for i, arm in enumerate(problem.arms)}
     known = np.asarray(problem.known, dtype=bool)
     arms = np.empty(len(known), dtype=np.intp)
     for first, end in _windows(known):
         if known[first]:
             for row in range(first, end):
                 arm = learner.ask(problem.contexts[row])
-                arms[row] = place[arm]
+                arms[row] = problem.arms.index(arm)
                 observed = problem.observations[row, arms[row]]
                 learner.tell(problem.contexts[row], arm, float(observed))
         elif any(learner.counts.values()):  # nothing is learnt on the way: a window at once
-            deployed = learner.recommend(problem.contexts[first:end])
-            arms[first:end] = [place[arm] for arm in deployed]
+            arms[first:end] = indices(learner.recommend(problem.contexts[first:end]), problem.arms)
         else:
             arms[first:end] = 0
     return _trace(problem, arms, ~known, learner.freeze())

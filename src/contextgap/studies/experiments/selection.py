@@ -51,6 +51,7 @@ from contextgap.studies.problems.algorithm_selection import (
     selected_performance,
     single_best,
 )
+from contextgap.studies.problems.problem import indices
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -282,8 +283,7 @@ def select_on_fold(
 
 
 def _evaluated(train: Scenario, test: Scenario, policy: Policy) -> Result:
-    places = {arm: place for place, arm in enumerate(test.arms)}
-    picks = np.array([places[arm] for arm in policy.recommend(test.contexts)], dtype=np.intp)
+    picks = indices(policy.recommend(test.contexts), test.arms)
     regret, single = test.regret(picks), single_best(train)
     return {
         "instances": len(test),
@@ -310,7 +310,6 @@ def explore(
 ) -> Iterator[tuple[Policy, int]]:
     """Yield the policy after each budget, and how many different runs it took."""
     learner = Learner(train.arms, method=method, seed=seed, columns=train.columns)
-    places = {arm: place for place, arm in enumerate(train.arms)}
     rng = np.random.default_rng(seed)
     ran = np.zeros(train.rewards.shape, dtype=np.bool_)
     left = np.empty(0, dtype=np.intp)  # instances still to visit in this pass
@@ -319,7 +318,7 @@ def explore(
         for visit in range(start, end):
             left = left if left.size else rng.permutation(len(train))
             place, arm = _visit(learner, train.contexts, left, rng if choose else None)
-            row, column = left[place], places[arm]
+            row, column = left[place], train.arms.index(arm)
             if ran[row, column]:
                 # Told again, a stored result would count as a second, independent measurement.
                 learner.drop_pending()

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray
 from contextgap.base.descriptors import lazy
 from contextgap.base.names import study_import
+from contextgap.studies.problems.problem import indices
 from contextgap.tables.cells import to_number
 
 INSTANCE, REPETITION = "instance_id", "repetition"
@@ -269,7 +270,7 @@ def read_runs(
         values, failure = _runtimes(relation, description, penalty)
     else:
         values, failure = _qualities(relation, description)
-    cells = _indices(relation.instances, instances) * len(algorithms) + _indices(names, algorithms)
+    cells = indices(relation.instances, instances) * len(algorithms) + indices(names, algorithms)
     size = len(instances) * len(algorithms)
     total = np.bincount(cells, values, size)
     count = np.bincount(cells, minlength=size)
@@ -277,11 +278,6 @@ def read_runs(
         raise ValueError(_no_cutoff(description, "some algorithms were not run on all instances"))
     mean = np.where(count > 0, total / np.maximum(count, 1), failure)
     return instances, algorithms, mean.reshape(len(instances), len(algorithms))
-
-
-def _indices(names: tuple[str, ...], among: tuple[str, ...]) -> IntArray:
-    places = {name: place for place, name in enumerate(among)}
-    return np.array([places[name] for name in names], dtype=np.intp)
 
 
 def _measured(relation: Relation, description: Description) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 from contextgap.base.arrays import FloatArray
 from contextgap.base.labels import Label, read_labels
 from contextgap.base.names import renamed, study_import
-from contextgap.studies.problems.problem import FixedData, Problem, standardised
+from contextgap.studies.problems.problem import FixedData, Problem, indices, standardised
 from contextgap.tables.cells import is_missing
 from contextgap.tables.columns import Columns, all_numbers
 from contextgap.tables.contexts import ContextSchema, read_columns
@@ -417,8 +417,7 @@ def _read_classes(name: str, target: Any, rows: int) -> tuple[tuple[Label, ...],
     classes = tuple(sorted(dict.fromkeys(labels), key=_sort_key))
     if len(classes) < 2:
         raise ValueError(f"{name!r} must have at least two classes, got only {classes[0]!r}")
-    places = {label: place for place, label in enumerate(classes)}
-    return classes, np.array([places[label] for label in labels])
+    return classes, indices(labels, classes)
 
 
 def _value(label: Any) -> float:

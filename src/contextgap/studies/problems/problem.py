@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -443,6 +443,12 @@ class FixedData(Maker):
             return problem if n is None else problem.take(slice(size))
         # Data sets often come sorted by class: a subset without a seed must be random as well.
         return problem.take(np.random.default_rng(seed).permutation(len(problem))[:size])
+
+
+def indices(labels: Iterable[Any], among: Sequence[Any]) -> IntArray:
+    """Return the places of labels among others."""
+    places = {label: place for place, label in enumerate(among)}
+    return np.array([places[label] for label in labels], dtype=np.intp)
 
 
 def standardised(contexts: FloatArray) -> FloatArray:
