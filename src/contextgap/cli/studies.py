@@ -497,8 +497,7 @@ def reproduce_command(
     json: Json = False,
 ) -> None:
     """Reproduce every figure of the paper's studies, with a report of each."""
-    from contextgap.studies.report.reproduction import reproduction_report
-    from contextgap.studies.report.studies import write
+    from contextgap.studies.report.studies import reproduction_report, write
 
     answers = {}
     with complaints(resume(folder)):

@@ -10,7 +10,7 @@ try:
         tuning_heat_map,
     )
     from contextgap.studies.report.page import Origin, Report, Section, save, versions, write_report
-    from contextgap.studies.report.reproduction import beside, published
+    from contextgap.studies.report.studies import beside, published
 except ImportError as missing:
     raise ImportError(
         f"reports need {(missing.name or '').partition('.')[0]}; "

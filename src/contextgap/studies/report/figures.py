@@ -1,10 +1,15 @@
-"""Figures of studies: curves of regret, ranks of the arms tried, grids of settings, selectors."""
+"""Figures of studies: curves of regret, ranks of the arms tried, grids of settings, selectors.
+
+Every method has one colour, line and marker in all of them, and axes stay readable.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from zlib import crc32
 
 import numpy as np
 from matplotlib.colors import LogNorm, to_rgb
@@ -21,15 +26,221 @@ from matplotlib.ticker import (
 from matplotlib.transforms import ScaledTranslation
 
 from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.insight import plot
 from contextgap.studies.experiments import GridSearch
 from contextgap.studies.experiments.selection import YARDSTICK
 from contextgap.studies.experiments.tune import GIVEN
-from contextgap.studies.report import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
+    from matplotlib.legend import Legend
     from pandas import DataFrame
+
+
+Dashes: TypeAlias = tuple[int, tuple[float, ...]]
+
+# Figures are 7 inches wide, so at half size, in a journal's column, letters are 6.5 points high.
+WIDTH = 7.0
+TEXT = 13.0
+SMALL = 11.0
+INK, FAINT = plot.INK, plot.FAINT
+DEFAULT = " (default)"  # behind the name of the method that users get
+
+_DIGITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
+
+_SOLID: Dashes = (0, ())
+_DASHED: Dashes = (0, (5, 1.6))
+_DOTTED: Dashes = (0, (1.2, 1.2))
+_DASH_DOT: Dashes = (0, (5, 1.4, 1.2, 1.4))
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """How one method is drawn, in matplotlib's terms; dashes are an offset and lengths."""
+
+    colour: str
+    line: Dashes
+    marker: str
+
+
+# Okabe and Ito's colours, without the yellow that white paper swallows, for the paper's methods;
+# Paul Tol's muted ones for the rest. No two share line and marker, so grey prints work too.
+_FIXED = {
+    "contextual-gap": LineStyle("#0072B2", _SOLID, "o"),
+    "contextual-gap-history": LineStyle("#56B4E9", _DASHED, "o"),
+    "kernel-ucb-mod": LineStyle("#D55E00", _SOLID, "s"),
+    "kernel-ucb": LineStyle("#E69F00", _DASHED, "s"),
+    "kernel-ts": LineStyle("#CC79A7", _DASH_DOT, "^"),
+    "uniform": LineStyle("#000000", _DOTTED, "D"),
+    "epsilon-greedy": LineStyle("#009E73", _DASHED, "v"),
+    "max-variance": LineStyle("#882255", _DOTTED, "P"),
+    "elimination": LineStyle("#999933", _SOLID, "X"),
+    "top-two-ts": LineStyle("#AA4499", _DASHED, "^"),
+    "knowledge-gradient": LineStyle("#332288", _SOLID, "*"),
+    "eb-tc": LineStyle("#DDAA33", _DASH_DOT, "X"),
+    "planned-sampling": LineStyle("#555555", _DASH_DOT, "P"),
+    "proportional-response": LineStyle("#66A61E", _DASHED, "d"),
+    "gain-or-gap": LineStyle("#B22222", _SOLID, "d"),
+    "auto": LineStyle("#B22222", _SOLID, "D"),
+    "best single arm": LineStyle("#767676", (0, (2, 2)), "_"),
+    "full information": LineStyle("#767676", _SOLID, "_"),
+    "last step": LineStyle("#0072B2", _SOLID, "o"),
+    "last 25 steps": LineStyle("#E69F00", _DASHED, "s"),
+    "all steps": LineStyle("#000000", _DOTTED, "D"),
+}
+_SPARE = tuple(
+    LineStyle(colour, line, marker)
+    for line, marker in ((_DASH_DOT, "h"), (_SOLID, "<"), (_DASHED, ">"), (_DOTTED, "p"))
+    for colour in ("#117733", "#CC6677", "#44AA99", "#7A4B00", "#6699CC")
+)
+
+
+def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
+    """Return the look of every label, whatever the order they come in.
+
+    An unknown label takes the spare look that its name hashes to, or the next in a colour that no
+    other label here has, so that it usually looks the same in the next figure and unlike its
+    neighbours. When the colours are used up, lines and markers still differ. A method that is
+    marked as the default looks as it does elsewhere.
+    """
+    wanted = list(dict.fromkeys(str(label) for label in labels))
+    plain = {label: label.removesuffix(DEFAULT) for label in wanted}
+    chosen = {label: _FIXED[name] for label, name in plain.items() if name in _FIXED}
+    for label in sorted(set(wanted) - set(chosen)):
+        first = crc32(label.encode()) % len(_SPARE)
+        turns = _SPARE[first:] + _SPARE[:first]
+        unused = [look for look in turns if look not in chosen.values()]
+        colours = {look.colour for look in chosen.values()}
+        fresh = [look for look in unused if look.colour not in colours]
+        chosen[label] = (fresh or unused or list(turns))[0]
+    return {label: chosen[label] for label in wanted}
+
+
+def dress(ax: Axes, grid: Any = None) -> None:
+    """Give axes the common style, and light rules along one axis if asked for."""
+    plot.dress(ax, grid=grid)
+    ax.tick_params(labelsize=SMALL)
+    ax.xaxis.label.set_fontsize(TEXT)
+    ax.yaxis.label.set_fontsize(TEXT)
+
+
+def log_axis(ax: Axes, low: float, high: float) -> None:
+    """Make the vertical axis logarithmic, with plain numbers and never fewer than two."""
+    decades = np.log10(high / low)
+    labelled = (1.0,) if decades > 1.8 else (1.0, 2.0, 5.0) if decades > 0.7 else _DIGITS
+    ax.set_yscale("log")
+    ax.set_ylim(low, high)
+    ax.yaxis.set_major_locator(LogLocator(subs=labelled, numticks=9))
+    ax.yaxis.set_minor_locator(LogLocator(subs=_DIGITS[1:], numticks=9))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.grid(axis="y", color=FAINT, lw=0.8)
+
+
+def fix_layout(figure: Figure) -> Figure:
+    """Fix the layout, so that every file made of the figure shows the same one.
+
+    Left to itself, layout is done anew for each file and depends on how often it was done before
+    and on the resolution.
+    """
+    lay_out(figure)
+    figure.set_layout_engine("none")
+    return figure
+
+
+def entitle(ax: Axes, text: str, size: float = TEXT, **how: Any) -> None:
+    """Write a title literally: it may be a user's label, and a dollar in it no formula."""
+    ax.set_title(text, size=size, color=INK, parse_math=False, **how)
+
+
+def lay_out(figure: Figure) -> None:
+    """Do the layout now, without drawing."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
+def readable(value: float) -> str:
+    """Return a number as text, as a power of ten where it is very small or large."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:.{max(2, len(f'{abs(value):.0f}'))}g}"
+    factor, _, power = f"{value:.1e}".partition("e")
+    factor = factor.removesuffix(".0")
+    lead = "" if factor == "1" else rf"{factor}\!\times\!"
+    return f"${lead}10^{{{int(power)}}}$"
+
+
+def short(label: str, most: int = 30) -> str:
+    """Return a label that fits beside a figure."""
+    return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def legend_below(figure: Figure, handles: list[Line2D], labels: Iterable[str], ncols: int) -> None:
+    """Explain lines below all panels."""
+    names = [short(label) for label in labels]
+    look = {"frameon": False, "fontsize": SMALL, "handlelength": 3}
+    plain(figure.legend(handles, names, loc="outside lower center", ncols=ncols, **look))
+
+
+def plain(legend: Legend) -> None:
+    """Write a legend's labels literally: a label is a user's, and a dollar in it no formula."""
+    for text in legend.get_texts():
+        text.set(parse_math=False, color=INK)
+
+
+def end_labels(ax: Axes, ends: Mapping[str, tuple[float, float]]) -> None:
+    """Write each label right of the axes, whose limits must be final, beside its curve's end."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        raise ValueError("ax must be part of a figure")
+    lay_out(figure)  # so that the height in points is known
+    height = ax.get_window_extent().height * 72 / figure.dpi
+    places = ax.transAxes.inverted().transform(ax.transData.transform(list(ends.values())))
+    heights = apart(places[:, 1], 1.35 * TEXT / height)
+    drawn = line_styles(ends)
+    for label, (x, y), to in zip(ends, places, heights, strict=True):
+        look = drawn[label]
+        on: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False, "color": look.colour}
+        ax.plot([x, 1.03, 1.05], [y, to, to], lw=1, **on)
+        ax.plot([1.05], [to], look.marker, ms=7, mew=0, **on)
+        ax.text(
+            1.075,
+            to,
+            short(label),
+            transform=ax.transAxes,
+            va="center_baseline",
+            size=TEXT,
+            color=INK,
+            parse_math=False,
+            gid=f"name of {label}",
+        )
+
+
+def apart(wanted: FloatArray, gap: float) -> FloatArray:
+    """Return the nearest places within 0..1, in least squares, that are a gap apart.
+
+    In order and less the gaps, places must not decrease: isotonic regression, by pooling
+    neighbours that do. Where the gaps need more than the whole range, they get it, centred.
+
+    Examples
+    --------
+    >>> apart(np.array([0.5, 0.9, 0.5]), 0.2).round(2).tolist()
+    [0.4, 0.9, 0.6]
+    """
+    order = np.argsort(wanted, kind="stable")
+    shifts = gap * np.arange(len(wanted))
+    pools: list[list[float]] = []  # mean and size
+    for value in wanted[order] - shifts:
+        pools.append([float(value), 1])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (b, n), (a, m) = pools.pop(), pools.pop()
+            pools.append([(a * m + b * n) / (m + n), m + n])
+    level = np.concatenate([np.full(int(size), mean) for mean, size in pools])
+    room = 1 - shifts[-1]
+    placed = np.empty(len(wanted))
+    placed[order] = np.clip(level, min(0, room / 2), max(room, room / 2)) + shifts
+    return placed
 
 
 class Curve(NamedTuple):
@@ -93,16 +304,16 @@ _BANDS: Mapping[str, Callable[[Curve], FloatArray]] = {
 HALF_DEVIATION, ONE_ERROR = _BANDS
 
 
-_WORDS: dict[str, Any] = {"size": style.TEXT, "color": style.INK}
+_WORDS: dict[str, Any] = {"size": TEXT, "color": INK}
 
 
 def _figure(height: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(style.WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
 def _panels(
-    count: int, columns: int, above: float, height: float, width: float = style.WIDTH, **shared: Any
+    count: int, columns: int, above: float, height: float, width: float = WIDTH, **shared: Any
 ) -> tuple[Figure, Any]:
     """Return a figure with at most so many columns of panels, and its axes."""
     columns = min(columns, count)
@@ -151,23 +362,23 @@ def regret_curves(
     axis = _LogRange([*(c.mean for c in found.values()), *(y for _, y in points.values()), *level])
     widths = [_THIN if label == FULL_INFORMATION else 2.0 for label in found]
     _draw(ax, found, axis, widths, half=_BANDS[band])
-    looks = style.line_styles(found)
+    looks = line_styles(found)
     for label, (x, y) in points.items():
         look = looks[label]
         (hollow,) = ax.plot(x, axis.clip(y), look.marker, ms=9, mfc="none", mew=1.8, zorder=4)
         hollow.set(markeredgecolor=look.colour, clip_on=False)
     if points:
-        handle = Line2D([], [], ls="", marker="o", ms=9, mfc="none", mec=style.INK, mew=1.8)
-        style.plain(ax.legend([handle], ["published"], frameon=False, fontsize=style.SMALL, loc=3))
+        handle = Line2D([], [], ls="", marker="o", ms=9, mfc="none", mec=INK, mew=1.8)
+        plain(ax.legend([handle], ["published"], frameon=False, fontsize=SMALL, loc=3))
     _name_axes(ax, statistic, title)
     ends = {label: (c.steps[-1], axis.clip(c.mean)[-1]) for label, c in found.items()}
     if single_arm is not None:
         at = float(axis.clip(np.array([single_arm]))[0])
-        look = style.line_styles([SINGLE_ARM])[SINGLE_ARM]
+        look = line_styles([SINGLE_ARM])[SINGLE_ARM]
         ax.axhline(at, color=look.colour, ls=look.line, lw=_THIN, zorder=1, gid=SINGLE_ARM)
         ends[SINGLE_ARM] = (ax.get_xlim()[1], at)
-    style.end_labels(ax, ends)
-    return style.fix_layout(figure)
+    end_labels(ax, ends)
+    return fix_layout(figure)
 
 
 def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figure:
@@ -190,8 +401,8 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
     labels = list(dict.fromkeys(label for found in panels.values() for label in found))
     axis = _LogRange([c.mean for found in panels.values() for c in found.values()])
     for ax, (scale, found) in zip(grid.flat, panels.items(), strict=False):
-        _draw(ax, found, axis, looks=style.line_styles(labels))
-        style.entitle(ax, f"scale {scale:g}")
+        _draw(ax, found, axis, looks=line_styles(labels))
+        entitle(ax, f"scale {scale:g}")
     for ax in grid.flat[max(0, len(panels) - columns) : len(panels)]:
         # The lowest panel of each column, which need not be in the last row.
         ax.tick_params(labelbottom=True)
@@ -201,10 +412,10 @@ def scale_panels(records: DataFrame, statistic: str = "average_regret") -> Figur
     figure.supylabel(_NAMES.get(statistic, statistic), **_WORDS)
     handles = [
         Line2D([], [], color=look.colour, ls=look.line, lw=2, marker=look.marker, ms=7, mew=0)
-        for look in style.line_styles(labels).values()
+        for look in line_styles(labels).values()
     ]
-    style.legend_below(figure, handles, labels, min(3, len(labels)))
-    return style.fix_layout(figure)
+    legend_below(figure, handles, labels, min(3, len(labels)))
+    return fix_layout(figure)
 
 
 def history_comparison(records: DataFrame) -> Figure:
@@ -224,21 +435,21 @@ def history_comparison(records: DataFrame) -> Figure:
     _name_axes(ax, "average_regret", None)
     handles = [
         Line2D([], [], color=look.colour, ls=look.line, lw=width)
-        for look, width in zip(style.line_styles(found).values(), widths, strict=True)
+        for look, width in zip(line_styles(found).values(), widths, strict=True)
     ]
     legend = ax.legend(
         handles,
-        [style.short(label) for label in found],
+        [short(label) for label in found],
         title="recommendation considers",
-        title_fontsize=style.TEXT,
-        fontsize=style.TEXT,
+        title_fontsize=TEXT,
+        fontsize=TEXT,
         frameon=False,
         handlelength=3,
         loc="upper right",
     )
-    style.plain(legend)
-    legend.get_title().set_color(style.INK)
-    return style.fix_layout(figure)
+    plain(legend)
+    legend.get_title().set_color(INK)
+    return fix_layout(figure)
 
 
 class _LogRange:
@@ -271,11 +482,11 @@ def _draw(
     found: Mapping[str, Curve],
     axis: _LogRange,
     widths: Sequence[float] | None = None,
-    looks: Mapping[str, style.LineStyle] | None = None,
+    looks: Mapping[str, LineStyle] | None = None,
     markers: bool = True,
     half: Callable[[Curve], FloatArray] = _BANDS[HALF_DEVIATION],
 ) -> None:
-    looks = style.line_styles(found) if looks is None else looks
+    looks = line_styles(found) if looks is None else looks
     widths = [2.0] * len(found) if widths is None else widths
     for place, ((label, curve), width) in enumerate(zip(found.items(), widths, strict=True)):
         look, mean, spread = looks[label], axis.clip(curve.mean), half(curve)
@@ -298,21 +509,21 @@ def _draw(
         if np.isfinite(spread).any() and label != FULL_INFORMATION:
             band = (axis.clip(curve.mean - spread), axis.clip(curve.mean + spread))
             ax.fill_between(curve.steps, *band, color=look.colour, alpha=0.18, lw=0, zorder=1.5)
-    style.dress(ax)
-    style.log_axis(ax, axis.low, axis.high)
+    dress(ax)
+    log_axis(ax, axis.low, axis.high)
     ax.set_xlim(0, max(1, *(int(curve.steps[-1]) for curve in found.values())))
     if axis.zero is not None:
         _mark_zero(ax, axis.zero)
 
 
 def _mark_zero(ax: Axes, level: float) -> None:
-    ax.axhline(level, color=style.INK, lw=1, ls=(0, (1, 2)), zorder=1)
+    ax.axhline(level, color=INK, lw=1, ls=(0, (1, 2)), zorder=1)
     top = ax.get_ylim()[1]
     major, minor = (
         [tick for tick in places if 1.3 * level < tick <= top]
         for places in (ax.yaxis.get_majorticklocs(), ax.yaxis.get_minorticklocs())
     )
-    ax.set_yticks([level, *major], ["0", *map(style.readable, major)])
+    ax.set_yticks([level, *major], ["0", *map(readable, major)])
     ax.set_yticks(minor, minor=True)
 
 
@@ -339,7 +550,7 @@ def _name_axes(ax: Axes, statistic: str, title: str | None) -> None:
     ax.set_xlabel(_STEPS)
     ax.set_ylabel(_NAMES.get(statistic, statistic.replace("_", " ")))
     if title is not None:
-        style.entitle(ax, title, loc="left")
+        entitle(ax, title, loc="left")
 
 
 def pilot_curve(table: DataFrame, tolerance: float | None = None) -> Figure:
@@ -357,11 +568,11 @@ def pilot_curve(table: DataFrame, tolerance: float | None = None) -> Figure:
         ax.fill_between(x, bands[low], bands[high], color=colour, alpha=alpha, lw=0, label=label)
     ax.plot(x, bands[0.5], color=colour, lw=2.4, label="median")
     if tolerance is not None:
-        ax.axhline(tolerance, color=style.INK, ls="--", lw=1.4, label=f"tolerance {tolerance:g}")
-    style.dress(ax, grid="y")
+        ax.axhline(tolerance, color=INK, ls="--", lw=1.4, label=f"tolerance {tolerance:g}")
+    dress(ax, grid="y")
     _name_axes(ax, "average_regret", None)
     ax.set_ylim(bottom=0)
-    style.plain(ax.legend(frameon=False, fontsize=style.SMALL))
+    plain(ax.legend(frameon=False, fontsize=SMALL))
     return figure
 
 
@@ -385,16 +596,16 @@ def pick_histogram(picks: DataFrame, ranks: int = 3) -> Figure:
     shares = pick_shares(picks, ranks)
     methods = list(dict.fromkeys(shares["method"]))
     figure, grid = _panels(len(methods), 3, 0.9, 2.1, sharey=True)
-    looks = style.line_styles(methods)
+    looks = line_styles(methods)
     for ax, method in zip(grid.flat, methods, strict=False):
         _bars(ax, shares[shares["method"] == method], looks[method].colour)
-        style.entitle(ax, style.short(method, 22), style.SMALL + 1)
+        entitle(ax, short(method, 22), SMALL + 1)
     top = float((shares["share"] + shares["std"].fillna(0) / 2).max())
     grid[0, 0].set_ylim(0, min(1.0, top) * 1.16)
     grid[0, 0].yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     figure.supxlabel("rank of the tried arm", **_WORDS)
     figure.supylabel("share of exploration steps", **_WORDS)
-    return style.fix_layout(figure)
+    return fix_layout(figure)
 
 
 def pick_shares(picks: DataFrame, ranks: int = 3) -> DataFrame:
@@ -446,12 +657,12 @@ def _bars(ax: Axes, rows: DataFrame, colour: str) -> None:
             xytext=(0, 2),
             textcoords="offset points",
             ha="center",
-            size=style.SMALL - 1,
-            color=style.INK,
+            size=SMALL - 1,
+            color=INK,
         )
     ax.set_xticks(places, [name.replace(" ", "\n") for name in names])
-    style.dress(ax, grid="y")
-    ax.tick_params(axis="x", length=0, labelsize=style.SMALL if len(rows) <= 4 else 9)
+    dress(ax, grid="y")
+    ax.tick_params(axis="x", length=0, labelsize=SMALL if len(rows) <= 4 else 9)
 
 
 def tuning_heat_map(
@@ -468,7 +679,7 @@ def tuning_heat_map(
     """
     if not tunings:
         raise ValueError("tunings must not be empty")
-    figure, grid = _panels(len(tunings), 3, 1.6, 2.6, style.WIDTH if len(tunings) > 1 else 4.4)
+    figure, grid = _panels(len(tunings), 3, 1.6, 2.6, WIDTH if len(tunings) > 1 else 4.4)
     columns = grid.shape[1]
     norm = _norm([tuning.regret for tuning in tunings.values()])
     images = [
@@ -485,11 +696,11 @@ def tuning_heat_map(
     bar.set_label("average simple regret", **_WORDS, labelpad=7)
     wide = (norm.vmax or 1.0) / (norm.vmin or 1.0) > 30
     bar.ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-    bar.ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.readable(value)))
+    bar.ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
     bar.ax.xaxis.set_minor_formatter(NullFormatter())  # they would overlap with the others
-    bar.ax.tick_params(labelsize=style.SMALL, which="both")
+    bar.ax.tick_params(labelsize=SMALL, which="both")
     bar.outline.set_visible(False)
-    return style.fix_layout(figure)
+    return fix_layout(figure)
 
 
 def _panel(
@@ -506,19 +717,19 @@ def _panel(
     )
     row, column = tuning.best
     ax.plot(column, row, "*", ms=14, mfc="white", mec="black", clip_on=False, gid="best setting")
-    best = f"best {style.readable(float(tuning.regret.min()))}"
+    best = f"best {readable(float(tuning.regret.min()))}"
     if chosen is None:
         best += ", on the edge" if tuning.on_edge else ""
     else:
         ax.plot(*chosen[::-1], "X", ms=10, mfc="red", mec="white", clip_on=False, gid="chosen")
-        best += f", tuned {style.readable(float(tuning.regret[chosen]))}"
-    style.dress(ax)
+        best += f", tuned {readable(float(tuning.regret[chosen]))}"
+    dress(ax)
     ax.spines[:].set_visible(False)
     given = tuning.grid.unit == GIVEN
     ax.set_xticks(*_some(tuning.grid.ridges), rotation=0)
     ax.set_yticks(*(([0], ["given"]) if given else _some(tuning.grid.bandwidths)))
     ax.tick_params(length=3)
-    style.entitle(ax, style.short(label, 22), style.SMALL + 1, pad=18)
+    entitle(ax, short(label, 22), SMALL + 1, pad=18)
     ax.annotate(
         best,
         (0.5, 1),
@@ -526,8 +737,8 @@ def _panel(
         xytext=(0, 4),
         textcoords="offset points",
         ha="center",
-        size=style.SMALL - 1,
-        color=style.INK,
+        size=SMALL - 1,
+        color=INK,
     )
     return image
 
@@ -536,7 +747,7 @@ def _some(values: Sequence[float]) -> tuple[list[int], list[str]]:
     """Return four evenly spaced places at most and the numbers there, where possible both ends."""
     step = max(1, math.ceil((len(values) - 1) / 3))
     places = list(range(0, len(values), step))
-    return places, [style.readable(values[place]) for place in places]
+    return places, [readable(values[place]) for place in places]
 
 
 def _norm(regrets: Sequence[np.ndarray]) -> LogNorm:
@@ -581,14 +792,14 @@ def selection_figure(summary: DataFrame) -> Figure:
             (_curves if several else _dots)(ax, rows, labels, name, factor)
             # Words stand along the axis that has the values.
             if several:
-                ax.set_ylabel(words, size=style.SMALL)
+                ax.set_ylabel(words, size=SMALL)
             elif ax in grid[-1]:
-                ax.set_xlabel(words, size=style.SMALL)
+                ax.set_xlabel(words, size=SMALL)
     if several:
         for ax in grid[-1]:
-            ax.set_xlabel("share of all runs paid for", size=style.SMALL)
+            ax.set_xlabel("share of all runs paid for", size=SMALL)
         _explain(figure, labels)
-    return style.fix_layout(figure)
+    return fix_layout(figure)
 
 
 def cpu_figure(summary: DataFrame) -> Figure:
@@ -605,15 +816,15 @@ def cpu_figure(summary: DataFrame) -> Figure:
                     ax.axhline(part[name].iloc[0], color=look["color"], ls=look["ls"], lw=1.8)
                 else:
                     _along(ax, part, "spent", name, 1.0, _drawn(str(label), labels))
-            style.dress(ax, grid="y")
+            dress(ax, grid="y")
             ax.set_xscale("log")
             made = sorted(rows[rows["method"] == labels[0]]["spent"])
             ax.set_xticks(made, [f"{100 * value:.2g} %" for value in made])
             ax.xaxis.set_minor_locator(NullLocator())
-            ax.set_ylabel(words, size=style.SMALL)
-    grid[-1, 1].set_xlabel("CPU time, share of the full table's", size=style.SMALL)
+            ax.set_ylabel(words, size=SMALL)
+    grid[-1, 1].set_xlabel("CPU time, share of the full table's", size=SMALL)
     _explain(figure, labels)
-    return style.fix_layout(figure)
+    return fix_layout(figure)
 
 
 def _by_scenario(
@@ -621,22 +832,22 @@ def _by_scenario(
 ) -> tuple[Figure, Any, list[DataFrame]]:
     """Return a figure with a row of panels for each scenario, its axes, and the scenarios' rows."""
     scenarios = list(dict.fromkeys(summary["scenario"]))
-    figure = Figure(figsize=(style.WIDTH, height * len(scenarios) + below))
+    figure = Figure(figsize=(WIDTH, height * len(scenarios) + below))
     figure.set_layout_engine("constrained", w_pad=0.08)  # long names would touch the edge
     grid = figure.subplots(len(scenarios), columns, squeeze=False, sharex=sharex)
     for panels, scenario in zip(grid, scenarios, strict=True):
-        style.entitle(panels[0], style.short(str(scenario)), loc="left")
+        entitle(panels[0], short(str(scenario)), loc="left")
     return figure, grid, [summary[summary["scenario"] == each] for each in scenarios]
 
 
 def _explain(figure: Figure, labels: list[str]) -> None:
     handles = [Line2D([], [], **_drawn(label, labels)) for label in labels]
-    style.legend_below(figure, handles, labels, 2)
+    legend_below(figure, handles, labels, 2)
 
 
 def _drawn(label: str, labels: list[str]) -> dict[str, Any]:
     """Return a method's look; one that chooses instances is drawn hollow in the same colour."""
-    looks = style.line_styles(name.removesuffix(_CHOOSING) for name in labels)
+    looks = line_styles(name.removesuffix(_CHOOSING) for name in labels)
     look = looks[label.removesuffix(_CHOOSING)]
     hollow = label.endswith(_CHOOSING)
     return {
@@ -672,10 +883,10 @@ def _dots(ax: Axes, rows: DataFrame, labels: list[str], name: str, factor: float
                 elinewidth=2,
                 **_drawn(row["label"], labels) | {"ls": ""},
             )
-    ax.axvline(0, color=style.INK, lw=1, zorder=0)
-    style.dress(ax, grid="x")
+    ax.axvline(0, color=INK, lw=1, zorder=0)
+    dress(ax, grid="x")
     ax.set_ylim(len(labels) - 0.5, -0.5)
-    names = [style.short(label) if first else "" for label in labels]
+    names = [short(label) if first else "" for label in labels]
     ax.set_yticks(range(len(labels)), names, parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=_TICKS))
@@ -694,6 +905,6 @@ def _curves(ax: Axes, rows: DataFrame, labels: list[str], name: str, factor: flo
     ax.margins(x=0.1)
     ax.autoscale_view()
     ax.set_xlim(left=0)
-    style.dress(ax, grid="y")
+    dress(ax, grid="y")
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=_TICKS))
