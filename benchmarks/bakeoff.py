@@ -43,7 +43,7 @@ from sklearn.datasets import make_classification
 
 from contestants import CONTESTANTS, NEEDS, OURS, PEERS
 from contextgap.studies.problems import Classification, Problem
-from contextgap.studies.report import style
+from contextgap.studies.report import figures as style
 
 DEPLOYED = 2000  # rows at most, which bounds the time that peers take
 SIGNAL = 0.7  # standard deviation of the smooth problems' rewards over contexts and arms

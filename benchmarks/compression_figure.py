@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
 from contextgap.export.compression import CompressionReport
-from contextgap.studies.report import style
+from contextgap.studies.report import figures as style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

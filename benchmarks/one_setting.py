@@ -25,8 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from contextgap.studies.experiments.compare import Pair
-from contextgap.studies.experiments.defaults import explore_once
+from contextgap.studies.experiments.compare import Pair, explore_once
 from contextgap.studies.problems import MagnetometerBench
 from leaderboard.places import DEPLOYED, classification, places, settings_of
 

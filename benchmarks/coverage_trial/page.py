@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from contextgap.base.names import study_import
-from contextgap.studies.report import style
+from contextgap.studies.report import figures as style
+from contextgap.studies.report.figures import end_labels
 from contextgap.studies.report.page import Report, Section
-from contextgap.studies.report.style import end_labels
 from coverage_trial.trial import coverage_table
 
 if TYPE_CHECKING:

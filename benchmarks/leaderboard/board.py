@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import contextgap
 from contextgap.base import checks
 from contextgap.methods.method import Method, read_method
-from contextgap.studies.experiments.defaults import YARDSTICKS, evaluate_defaults
+from contextgap.studies.experiments.compare import YARDSTICKS, evaluate_defaults
 from leaderboard.places import Place, settings_of
 
 if TYPE_CHECKING:

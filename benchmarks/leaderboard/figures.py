@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
-from contextgap.studies.report import style
+from contextgap.studies.experiments.compare import FULL, SINGLE, YARDSTICKS
+from contextgap.studies.report import figures as style
 from leaderboard.ranking import log_ratios
 from leaderboard.standings import Cell
 

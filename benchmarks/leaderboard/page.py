@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contextgap.methods.method import METHODS, RECOMMENDED
-from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
+from contextgap.studies.experiments.compare import FULL, SINGLE, YARDSTICKS
 from contextgap.studies.report.page import three_digits
 from leaderboard.board import Contest
 from leaderboard.places import DEPLOYED, SCENARIOS, VISITS, places

@@ -13,8 +13,8 @@ import pandas
 import typer
 
 from contextgap.cli.options import CORES, Jobs, names_in
+from contextgap.cli.studies import workers
 from contextgap.cli.terminal import complaints, err, out, phases, print_table
-from contextgap.cli.workers import workers
 from contextgap.studies.experiments.tasks import Store
 from contextgap.studies.report.page import save
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contextgap.base.arrays import FloatArray
-from contextgap.studies.experiments.defaults import YARDSTICKS
+from contextgap.studies.experiments.compare import YARDSTICKS
 from leaderboard.ranking import (
     BoolArray,
     Intervals,

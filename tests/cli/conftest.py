@@ -2,7 +2,7 @@
 
 import pytest
 
-from contextgap.studies.report import studies, style
+from contextgap.studies.report import figures, studies
 
 
 @pytest.fixture
@@ -17,4 +17,4 @@ def undrawn(monkeypatch):
         return paths
 
     monkeypatch.setattr(studies, "save", save)
-    monkeypatch.setattr(style, "lay_out", lambda _: None)
+    monkeypatch.setattr(figures, "lay_out", lambda _: None)

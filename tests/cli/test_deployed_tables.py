@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.cli.tables import read_contexts
+from contextgap.cli.policies import read_contexts
 from contextgap.export.onnx import GraphPolicy
 from contextgap.export.rule import read_rows
 from tests.cli.test_deployment import call, called, explored, needs_compiler

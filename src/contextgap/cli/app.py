@@ -13,21 +13,21 @@ from typer.core import TyperGroup
 import contextgap
 
 _PLACES = {
-    "run": "run.run_command",
+    "run": "studies.run_command",
     "compare": "studies.compare_command",
     "tune": "studies.tune_command",
     "reproduce": "studies.reproduce_command",
     "select": "selection.select_command",
-    "plan": "theory.plan_command",
+    "plan": "studies.plan_command",
     "learn": "learn.learn_command",
     "recommend": "recommend.recommend_command",
-    "watch": "watch.watch_command",
+    "watch": "recommend.watch_command",
     "init": "init.init_command",
     "show": "policies.show_command",
     "export": "export.export_command",
     "verify": "export.verify_command",
-    "campaign": "campaign_sheet.app",  # which adds a command to those in campaign
-    "database": "campaign.database_app",
+    "campaign": "campaign.app",
+    "database": "serve.database_app",
     "serve": "serve.app",
 }
 

@@ -1,46 +1,53 @@
-"""Commands for campaigns, whose state is in a database, and for those who run the database."""
+"""Commands for campaigns, whose state is in a database, and for their sheets of trials."""
 
 from __future__ import annotations
 
+import csv
+import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from contextgap.base.files import check_output
 from contextgap.base.labels import Written
 from contextgap.cli.options import (
+    AnySeed,
+    Bandwidth,
     CategoryColumns,
     CyclicColumns,
     Exclude,
     Json,
     Missing,
+    Most,
+    SafeArm,
     given_kinds,
     list_option,
 )
 from contextgap.cli.terminal import (
+    answer,
     complaints,
+    err,
     noting_warnings,
     out,
     print_json,
     print_table,
-    say_error,
     say_warning,
 )
 from contextgap.kernels import Gaussian
 from contextgap.learner import StoppingRule
-from contextgap.tables.cells import to_number
+from contextgap.tables.cells import is_empty, is_missing_number, no_number, to_number
 from contextgap.tables.columns import Category, Date, Kind
+
+if TYPE_CHECKING:
+    from contextgap.tables.files import Sheet
 
 app = typer.Typer(
     help="Run long explorations by several people or programs, logged in a database.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
-database_app = typer.Typer(
-    help="Maintain a database of campaigns: status, upgrade, backup, restore, verify.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -78,9 +85,6 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Also write it to this .cgap file.")
 ]
 Why = Annotated[str, typer.Argument(help="The reason, for those who read the log.")]
-Url = Annotated[
-    str | None, typer.Argument(help="The database; by default that of --database.", metavar="URL")
-]
 FILE = "contextgap.db"
 
 
@@ -142,11 +146,9 @@ def create_command(
         bool, typer.Option("--minimize", help="Rewards are costs, to be kept low.")
     ] = False,
     method: Annotated[str, typer.Option(help="How to explore and deploy.")] = "auto",
-    bandwidth: Annotated[
-        float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
-    ] = None,
+    bandwidth: Bandwidth = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if no bandwidth is given.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
+    seed: AnySeed = 0,
     by: By = None,
     json: Json = False,
 ) -> None:
@@ -156,7 +158,7 @@ def create_command(
 
         goal, columns = None, None
         if reference is not None:
-            from contextgap.cli.tables import context_columns, described_table
+            from contextgap.cli.policies import context_columns, described_table
             from contextgap.tables.files import read_sheet
 
             sheet = read_sheet(reference)
@@ -189,10 +191,11 @@ def create_command(
         )
         labels = campaign.arms
         campaign.close()
-    if json:
-        print_json({"campaign": name, "arms": list(labels)})
-        return
-    out.print(f"campaign {name}: {', '.join(map(str, labels))}", markup=False, soft_wrap=True)
+    answer(
+        json,
+        {"campaign": name, "arms": list(labels)},
+        f"campaign {name}: {', '.join(map(str, labels))}",
+    )
 
 
 @app.command("ask", context_settings=_NUMBERS)
@@ -362,12 +365,8 @@ def freeze_command(
     database: Where = FILE,
     campaign: Which = None,
     output: Output = None,
-    fallback: Annotated[
-        str | None, typer.Option(help="A safe arm, for contexts where regret bounds are too large.")
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="The regret bound above which the safe arm is recommended.")
-    ] = None,
+    fallback: SafeArm = None,
+    tolerance: Most = None,
     key: Key = None,
     by: By = None,
     json: Json = False,
@@ -415,93 +414,6 @@ def _give(campaign: Any, name: str, output: Path | None, json: bool) -> None:
         print_json({**vars(known), "card": policy.card.describe()})
         return
     print_policy(f"policy {name}", policy)
-
-
-@contextmanager
-def _maintaining(database: str, *, existing: bool = False) -> Iterator[tuple[Any, Any]]:
-    """Yield a database, and the functions for those who run it."""
-    with database_complaints():
-        from contextgap.team.campaign import maintenance
-        from contextgap.team.campaign.database import Database
-
-        where = Database(database)
-        if existing and not where.exists:
-            raise FileNotFoundError(f"there is no database {where.url!r}")
-        yield where, maintenance
-
-
-@database_app.command("status")
-def database_status_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
-    """Show what a database holds, its version, and whether it can be used."""
-    with _maintaining(url or database) as (where, maintenance):
-        found = maintenance.database_status(where)
-    if json:
-        print_json(found)
-    else:
-        print_table("database", ["", "value"], [[name, str(each)] for name, each in found.items()])
-    if str(found["ready"]).startswith("no"):
-        raise typer.Exit(1)
-
-
-@database_app.command("upgrade")
-def upgrade_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
-    """Upgrade the tables of an earlier release; opening a campaign does so, too."""
-    with _maintaining(url or database, existing=True) as (where, maintenance):
-        changed = maintenance.upgrade(where)
-    if json:
-        print_json({"upgraded": bool(changed)})
-        return
-    out.print("upgraded" if changed else "nothing to upgrade")
-
-
-@database_app.command("backup")
-def backup_command(
-    file: Annotated[Path, typer.Argument(help="A new file.")],
-    database: Where = FILE,
-    json: Json = False,
-) -> None:
-    """Write everything to a file, as of now; the service may run meanwhile."""
-    with _maintaining(database) as (where, maintenance):
-        maintenance.backup(where, file)
-    if json:
-        print_json({"backup": str(file)})
-        return
-    out.print(f"wrote {file}", markup=False, soft_wrap=True)
-
-
-@database_app.command("restore")
-def restore_command(
-    file: Annotated[Path, typer.Argument(help="A file that backup wrote.")],
-    database: Where = FILE,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Replace what the database holds, without asking.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Replace everything in a database by a backup of SQLite or PostgreSQL."""
-    with _maintaining(database) as (where, maintenance):
-        if not yes:
-            typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
-        maintenance.restore(where, file)
-    if json:
-        print_json({"restored": str(file)})
-        return
-    out.print(f"restored {file}", markup=False, soft_wrap=True)
-
-
-@database_app.command("verify")
-def verify_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
-    """Check all hashes and compare trials with logs; exit status 1 if altered."""
-    with _maintaining(url or database, existing=True) as (where, maintenance):
-        problems = list(maintenance.verify(where))
-    if json:
-        print_json({"problems": problems})
-    for problem in [] if json else problems:
-        say_error(problem)
-    if problems:
-        raise typer.Exit(1)
-    if not json:
-        out.print("nothing was altered")
 
 
 def read_cells(words: list[str], kinds: Mapping[str, Kind] | None = None) -> Any:
@@ -595,3 +507,215 @@ def _text(cell: Any) -> str:
     if cell is None:
         return ""
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # how what is no plain text begins
+
+ContextsFile = Annotated[
+    Path | None, typer.Option(help="Try the first rows of this file, a context per row.")
+]
+PoolFile = Annotated[
+    Path | None, typer.Option(help="Choose the contexts among those in this file.")
+]
+
+
+@app.command("sheet")
+def sheet_command(
+    count: Annotated[
+        int | None, typer.Option("-n", help="How many new trials to ask for.", min=1)
+    ] = None,
+    database: Where = FILE,
+    campaign: Which = None,
+    contexts: ContextsFile = None,
+    pool: PoolFile = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Never the same arm at the same context again.")
+    ] = False,
+    filled: Annotated[
+        Path | None,
+        typer.Option("--import", help="Tell the rewards in a sheet that was filled in."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what --import would tell.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask before telling, on a terminal.")
+    ] = False,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Write trials as a CSV sheet to fill in, or read a filled-in sheet back.
+
+    With -n the sheet has new trials; without it, the open ones.
+
+    Contexts of new trials come from --contexts, or are chosen from --pool, by default from the
+    reference contexts of the campaign.
+    """
+    with opened(database, campaign, by) as current:
+        if filled is not None and (count, contexts, pool) != (None, None, None):
+            raise ValueError("--import tells rewards; -n, --contexts and --pool ask for new trials")
+        if filled is None and (dry_run or yes):
+            raise ValueError("--dry-run and --yes are about --import FILE")
+        if count is None and (contexts, pool, once) != (None, None, False):
+            raise ValueError("--contexts, --pool and --once need -n, how many trials to ask for")
+        if filled is not None:
+            _import(current, _read_filled(filled), dry_run, yes, json)
+            return
+        if count is None:
+            trials = current.find_trials("open")
+        else:
+            trials = _ask(current, count, contexts, pool, once)
+        if json:
+            print_json([described(trial) for trial in trials])
+        else:
+            _write(trials)
+
+
+def _ask(
+    campaign: Any, count: int, contexts: Path | None, pool: Path | None, once: bool
+) -> list[Any]:
+    """Ask for new trials."""
+    from contextgap.tables.files import read_sheet
+
+    if contexts is not None and pool is not None:
+        raise ValueError("give --contexts or --pool, not both")
+    if contexts is not None and once:
+        raise ValueError("--once is about contexts that are chosen: give --pool, not --contexts")
+    if contexts is not None:
+        table = _table(campaign, read_sheet(contexts))
+        if len(table) < count:
+            raise ValueError(f"{contexts} has {len(table)} contexts, fewer than {count}")
+        before = campaign.learner()
+        trials = list(campaign.ask(table[:count]))
+        say_new_levels(before, trials)
+        return trials
+    if pool is None and campaign.goal is None:
+        raise ValueError(
+            "give --contexts with the contexts to try, or --pool to choose some from: the campaign "
+            "has no reference contexts"
+        )
+    choices = campaign.goal.given if pool is None else _table(campaign, read_sheet(pool))
+    return [campaign.ask(pool=choices, once=once) for _ in range(count)]
+
+
+def _table(campaign: Any, sheet: Sheet) -> Any:
+    """Return the contexts in a file, with the campaign's columns if these are known."""
+    kinds = campaign.learner().columns
+    return sheet.table(sheet.others([]) if kinds is None else list(kinds), kinds)
+
+
+def _write(trials: list[Any]) -> None:
+    from contextgap.team.campaign.values import context_cells
+
+    cells = [context_cells(trial) for trial in trials]
+    columns = list(dict.fromkeys(name for each in cells for name in each))
+    writer = csv.writer(sys.stdout)
+    writer.writerow(["trial", *map(_quoted, columns), "arm", "reward"])
+    for trial, each in zip(trials, cells, strict=True):
+        row = [each.get(name) for name in columns]
+        shown = ["" if cell is None or cell != cell else _quoted(cell) for cell in row]
+        writer.writerow([trial.id, *shown, _quoted(trial.arm), ""])
+
+
+def _quoted(cell: Any) -> Any:
+    """Return text that no spreadsheet takes for a formula: such text gets an apostrophe."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def _unquoted(cell: Any) -> Any:
+    quoted = isinstance(cell, str) and cell[:1] == "'" and cell[1:].startswith(_FORMULA)
+    return cell[1:] if quoted else cell
+
+
+def _read_filled(path: Path) -> Sheet:
+    """Return a sheet that was filled in, without the apostrophes that it was written with."""
+    from contextgap.tables.files import read_sheet
+
+    sheet = read_sheet(path)
+    cells = tuple([_unquoted(cell) for cell in column] for column in sheet.cells)
+    return replace(sheet, columns=tuple(map(_unquoted, sheet.columns)), cells=cells)
+
+
+def _import(campaign: Any, sheet: Sheet, dry_run: bool, yes: bool, json: bool) -> None:
+    """Show what would be told, and tell it."""
+    told, known = _read(campaign, sheet)
+    if not json:
+        rows = [[trial.id, trial.arm, trial.state, repr(reward)] for trial, reward in told]
+        headers = ["trial", "arm", "state", "reward"]
+        print_table(f"{len(told)} rewards to tell, {len(known)} told before", headers, rows)
+    if told and not dry_run:
+        if err.is_terminal and sys.stdin.isatty() and not yes and not json:
+            typer.confirm("Tell these?", abort=True)
+        campaign.tell([trial.id for trial, _ in told], [reward for _, reward in told])
+    if json:
+        found = [{"trial": trial.id, "reward": reward} for trial, reward in told]
+        print_json({"told": found, "told_before": known, "dry_run": dry_run})
+    elif not dry_run:
+        out.print(f"told {len(told)} rewards")
+
+
+def _read(campaign: Any, sheet: Sheet) -> tuple[list[tuple[Any, float]], list[int]]:
+    """Return the trials with new rewards, and those whose reward was told before."""
+    told, known = [], []
+    seen: dict[int, str] = {}
+    cells = zip(sheet.cells_of("trial"), sheet.cells_of("reward"), strict=True)
+    for row, (number, cell) in enumerate(cells):
+        if is_empty(cell):
+            continue
+        where = f"{sheet.path}, {sheet.places[row]}"
+        reward = to_number(cell, decimal_comma=sheet.decimal_comma)
+        if reward is None or not math.isfinite(reward):
+            hint = "; write 1 for yes and 0 for no" if reward is None else ""
+            raise ValueError(f"{where}, column 'reward': {no_number(cell)}{hint}")
+        if not str(number).strip().isdecimal():
+            raise ValueError(f"{where}, column 'trial': must be a trial's number, got {number!r}")
+        try:
+            trial = campaign.trial(int(number))
+        except ValueError as error:  # there is no such trial
+            raise ValueError(f"{where}: {error}") from None
+        if trial.id in seen:
+            raise ValueError(f"{where}: trial {trial.id} was in {seen[trial.id]} already")
+        seen[trial.id] = sheet.places[row]
+        _check_asked(trial, sheet, row)
+        if trial.state in ("told", "retracted"):
+            if trial.reward != reward:
+                raise ValueError(
+                    f"{where}: {trial.reward!r} was told for trial {trial.id}, not {reward!r}; "
+                    "contextgap campaign correct changes it"
+                )
+            known.append(trial.id)
+        else:
+            told.append((trial, reward))
+    return told, known
+
+
+def _check_asked(trial: Any, sheet: Sheet, row: int) -> None:
+    """Raise if a row has another arm or context than the trial was asked for."""
+    from contextgap.team.campaign.values import context_cells
+
+    where = f"{sheet.path}, {sheet.places[row]}"
+    if "arm" in sheet.columns:
+        arm = sheet.cells_of("arm")[row]
+        if not is_empty(arm) and not _same(trial.arm, arm, sheet.decimal_comma):
+            raise ValueError(f"{where}: trial {trial.id} is of {trial.arm!r}, not of {arm!r}")
+    for name, asked in context_cells(trial).items():
+        cell = sheet.cells_of(name)[row] if name in sheet.columns else None
+        if not is_empty(cell) and not _same(asked, cell, sheet.decimal_comma):
+            raise ValueError(
+                f"{where}, column {name!r}: trial {trial.id} was asked for at {asked!r}, not at "
+                f"{cell!r}; tell a reward at another context by contextgap campaign tell --arm "
+                "--context, or leave the column out"
+            )
+
+
+def _same(asked: Any, cell: Any, decimal_comma: bool) -> bool:
+    """Whether a cell of a sheet says what a trial was asked for."""
+    if asked is None or asked != asked:
+        return is_missing_number(cell)
+    if isinstance(asked, bool):
+        return str(cell).strip().lower() == str(asked).lower()
+    if isinstance(asked, int | float):
+        number = to_number(cell, decimal_comma=decimal_comma)
+        # Spreadsheets save about nine digits.
+        return number is not None and math.isclose(number, asked, rel_tol=1e-9, abs_tol=1e-9)
+    return str(cell).strip() == str(asked).strip()

@@ -15,8 +15,7 @@ import typer
 
 from contextgap.base.files import check_output
 from contextgap.cli.options import Json
-from contextgap.cli.policies import ContextFile, PolicyFile
-from contextgap.cli.tables import read_contexts
+from contextgap.cli.policies import ContextFile, PolicyFile, read_contexts
 from contextgap.cli.terminal import complaints, noting_warnings, out, print_json, print_table
 from contextgap.export import decision_rule
 from contextgap.export.c import CExport
@@ -94,7 +93,7 @@ def export_command(
     if code is not None:
         _print_code(rule, code, float32)
     if policy_out is not None:
-        out.print(f"policy: {policy_out}", soft_wrap=True, markup=False)
+        out.print(f"policy: {policy_out}")
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,7 @@ def _print_graph(policy: Policy, graph: OnnxFile, float32: bool) -> None:
         ["outputs", ", ".join(graph.outputs)],
     ]
     print_table("ONNX", ["", ""], rows)
-    out.print(f"written to {graph.path}", soft_wrap=True, markup=False)
+    out.print(f"written to {graph.path}")
 
 
 def _print_code(policy: Policy, code: CExport, float32: bool) -> None:
@@ -245,7 +244,7 @@ def _print_code(policy: Policy, code: CExport, float32: bool) -> None:
         ["near ties in the self-test", code.near_ties],
     ]
     print_table("C99", ["", ""], [[name, str(value)] for name, value in rows])
-    out.print(f"written to {code.source.parent}", soft_wrap=True, markup=False)
+    out.print(f"written to {code.source.parent}")
 
 
 def _rule_rows(policy: Policy, numbers: str) -> list[list[Any]]:
@@ -324,9 +323,9 @@ def verify_command(
         if among:
             _print_comparison("among some of the arms, at random", among)
         if self_test is not None:
-            out.print(f"self-test: {self_test[1]}", markup=False)
+            out.print(f"self-test: {self_test[1]}", soft_wrap=False)
         different = sum(each.parity.different for each in (*compared.values(), *among.values()))
-        out.print(_verdict(reasons, different), markup=False)
+        out.print(_verdict(reasons, different), soft_wrap=False)
     if reasons:
         raise typer.Exit(1)
 

@@ -12,7 +12,7 @@ import typer
 
 from contextgap.base.files import whole_file
 from contextgap.cli.options import Json
-from contextgap.cli.terminal import complaints, out, print_json
+from contextgap.cli.terminal import answer, complaints
 
 _ROWS = 120
 _CELLS = [
@@ -64,11 +64,8 @@ def init_command(
             with whole_file(folder / name, text=True) as file:
                 file.write(text)
     written = [str(folder / name) for name in ("trials.csv", "explore.py", "explore.ipynb")]
-    if json:
-        print_json({"written": written})
-        return
-    out.print(f"wrote {', '.join(written)}", markup=False, soft_wrap=True)
-    out.print(f"next: cd {folder} && python explore.py", markup=False, soft_wrap=True)
+    shown = f"wrote {', '.join(written)}\nnext: cd {folder} && python explore.py"
+    answer(json, {"written": written}, shown)
 
 
 def _write_trials(path: Path) -> None:

@@ -17,19 +17,30 @@ import typer
 from contextgap.base.files import check_output
 from contextgap.beliefs.widths import PosteriorWidth
 from contextgap.cli.options import (
+    AnySeed,
+    Bandwidth,
     CategoryColumns,
     CyclicColumns,
     Dask,
     Exclude,
     Json,
     Missing,
+    Most,
+    SafeArm,
     Separator,
     SkipMissing,
+    cluster,
     given_kinds,
     list_option,
 )
-from contextgap.cli.policies import CardRows, EligibleColumn, described, print_card, print_settings
-from contextgap.cli.tables import read_features
+from contextgap.cli.policies import (
+    CardRows,
+    EligibleColumn,
+    described,
+    print_card,
+    print_settings,
+    read_features,
+)
 from contextgap.cli.terminal import (
     complaints,
     noting_warnings,
@@ -38,7 +49,6 @@ from contextgap.cli.terminal import (
     print_json,
     print_table,
 )
-from contextgap.cli.workers import cluster
 from contextgap.kernels import Gaussian
 from contextgap.learner.bulk.learning import columns_for, learn_trials
 from contextgap.learner.bulk.partitions import partitions_of
@@ -78,9 +88,7 @@ def learn_command(
     method: Annotated[
         str, typer.Option(help=f"The method whose deployment rule is used: {', '.join(METHODS)}.")
     ] = "auto",
-    bandwidth: Annotated[
-        float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
-    ] = None,
+    bandwidth: Bandwidth = None,
     ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
     scale: Annotated[
         float, typer.Option(help="Half width of intervals in standard deviations.")
@@ -101,18 +109,14 @@ def learn_command(
         Path | None,
         typer.Option(help="File with a row of features for each arm, in a column named as --arm."),
     ] = None,
-    fallback: Annotated[
-        str | None, typer.Option(help="A safe arm, for contexts where regret bounds are too large.")
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="The regret bound above which the safe arm is recommended.")
-    ] = None,
+    fallback: SafeArm = None,
+    tolerance: Most = None,
     points: Annotated[
         int,
         typer.Option(help="Inducing points where trials are many; 0 for exact beliefs.", min=0),
     ] = POINTS,
     card_rows: CardRows = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.", min=0)] = 0,
+    seed: AnySeed = 0,
     dask: Dask = None,
     json: Json = False,
 ) -> None:
@@ -166,7 +170,7 @@ def learn_command(
     if tuning is not None:
         _print_tuning(tuning)
     print_card(policy)
-    out.print(f"policy: {output}", soft_wrap=True)
+    out.print(f"policy: {output}")
 
 
 @contextmanager
@@ -222,4 +226,4 @@ def _print_tuning(tuning: Tuning) -> None:
         mark = "chosen" if each.name == tuning.chosen else ""
         rows.append([each.name, each.advantage, f"{100 * each.explained:.1f} %", mark])
     print_table("models tried", ["model", "nats", "explained", ""], rows)
-    out.print(f"{tuning.chosen}: {tuning.reason}", markup=False)
+    out.print(f"{tuning.chosen}: {tuning.reason}", soft_wrap=False)

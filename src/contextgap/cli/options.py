@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from contextgap.base.names import study_import
 from contextgap.methods.method import METHODS
 from contextgap.tables.cells import to_number
 from contextgap.tables.columns import CYCLES, Category, Cyclic, Date, Kind
@@ -58,6 +60,16 @@ KernelName = Annotated[
     str | None, typer.Option(help="A kernel of your own, as package.module:name.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of data and methods.", min=0)]
+AnySeed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
+Bandwidth = Annotated[
+    float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
+]
+SafeArm = Annotated[
+    str | None, typer.Option(help="A safe arm, for contexts where regret bounds are too large.")
+]
+Most = Annotated[
+    float | None, typer.Option(help="The regret bound above which the safe arm is recommended.")
+]
 Jobs = Annotated[int, typer.Option(help="Worker processes.", min=1)]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, for its workers.")]
 GridSize = Annotated[int, typer.Option(help="Bandwidths and ridges tried when tuning.", min=1)]
@@ -134,3 +146,10 @@ def given_kinds(category: Sequence[str] | None, cyclic: Sequence[str] | None) ->
                 f"--cyclic must be such as hour=24, or when=day+week for dates, got {each!r}"
             )
     return given
+
+
+@contextmanager
+def cluster(dask: str) -> Iterator[Any]:
+    """Give a client of the Dask cluster at an address."""
+    with study_import("distributed", "dask").Client(dask) as client:
+        yield client

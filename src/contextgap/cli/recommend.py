@@ -1,4 +1,4 @@
-"""The command that recommends an arm for every row of a table, block by block.
+"""The commands that ask a policy about the rows of tables, block by block: recommend and watch.
 
 Tables are written with the answers to their rows: as text, Parquet or JSON.
 """
@@ -23,10 +23,10 @@ from contextgap.base.files import check_output, whole_file
 from contextgap.base.labels import Label, check_written, label_array
 from contextgap.base.names import study_import
 from contextgap.cli.options import CORES, Json, Separator
-from contextgap.cli.policies import EligibleColumn, PolicyFile, kind_of_bounds
-from contextgap.cli.tables import encoded_in
+from contextgap.cli.policies import EligibleColumn, PolicyFile, encoded_in, kind_of_bounds
 from contextgap.cli.terminal import (
     Forecast,
+    answer,
     complaints,
     out,
     phases,
@@ -56,12 +56,15 @@ _NAMED = 5  # arms or levels in a warning
 _NOT_WRITTEN = (".feather", ".json", ".ods", ".xls", ".xlsx")
 
 
+ContextFiles = Annotated[
+    list[str],
+    typer.Argument(help='.csv, .tsv or .parquet files, or "logs/*.csv"; a context per row.'),
+]
+
+
 def recommend_command(
     policy: PolicyFile,
-    contexts: Annotated[
-        list[str],
-        typer.Argument(help='.csv, .tsv or .parquet files, or "logs/*.csv"; a context per row.'),
-    ],
+    contexts: ContextFiles,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -117,7 +120,7 @@ def recommend_command(
     shown = [[str(arm), times[str(arm)]] for arm in rule.arms if str(arm) in times]
     print_table(f"{times.total()} recommendations", ["arm", "times"], shown)
     kind = kind_of_bounds(rule.probability) if bounds else "left out"
-    out.print(f"bounds: {kind}\nwritten to {output}", soft_wrap=True)
+    out.print(f"bounds: {kind}\nwritten to {output}")
 
 
 def _alike(sheets: Iterator[Sheet]) -> Iterator[Sheet]:
@@ -317,3 +320,56 @@ def _json(file: IO[str]) -> Iterator[Write]:
 
     yield write
     file.write("\n]\n")
+
+
+_ALARM = 3
+
+
+def watch_command(
+    policy: PolicyFile,
+    contexts: ContextFiles,
+    failure_probability: Annotated[
+        float, typer.Option(help="Accepted probability of a false alarm in a whole deployment.")
+    ] = 0.05,
+    block: Annotated[
+        int,
+        typer.Option(help="Consecutive rows that form one unit, for rows in time order.", min=1),
+    ] = 1,
+    eligible: EligibleColumn = None,
+    figure: Annotated[Path | None, typer.Option(help="A .png or .svg file to draw.")] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(help="A .cgap file: go on with the watch in it, if there is one; keep it."),
+    ] = None,
+    separator: Separator = None,
+    json: Json = False,
+) -> None:
+    """Test whether contexts are like those learnt from; exit status 3 if they are not."""
+    with complaints():
+        rule = Policy.load(policy)
+        from contextgap.insight import plot
+        from contextgap.insight.watch import Watch
+
+        watch = rule.watch(failure_probability, block=block)
+        if state is not None and state.exists():
+            watch = Watch.load(state, rule)
+            if (watch.failure_probability, watch.block) != (failure_probability, block):
+                raise ValueError(
+                    f"the watch in {state} has failure probability {watch.failure_probability:g} "
+                    f"and blocks of {watch.block} rows"
+                )
+        unknown: set[str] = set()
+        for file in files_named(contexts):
+            for sheet in read_blocks(file, separator):
+                among = eligible and eligible_arms(sheet, eligible, rule.arms, unknown)
+                watch.see(encoded_in(sheet, rule), eligible=among)
+        if state is not None:
+            watch.save(state)
+        if figure is not None:
+            study_import("matplotlib").use("Agg")
+            drawn: Any = plot.watch(watch)[0].figure
+            drawn.savefig(figure)
+    report = watch.report()
+    answer(json, report.describe(), str(report))
+    if report.alarm is not None:
+        raise typer.Exit(_ALARM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -26,9 +26,8 @@ from contextgap.cli.options import (
     numbers_in,
 )
 from contextgap.cli.policies import kind_of_bounds
-from contextgap.cli.studies import resume
+from contextgap.cli.studies import parts_of, resume, workers
 from contextgap.cli.terminal import command_line, complaints, out, phases, print_json, print_table
-from contextgap.cli.workers import parts_of, workers
 from contextgap.studies.experiments import (
     select_algorithms,
     summarise_cpu,
@@ -47,7 +46,7 @@ from contextgap.studies.experiments.selection import (
     learn_selector,
 )
 from contextgap.studies.problems import AlgorithmSelection, Scenario
-from contextgap.studies.problems.algorithm_selection.features import Instances, read_instances
+from contextgap.studies.problems.algorithm_selection import Instances, read_instances
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -126,58 +125,60 @@ def select_command(
     --aim par10 for PAR10.
     """
     load = partial(_load, solvers=solvers, cutoff=cutoff)
-    if cpu is not None or seconds is not None:
-        with complaints(resume(folder)):
-            if selector or instance or onnx or c or choose or budget != _BUDGET:
-                raise ValueError("--cpu and --seconds are for a study, and without --budget")
-            wanted_methods = None if methods == _ALL_METHODS else list(methods)
-            shares = {} if cpu is None else {"cpu": numbers_in("--cpu", cpu, "0.02,0.05")}
-            if seconds is not None:
-                shares["seconds"] = numbers_in("--seconds", seconds, "600,3600")
-            study: dict[str, Any] = {"methods": wanted_methods, "seeds": range(seeds), **shares}
-            study["aim"] = aim
-            _study_cpu(folders, load, study, folder, jobs, dask, fresh, json)
-        return
+    within, ships = cpu is not None or seconds is not None, selector or instance or onnx or c
     with complaints():
-        if aim != REGRET:
+        if within:
+            if ships or choose or budget != _BUDGET:
+                raise ValueError("--cpu and --seconds are for a study, and without --budget")
+            how: dict[str, Any] = {"methods": None if methods == _ALL_METHODS else list(methods)}
+            if cpu is not None:
+                how["cpu"] = numbers_in("--cpu", cpu, "0.02,0.05")
+            if seconds is not None:
+                how["seconds"] = numbers_in("--seconds", seconds, "600,3600")
+            passes = [("", {**how, "aim": aim})]
+        elif aim != REGRET:
             raise ValueError("--aim is about races; give --cpu or --seconds too")
-        names = list(read_methods(methods))
-        budgets = numbers_in("--budget", budget, "0.25,1,4")
-        if selector or instance or onnx or c:
+        else:
+            names = list(read_methods(methods))
+            budgets = numbers_in("--budget", budget, "0.25,1,4")
+            passes = _passes(names, budgets, choose)
+        if ships:
             if len(folders) != 1 or len(budgets) != 1:
                 raise ValueError("a selector is learnt on one FOLDER, with one --budget")
             how = {"method": names[0], "budget": budgets[0], "choose": choose}
             ship(folders[0], instance, how, folder, onnx, c, json, load)
             return
-    from contextgap.studies.report.selection import selection_report
-    from contextgap.studies.report.studies import write
+    from contextgap.studies.report.studies import cpu_report, selection_report, write
 
     with complaints(resume(folder)), phases() as watch, workers(jobs, dask) as executor:
         scenarios = _read_scenarios(folders, load)
-        common: dict[str, Any] = {"budget": budgets, "seeds": range(seeds), "executor": executor}
+        common: dict[str, Any] = {"seeds": range(seeds), "executor": executor}
         common["store"] = parts_of(folder, fresh)
         tables = [
-            select_algorithms(
-                scenario, methods=wanted, choose=chosen, progress=watch(phase), **common
-            )
+            select_algorithms(scenario, progress=watch(scenario.name + phase), **how, **common)
             for scenario in scenarios
-            for wanted, chosen, phase in _passes(names, choose, scenario.name)
+            for phase, how in passes
         ]
         records = study_import("pandas").concat(tables, ignore_index=True)
         records.to_parquet(folder / "records.parquet", index=False)
-        summary = summarise_selection(records)
+        summary = (summarise_cpu if within else summarise_selection)(records)
         watch("drawing")
-        report = selection_report(summary, records)
+        report = (cpu_report if within else selection_report)(summary, records)
         page = write(report, folder, command_line(), watch.seconds)
     if json:
         print_json({"results": summary.to_dict("records"), "report": str(page)})
         return
     units = {scenario.name: "PAR10" if scenario.runtime else "cost" for scenario in scenarios}
-    for (name, _), rows in summary.groupby(["scenario", "budget"], sort=False):
-        _show_study(rows, units[str(name)])
+    by = "cpu" if within else "budget"
+    for (name, most), rows in summary.groupby(["scenario", by], sort=False):
+        if within:
+            unit = " of the full table's CPU time" if seconds is None else " s"
+            _show_within(f"{name}: {most:g}{unit}", rows)
+        else:
+            _show_study(f"{name}: budget {most:g}", rows, units[str(name)])
     if choose:
         out.print("* chose the training instances too")
-    out.print(f"report: {page}", soft_wrap=True)
+    out.print(f"report: {page}")
 
 
 def _load(path: Path, solvers: Sequence[str] | None, cutoff: float | None) -> Scenario:
@@ -191,55 +192,6 @@ def _load(path: Path, solvers: Sequence[str] | None, cutoff: float | None) -> Sc
     return Scenario.from_frame(path, solvers, cutoff=cutoff, name=path.stem)
 
 
-def _study_cpu(
-    folders: Sequence[Path],
-    load: Callable[[Path], Scenario],
-    how: dict[str, Any],
-    folder: Path,
-    jobs: Any,
-    dask: Any,
-    fresh: bool,
-    json: bool,
-) -> None:
-    """Study selection within budgets of CPU time."""
-    from contextgap.studies.report.selection import cpu_report
-    from contextgap.studies.report.studies import write
-
-    with phases() as watch, workers(jobs, dask) as executor:
-        scenarios = _read_scenarios(folders, load)
-        common = {"executor": executor, "store": parts_of(folder, fresh), **how}
-        tables = [
-            select_algorithms(scenario, progress=watch(scenario.name), **common)
-            for scenario in scenarios
-        ]
-        records = study_import("pandas").concat(tables, ignore_index=True)
-        records.to_parquet(folder / "records.parquet", index=False)
-        summary = summarise_cpu(records)
-        watch("drawing")
-        page = write(cpu_report(summary, records), folder, command_line(), watch.seconds)
-    if json:
-        print_json({"results": summary.to_dict("records"), "report": str(page)})
-        return
-    headers = ["method", "regret", "of ExtraTrees'", "PAR10", "closed gap", "CPU"]
-    for (name, budget), rows in summary.groupby(["scenario", "cpu"], sort=False):
-        lines = [
-            [
-                row["method"],
-                _with_error(row["regret"], row["regret_error"], "#.3g", "#.2g"),
-                _with_error(row.get("ratio", math.nan), row.get("ratio_error", 0), ".2f", ".2f"),
-                _short(row["par10"]),
-                _with_error(row["closed_gap"], row["closed_gap_error"], ".2f", ".2f"),
-                f"{100 * row['spent']:.3g} %",
-            ]
-            for row in rows.to_dict("records")
-        ]
-        unit = " s" if "seconds" in how else " of the full table's CPU time"
-        first = rows.iloc[0]
-        title = f"{name}: {budget:g}{unit}, {first['folds']} folds, {first['seeds']} seeds"
-        print_table(title, headers, lines, right=headers[1:])
-    out.print(f"report: {page}", soft_wrap=True)
-
-
 def _read_scenarios(folders: Sequence[Path], load: Callable[[Path], Scenario]) -> list[Scenario]:
     """Read all scenarios first, so that a mistyped folder is noticed before hours of work."""
     scenarios = [load(path) for path in folders]
@@ -251,16 +203,43 @@ def _read_scenarios(folders: Sequence[Path], load: Callable[[Path], Scenario]) -
 
 
 def _passes(
-    names: Sequence[str], choose: bool, scenario: str
-) -> Iterator[tuple[list[str], bool, str]]:
-    """Yield which methods to run, whether they choose instances, and what to call that."""
-    yield list(dict.fromkeys([*names, YARDSTICK])), False, scenario
+    names: Sequence[str], budgets: Sequence[float], choose: bool
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return what to run on each scenario, and what to call that behind its name."""
+    methods = list(dict.fromkeys([*names, YARDSTICK]))
+    passes: list[tuple[str, dict[str, Any]]] = [("", {"methods": methods, "budget": budgets})]
     choosing = [name for name in names if name != YARDSTICK]
     if choose and choosing:
-        yield choosing, True, f"{scenario}, choosing"
+        passes.append((", choosing", {"methods": choosing, "budget": budgets, "choose": True}))
+    return passes
 
 
-def _show_study(rows: DataFrame, unit: str) -> None:
+def _show_within(title: str, rows: DataFrame) -> None:
+    """Print one scenario at one budget of CPU time: a line per method."""
+    lines = [
+        [
+            row["method"],
+            _with_error(row["regret"], row["regret_error"], "#.3g", "#.2g"),
+            _with_error(row.get("ratio", math.nan), row.get("ratio_error", 0), ".2f", ".2f"),
+            _short(row["par10"]),
+            _with_error(row["closed_gap"], row["closed_gap_error"], ".2f", ".2f"),
+            f"{100 * row['spent']:.3g} %",
+        ]
+        for row in rows.to_dict("records")
+    ]
+    headers = ["method", "regret", "of ExtraTrees'", "PAR10", "closed gap", "CPU"]
+    _print_rows(title, rows, headers, lines)
+
+
+def _print_rows(
+    title: str, rows: DataFrame, headers: Sequence[str], lines: Sequence[Sequence[str]]
+) -> None:
+    first = rows.iloc[0]
+    title = f"{title}, {first['folds']} folds, {first['seeds']} seeds"
+    print_table(title, headers, lines, right=headers[1:])
+
+
+def _show_study(title: str, rows: DataFrame, unit: str) -> None:
     """Print one scenario at one budget: a line per method, the best single solver and the best."""
     first = rows.iloc[0]
     whole = f"{first['runs_in_table']:.0f}"
@@ -281,11 +260,7 @@ def _show_study(rows: DataFrame, unit: str) -> None:
         ["virtual best solver", "0", "", _short(first["virtual_best"]), "1", ""],
     ]
     headers = ["method", "regret", "% against\nuniform", unit, "closed gap", f"runs\nof {whole}"]
-    title = (
-        f"{first['scenario']}: budget {first['budget']:g}, {first['folds']} folds, "
-        f"{first['seeds']} seeds"
-    )
-    print_table(title, headers, lines, right=headers[1:])
+    _print_rows(title, rows, headers, lines)
 
 
 def _change(row: dict[Any, Any]) -> str:
@@ -359,9 +334,9 @@ def ship(
     _show(selector, selections)
     if unused:
         more = f" and {len(unused) - _FEW} more" if len(unused) > _FEW else ""
-        out.print(f"columns not used: {', '.join(unused[:_FEW])}{more}", markup=False)
+        out.print(f"columns not used: {', '.join(unused[:_FEW])}{more}", soft_wrap=False)
     for what, path in written.items():
-        out.print(f"{what}: {path}", soft_wrap=True, markup=False)
+        out.print(f"{what}: {path}")
 
 
 def _write_contexts(folder: Path, selector: Selector, instances: Instances) -> Path:
@@ -405,7 +380,7 @@ def _show(selector: Selector, selections: Sequence[Selection]) -> None:
         f"{policy.method.name}"
     )
     if not selections:
-        out.print(title, markup=False)
+        out.print(title, soft_wrap=False)
         return
     headers = ["instance", "solver", "expected\nloss", "bound"]
     lines: list[list[Any]] = [

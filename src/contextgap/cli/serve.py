@@ -1,16 +1,17 @@
-"""Commands that serve campaigns over HTTP."""
+"""Commands that serve campaigns over HTTP, and for those who run the database."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from contextgap.cli.campaign import FILE, Where, database_complaints
 from contextgap.cli.options import Json, list_option
-from contextgap.cli.terminal import out, print_json, print_table
+from contextgap.cli.terminal import answer, out, print_json, print_table, say_error
 
 app = typer.Typer(
     help="Serve campaigns over HTTP.", invoke_without_command=True, pretty_exceptions_enable=False
@@ -20,7 +21,16 @@ token_app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+database_app = typer.Typer(
+    help="Maintain a database of campaigns: status, upgrade, backup, restore, verify.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 app.add_typer(token_app, name="token")
+
+Url = Annotated[
+    str | None, typer.Argument(help="The database; by default that of --database.", metavar="URL")
+]
 
 
 @contextmanager
@@ -125,7 +135,7 @@ def serve_command(
                     "A token is needed; contextgap serve token create --database "
                     f"{database} --name bench-3 --scopes read,explore makes one."
                 )
-            out.print("\n".join(lines), markup=False, soft_wrap=True)
+            out.print("\n".join(lines))
 
         serve(database, settings, announce)
 
@@ -187,7 +197,82 @@ def revoke_command(
         from contextgap.team.service.access import revoke_token
 
         revoke_token(Database(database), name)
+    answer(json, {"revoked": name}, f"token {name} revoked")
+
+
+@contextmanager
+def _maintaining(database: str, *, existing: bool = False) -> Iterator[tuple[Any, Any]]:
+    """Yield a database, and the functions for those who run it."""
+    with database_complaints():
+        from contextgap.team.campaign import maintenance
+        from contextgap.team.campaign.database import Database
+
+        where = Database(database)
+        if existing and not where.exists:
+            raise FileNotFoundError(f"there is no database {where.url!r}")
+        yield where, maintenance
+
+
+@database_app.command("status")
+def database_status_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
+    """Show what a database holds, its version, and whether it can be used."""
+    with _maintaining(url or database) as (where, maintenance):
+        found = maintenance.database_status(where)
     if json:
-        print_json({"revoked": name})
-        return
-    out.print(f"token {name} revoked", markup=False, soft_wrap=True)
+        print_json(found)
+    else:
+        print_table("database", ["", "value"], [[name, str(each)] for name, each in found.items()])
+    if str(found["ready"]).startswith("no"):
+        raise typer.Exit(1)
+
+
+@database_app.command("upgrade")
+def upgrade_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
+    """Upgrade the tables of an earlier release; opening a campaign does so, too."""
+    with _maintaining(url or database, existing=True) as (where, maintenance):
+        changed = maintenance.upgrade(where)
+    answer(json, {"upgraded": bool(changed)}, "upgraded" if changed else "nothing to upgrade")
+
+
+@database_app.command("backup")
+def backup_command(
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    database: Where = FILE,
+    json: Json = False,
+) -> None:
+    """Write everything to a file, as of now; the service may run meanwhile."""
+    with _maintaining(database) as (where, maintenance):
+        maintenance.backup(where, file)
+    answer(json, {"backup": str(file)}, f"wrote {file}")
+
+
+@database_app.command("restore")
+def restore_command(
+    file: Annotated[Path, typer.Argument(help="A file that backup wrote.")],
+    database: Where = FILE,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Replace what the database holds, without asking.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Replace everything in a database by a backup of SQLite or PostgreSQL."""
+    with _maintaining(database) as (where, maintenance):
+        if not yes:
+            typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
+        maintenance.restore(where, file)
+    answer(json, {"restored": str(file)}, f"restored {file}")
+
+
+@database_app.command("verify")
+def verify_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
+    """Check all hashes and compare trials with logs; exit status 1 if altered."""
+    with _maintaining(url or database, existing=True) as (where, maintenance):
+        problems = list(maintenance.verify(where))
+    if json:
+        print_json({"problems": problems})
+    for problem in [] if json else problems:
+        say_error(problem)
+    if problems:
+        raise typer.Exit(1)
+    if not json:
+        out.print("nothing was altered")

@@ -39,10 +39,10 @@ class _Console:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._console, name)
 
-    def print(self, *things: Any, **how: Any) -> None:
-        """Print as rich does, unless nobody wants to see it."""
+    def print(self, *things: Any, markup: bool = False, soft_wrap: bool = True, **how: Any) -> None:
+        """Print text as it is unless told otherwise, and unless nobody wants to see it."""
         if self._stderr or not _Quiet.wanted:
-            self._console.print(*things, **how)
+            self._console.print(*things, markup=markup, soft_wrap=soft_wrap, **how)
 
 
 class _Quiet:
@@ -70,6 +70,14 @@ def print_json(value: Any) -> None:
     """Print a value for machines."""
     sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
     sys.stdout.flush()  # a service goes on, and a program waits for its address
+
+
+def answer(json: bool, value: Any, text: str) -> None:
+    """Print a value for machines if they asked, else text for people."""
+    if json:
+        print_json(value)
+    else:
+        out.print(text)
 
 
 def plain(value: Any) -> Any:
@@ -109,7 +117,7 @@ def print_table(
     for row in rows:
         # Escaped: units in brackets, as in "speed [rpm]", are not markup.
         table.add_row(*(f"{x:.3g}" if isinstance(x, float) else escape(str(x)) for x in row))
-    out.print(table)
+    out.print(table, soft_wrap=False)
 
 
 class Phases:
@@ -146,7 +154,7 @@ def _lines(phase: str) -> Callable[[int, int], None]:
         if 0 < done < total and now - said >= max(_LONG, (now - begun) / 10):
             said = now
             left = (now - begun) * (total - done) / done
-            err.print(f"{phase}: {done} of {total}, about {left:.0f} s left", markup=False)
+            err.print(f"{phase}: {done} of {total}, about {left:.0f} s left")
 
     return say
 
@@ -174,7 +182,7 @@ class Forecast:
         if self._left == 0:
             seconds = (time.perf_counter() - self._start) * self._total / max(done, 1)
             if seconds > _LONG and not _Quiet.wanted:
-                err.print(f"{self._total:,} rows: about {seconds:.0f} s", markup=False)
+                err.print(f"{self._total:,} rows: about {seconds:.0f} s")
 
 
 @contextmanager
@@ -183,9 +191,9 @@ def complaints(resume: str | None = None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        err.print("[yellow]interrupted[/yellow]")
+        err.print("[yellow]interrupted[/yellow]", markup=True)
         if resume:
-            err.print(resume, soft_wrap=True)
+            err.print(resume)
         raise typer.Exit(130) from None
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -200,8 +208,8 @@ def complaints(resume: str | None = None) -> Iterator[None]:
 
 def say_error(error: Any) -> None:
     """Print one line about an error."""
-    err.print("[red]error:[/red]", end=" ")
-    err.print(_in_options(str(error)), markup=False, soft_wrap=True)
+    err.print("[red]error:[/red]", end=" ", markup=True)
+    err.print(_in_options(str(error)))
 
 
 def _in_options(text: str) -> str:
@@ -241,8 +249,8 @@ def _options(command: Any) -> set[str]:
 
 def say_warning(warning: Any, console: _Console = err) -> None:
     """Print one line about what a user should know."""
-    console.print("[yellow]warning:[/yellow]", end=" ")
-    console.print(_in_options(str(warning)), markup=False, soft_wrap=True)
+    console.print("[yellow]warning:[/yellow]", end=" ", markup=True)
+    console.print(_in_options(str(warning)))
 
 
 @contextmanager

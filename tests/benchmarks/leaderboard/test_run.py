@@ -1,5 +1,6 @@
 """The leaderboard as it is started, small; its page and its figures."""
 
+import importlib
 import re
 from dataclasses import replace
 
@@ -9,8 +10,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from contextgap.methods.method import METHODS, RECOMMENDED
-from contextgap.studies.experiments import defaults
-from contextgap.studies.experiments.defaults import FULL, SINGLE, YARDSTICKS
+from contextgap.studies.experiments.compare import FULL, SINGLE, YARDSTICKS
 from leaderboard import board
 from leaderboard.board import Contest, code_digest, compare_at, seconds_of_runs
 from leaderboard.figures import curves, ratio_heat_map
@@ -21,6 +21,7 @@ from leaderboard.run import app, command_line, compare_all
 from leaderboard.standings import cells_of
 from tests.cli.test_policies import call
 
+compare = importlib.import_module("contextgap.studies.experiments.compare")
 SCRIPT = "python benchmarks/leaderboard/run.py"
 OWN = "tests.studies.experiments.test_defaults_oracles:AlwaysTheLast"
 TINY = [
@@ -69,7 +70,7 @@ def test_records_are_those_of_single_runs(records):
     place = places()["wine"]
     explore, deploy = place.pair(40, 301)
     method = Contest().entered()["uniform"]
-    expected = defaults.explore_once(explore, deploy, method, [20, 40], 301)["reached"]
+    expected = compare.explore_once(explore, deploy, method, [20, 40], 301)["reached"]
     chosen = records.query("problem == 'wine' and method == 'uniform' and seed == 301")
     assert chosen.set_index("budget")["average_regret"].to_dict() == {
         one["checkpoint"]: one["average_regret"] for one in expected
@@ -143,8 +144,8 @@ def test_problems_that_are_not_run_keep_the_rows_of_a_page(made, tmp_path):
 def test_it_goes_on_where_it_stopped(made, monkeypatch, tmp_path):
     folder, _, _ = made
     runs = []
-    original = defaults.Learner
-    monkeypatch.setattr(defaults, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
+    original = compare.Learner
+    monkeypatch.setattr(compare, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
     contest = Contest(methods=("auto", "uniform", "max-variance"), budgets=(20, 40), seeds=2)
     found = compare_all([places()["iris"]], contest, 1, folder)
     assert len(runs) == 2  # the method that is new

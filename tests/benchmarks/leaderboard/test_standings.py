@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contextgap.studies.experiments.defaults import FULL, SINGLE
+from contextgap.studies.experiments.compare import FULL, SINGLE
 from leaderboard.standings import Traits, cells_of, situations, standings
 
 PROBLEMS = ("a", "b", "c", "d", "e", "f")

@@ -6,7 +6,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.methods.method import read_method
-from contextgap.studies.experiments.defaults import (
+from contextgap.studies.experiments.compare import (
     evaluate_defaults,
     explore_once,
     marked,

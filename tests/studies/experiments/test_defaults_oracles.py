@@ -1,5 +1,6 @@
 """Learners without settings: loops written by hand, and yardsticks by brute force."""
 
+import importlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +9,11 @@ import pytest
 
 import contextgap as cg
 from contextgap.methods.explorers import Explorer
-from contextgap.studies.experiments import defaults
-from contextgap.studies.experiments.defaults import FULL, SINGLE, evaluate_defaults
+from contextgap.studies.experiments.compare import FULL, SINGLE, evaluate_defaults
 from contextgap.studies.experiments.tasks import Store
 from contextgap.studies.problems import Sinusoids
 
+compare = importlib.import_module("contextgap.studies.experiments.compare")
 CHECKPOINTS = (25, 40)
 
 
@@ -110,8 +111,8 @@ def test_what_is_stored_is_not_done_again(rounds, tmp_path, monkeypatch):
     how["settings"] = GIVEN
     first = evaluate_defaults(rounds[:1], methods=["uniform"], **how).records
     runs = []
-    original = defaults.Learner
-    monkeypatch.setattr(defaults, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
+    original = compare.Learner
+    monkeypatch.setattr(compare, "Learner", lambda *a, **k: runs.append(k) or original(*a, **k))
     again = evaluate_defaults(rounds[:1], methods=["uniform"], **how).records
     pd.testing.assert_frame_equal(first, again)
     assert not runs

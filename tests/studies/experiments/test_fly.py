@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contextgap as cg
-from contextgap.studies.experiments.fly import fly
+from contextgap.studies.experiments.run import fly
 
 
 def phased(n=240, window=20, orbit=60, known=None):

@@ -7,13 +7,13 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 from contextgap.studies.report import (
+    figures,
     history_comparison,
     published,
     regret_curves,
     scale_panels,
-    style,
 )
-from contextgap.studies.report.style import apart
+from contextgap.studies.report.figures import apart
 
 from .conftest import make_records
 
@@ -51,7 +51,7 @@ def test_methods_keep_their_colours_in_every_figure(records):
     few = records[records.method.isin(["uniform", "kernel-ts"])]
     for figure in (regret_curves(records), regret_curves(few, "worst_regret"), scale_panels(few)):
         for method, line in lines(figure.axes[0]).items():
-            assert line.get_color() == style.line_styles([method])[method].colour
+            assert line.get_color() == figures.line_styles([method])[method].colour
             assert figure.axes[0].get_yscale() == "log"
 
 
@@ -68,7 +68,7 @@ def test_published_points_are_hollow_and_in_the_methods_colour(records):
     expected = published("sinusoids").groupby("method", sort=False)
     assert len(hollow) == 6
     for line, (method, rows) in zip(hollow, expected, strict=True):
-        assert line.get_markeredgecolor() == style.line_styles([method])[method].colour
+        assert line.get_markeredgecolor() == figures.line_styles([method])[method].colour
         np.testing.assert_allclose(line.get_ydata(), rows.average_simple_regret)
         assert not line.get_clip_on()  # the last one may lie on the border
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["published"]
@@ -110,7 +110,7 @@ def test_one_checkpoint_and_equal_values_can_be_drawn():
 
 
 def test_names_at_line_ends_neither_overlap_nor_leave_the_figure():
-    labels = [*style.line_styles(["a$b", "_hidden", "<script>", "x" * 60]), *style._FIXED]
+    labels = [*figures.line_styles(["a$b", "_hidden", "<script>", "x" * 60]), *figures._FIXED]
     figure = regret_curves(make_records(methods=labels))
     boxes = [text.get_window_extent() for text in figure.axes[0].texts]
     assert len(boxes) == len(labels)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from contextgap.studies.experiments import fly
-from contextgap.studies.report.reproduction import flight_curves, mission_timeline
+from contextgap.studies.report.studies import flight_curves, mission_timeline
 from tests.studies.experiments.test_fly import phased
 
 

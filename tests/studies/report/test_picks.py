@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from contextgap.studies.report import pick_histogram, pick_shares, style
+from contextgap.studies.report import figures, pick_histogram, pick_shares
 
 from .conftest import make_picks
 
@@ -41,7 +41,7 @@ def test_bars_show_the_shares_in_the_methods_colours(picks):
     for ax, (method, rows) in zip(figure.axes, shares, strict=True):
         assert ax.get_title() == method
         np.testing.assert_allclose([bar.get_height() for bar in ax.patches], rows["share"])
-        colour = style.line_styles([method])[method].colour
+        colour = figures.line_styles([method])[method].colour
         assert to_hex(ax.patches[0].get_facecolor()).upper() == colour
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.experiments.reproduce import Workshop, reproduce
-from contextgap.studies.report.reproduction import reproduction_report
+from contextgap.studies.report.studies import reproduction_report
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from contextgap.methods.method import read_method
-from contextgap.studies.report import style
+from contextgap.studies.report import figures
 from contextgap.studies.report.studies import _worst, ranked, regret_figure
 
 from .conftest import make_records
@@ -40,7 +40,7 @@ def test_a_run_without_yardsticks_can_be_drawn():
 
 def test_the_default_method_looks_as_it_does_elsewhere():
     name = f"{DEFAULT} (default)"
-    assert style.line_styles([name])[name] == style.line_styles([DEFAULT])[DEFAULT]
+    assert figures.line_styles([name])[name] == figures.line_styles([DEFAULT])[DEFAULT]
 
 
 def test_the_table_is_for_people():

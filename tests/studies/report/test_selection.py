@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from contextgap.studies.report.figures import cpu_figure, selection_figure
 from contextgap.studies.report.page import svg_text, write_report
-from contextgap.studies.report.selection import cpu_figure, selection_figure, selection_report
+from contextgap.studies.report.studies import selection_report
 
 CHOICES = [("uniform", False), ("contextual-gap", False), ("contextual-gap", True), ("$x$", False)]
 

@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 
 import contextgap as cg
 from contextgap.studies.experiments import PAPER_METHODS
-from contextgap.studies.report import style
+from contextgap.studies.report import figures
 
 BEYOND = ("max-variance", "elimination", "top-two-ts", "knowledge-gradient")
 NAMED = tuple(dict.fromkeys((*cg.METHODS, *BEYOND)))
@@ -38,34 +38,34 @@ def lab(colour, matrix):
 
 
 def test_every_named_method_has_its_own_colour_line_and_marker():
-    looks = style.line_styles(NAMED)
+    looks = figures.line_styles(NAMED)
     assert list(looks) == list(NAMED)
     assert len({look.colour for look in looks.values()}) == len(NAMED)
     assert len({(look.line, look.marker) for look in looks.values()}) == len(NAMED)
-    assert not set(looks.values()) & set(style._SPARE)
+    assert not set(looks.values()) & set(figures._SPARE)
 
 
 @pytest.mark.parametrize("kind", BLINDNESS)
 def test_colours_of_the_papers_methods_differ_for_colour_blind_readers(kind):
     places = [
-        lab(look.colour, BLINDNESS[kind]) for look in style.line_styles(PAPER_METHODS).values()
+        lab(look.colour, BLINDNESS[kind]) for look in figures.line_styles(PAPER_METHODS).values()
     ]
     # A difference of about 2.3 is just noticeable.
     assert min(np.linalg.norm(a - b) for a, b in combinations(places, 2)) > 10
 
 
 def test_looks_depend_neither_on_order_nor_on_company():
-    alone = {label: style.line_styles([label])[label] for label in (*NAMED, "mine")}
-    together = style.line_styles(reversed([*NAMED, "mine"]))
+    alone = {label: figures.line_styles([label])[label] for label in (*NAMED, "mine")}
+    together = figures.line_styles(reversed([*NAMED, "mine"]))
     assert together == alone
 
 
 def test_unknown_labels_look_different_from_one_another():
     labels = [f"method {i}" for i in range(20)]
-    assert len(set(style.line_styles(labels).values())) == 20
-    assert len({look.colour for look in style.line_styles(labels[:5]).values()}) == 5
-    assert style.line_styles(labels) == dict(reversed(style.line_styles(labels[::-1]).items()))
-    assert len(style.line_styles([f"method {i}" for i in range(30)])) == 30
+    assert len(set(figures.line_styles(labels).values())) == 20
+    assert len({look.colour for look in figures.line_styles(labels[:5]).values()}) == 5
+    assert figures.line_styles(labels) == dict(reversed(figures.line_styles(labels[::-1]).items()))
+    assert len(figures.line_styles([f"method {i}" for i in range(30)])) == 30
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_unknown_labels_look_different_from_one_another():
     ],
 )
 def test_numbers_are_readable(value, text):
-    assert style.readable(value) == text
+    assert figures.readable(value) == text

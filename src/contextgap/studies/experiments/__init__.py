@@ -15,9 +15,8 @@ from contextgap.studies.experiments.compare import (
     conduct,
     tune_and_compare,
 )
-from contextgap.studies.experiments.fly import FlightTrace, fly
 from contextgap.studies.experiments.plan import Plan, pilot, plan
-from contextgap.studies.experiments.run import Gram, Trace, run
+from contextgap.studies.experiments.run import FlightTrace, Gram, Trace, fly, run
 from contextgap.studies.experiments.selection import (
     Selection,
     Selector,

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +30,12 @@ from contextgap.base.names import study_import
 from contextgap.learner import Learner
 from contextgap.studies.experiments.tasks import Result
 from contextgap.studies.problems import Scenario
-from contextgap.studies.problems.algorithm_selection import closed_gap, selected_performance
-from contextgap.studies.problems.algorithm_selection.scenario import SHORTEST
+from contextgap.studies.problems.algorithm_selection import (
+    SHORTEST,
+    closed_gap,
+    selected_performance,
+)
+from contextgap.studies.problems.problem import indices
 
 MARGIN = 3.0
 """How many times as long as the first solver to be done the others may run, at first."""
@@ -181,7 +184,7 @@ def _uniform(
         learner = Learner(train.arms, seed=seed, columns=train.columns)
         told = [train.arms[arm] for arm in arms[:made]]
         learner.fit(train.contexts[rows[:made]], told, -logs[rows[:made], arms[:made]])
-        yield _places(test, learner.recommend(test.contexts)), float(costs[made - 1])
+        yield indices(learner.recommend(test.contexts), test.arms), float(costs[made - 1])
 
 
 def _trees(
@@ -217,9 +220,4 @@ def _picked(train: Scenario, test: Scenario, logs: FloatArray, seed: int) -> Int
     learner = Learner(train.arms, seed=seed, columns=train.columns)
     contexts, arms = np.repeat(train.contexts, count, axis=0), list(train.arms) * len(train)
     learner.fit(contexts, arms, -logs.ravel())
-    return _places(test, learner.recommend(test.contexts))
-
-
-def _places(test: Scenario, labels: Any) -> IntArray:
-    places = {arm: place for place, arm in enumerate(test.arms)}
-    return np.array([places[arm] for arm in labels], dtype=np.intp)
+    return indices(learner.recommend(test.contexts), test.arms)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from contextgap.base.names import study_import
 from contextgap.beliefs.widths import PosteriorWidth, RidgeWidth
 from contextgap.methods.explorers import ContextualGap, KernelTS, Moment, Uniform
 from contextgap.methods.method import Method
@@ -38,8 +39,8 @@ from contextgap.studies.experiments.compare import (
     scaled_entries,
     tune_and_compare,
 )
-from contextgap.studies.experiments.fly import fly_all
-from contextgap.studies.experiments.tasks import Progress, Store
+from contextgap.studies.experiments.run import fly
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
 from contextgap.studies.experiments.tune import (
     PAPER_BANDWIDTHS,
     PAPER_RIDGES,
@@ -307,3 +308,34 @@ def thinned(grid: Grid, size: int) -> Grid:
         tuple(grid.ridges[i] for i in columns),
         grid.unit,
     )
+
+
+def fly_all(missions: Sequence[Problem], entries: Sequence[Entry], **how: Any) -> DataFrame:
+    """Fly every mission, its place the seed, with every entry; return regret by orbit."""
+    pandas = study_import("pandas")
+    places = [
+        (
+            {"method": entry.label, "seed": seed},
+            Task(fly_once, {"mission": mission, **entry.settings, "seed": seed}),
+        )
+        for entry in entries
+        for seed, mission in enumerate(missions)
+    ]
+    tables = [
+        pandas.DataFrame({**label, **result}).drop(columns="seconds")
+        for label, result in execute_labelled(places, **how)
+    ]
+    return pandas.concat(tables, ignore_index=True)
+
+
+def fly_once(mission: Any, *, scale: float, width: ScaledWidth, **how: Any) -> Result:
+    """Return one flight's regret by orbit; ``how`` is for ``fly``."""
+    trace = fly(mission, width=replace(width, scale=scale), **how)
+    deployed = mission.orbit_number[trace.deployed]
+    return {
+        "orbit": trace.orbits.tolist(),
+        "steps": [int((deployed == orbit).sum()) for orbit in trace.orbits],
+        "average_regret": trace.average_regret.tolist(),
+        "best_single": trace.best_single.tolist(),
+        "random": trace.random.tolist(),
+    }

@@ -40,19 +40,18 @@ from contextgap.studies.experiments.racing import (
     Runs,
     select_within,
 )
-from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_labelled
+from contextgap.studies.experiments.tasks import Progress, Result, Store, Task, execute_rows
 from contextgap.studies.problems import Scenario
 from contextgap.studies.problems.algorithm_selection import (
+    Instances,
+    Preparation,
     closed_gap,
     folds,
+    read_instances,
     selected_performance,
     single_best,
 )
-from contextgap.studies.problems.algorithm_selection.features import (
-    Instances,
-    Preparation,
-    read_instances,
-)
+from contextgap.studies.problems.problem import indices
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -159,7 +158,13 @@ def select_algorithms(
     common = {"budgets": budgets, "choose": choose}
     places = [
         (
-            {"method": label, "choose": choose, "seed": seed, "fold": number},
+            {
+                "scenario": scenario.name,
+                "method": label,
+                "choose": choose,
+                "seed": seed,
+                "fold": number,
+            },
             Task(
                 select_on_fold,
                 {"train": train, "test": test, "method": method, "seed": seed, **common},
@@ -169,12 +174,7 @@ def select_algorithms(
         for seed in seeds
         for number, (train, test) in enumerate(parts, 1)
     ]
-    found = execute_labelled(places, executor=executor, store=store, progress=progress)
-    rows = [
-        {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}
-        for labels, result in found
-        for reached in result["reached"]
-    ]
+    rows = execute_rows(places, executor=executor, store=store, progress=progress)
     return study_import("pandas").DataFrame(rows)
 
 
@@ -201,17 +201,11 @@ def _select_within(
             for seed in list(seeds)[: 1 if name == FULL else None]:
                 given = {"train": train, "test": test, "budgets": shares, "seed": seed}
                 label = RACE_PAR10 if (name, aim) == (RACE, PAR10) else name
-                labels = {"method": label, "seed": seed, "fold": number}
+                labels = {"scenario": scenario.name, "method": label, "seed": seed, "fold": number}
                 places.append((labels, Task(select_within, {**given, "method": name, "aim": aim})))
-    found = execute_labelled(places, **how)
-    rows = [
-        {"scenario": scenario.name, **labels, **reached, "seconds": result["seconds"]}
-        for labels, result in found
-        for reached in result["reached"]
-    ]
-    table = study_import("pandas").DataFrame(rows)
+    table = study_import("pandas").DataFrame(execute_rows(places, **how))
     if in_seconds:
-        table["cpu"] = [budget for _ in found for budget in budgets]
+        table["cpu"] = [budget for _ in places for budget in budgets]
     return table
 
 
@@ -289,8 +283,7 @@ def select_on_fold(
 
 
 def _evaluated(train: Scenario, test: Scenario, policy: Policy) -> Result:
-    places = {arm: place for place, arm in enumerate(test.arms)}
-    picks = np.array([places[arm] for arm in policy.recommend(test.contexts)], dtype=np.intp)
+    picks = indices(policy.recommend(test.contexts), test.arms)
     regret, single = test.regret(picks), single_best(train)
     return {
         "instances": len(test),
@@ -317,7 +310,6 @@ def explore(
 ) -> Iterator[tuple[Policy, int]]:
     """Yield the policy after each budget, and how many different runs it took."""
     learner = Learner(train.arms, method=method, seed=seed, columns=train.columns)
-    places = {arm: place for place, arm in enumerate(train.arms)}
     rng = np.random.default_rng(seed)
     ran = np.zeros(train.rewards.shape, dtype=np.bool_)
     left = np.empty(0, dtype=np.intp)  # instances still to visit in this pass
@@ -326,7 +318,7 @@ def explore(
         for visit in range(start, end):
             left = left if left.size else rng.permutation(len(train))
             place, arm = _visit(learner, train.contexts, left, rng if choose else None)
-            row, column = left[place], places[arm]
+            row, column = left[place], train.arms.index(arm)
             if ran[row, column]:
                 # Told again, a stored result would count as a second, independent measurement.
                 learner.drop_pending()

@@ -166,6 +166,22 @@ def execute_labelled(
     return [(label, result) for (label, _), result in zip(places, results, strict=True)]
 
 
+def execute_rows(places: Sequence[tuple[dict[str, Any], Task]], **how: Any) -> list[dict[str, Any]]:
+    """Return what each task reached, a row each, with its label and the seconds that it took."""
+    return rows_reached(execute_labelled(places, **how), "seconds")
+
+
+def rows_reached(
+    labelled: Sequence[tuple[dict[str, Any], Result]], *also: str
+) -> list[dict[str, Any]]:
+    """Return what each task reached, a row each, with its label and more of its results."""
+    return [
+        {**label, **reached, **{name: result[name] for name in also}}
+        for label, result in labelled
+        for reached in result["reached"]
+    ]
+
+
 def _results(tasks: Mapping[str, Task], executor: Executor | None) -> Iterator[tuple[str, Result]]:
     if executor is None:
         for key, task in tasks.items():

@@ -5,12 +5,9 @@ is known for every context, so that regret can be measured.
 """
 
 from contextgap.studies.problems.algorithm_selection import AlgorithmSelection, Scenario
-from contextgap.studies.problems.classification import Classification
-from contextgap.studies.problems.problem import FixedData, Maker, Problem
-from contextgap.studies.problems.sensor_log import SensorLog
-from contextgap.studies.problems.sinusoids import Sinusoids
+from contextgap.studies.problems.data import Classification, SensorLog, Table
+from contextgap.studies.problems.problem import FixedData, Maker, Problem, Sinusoids
 from contextgap.studies.problems.spacecraft import Flight, MagnetometerBench, Spacecraft
-from contextgap.studies.problems.table import Table
 
 __all__ = [
     "AlgorithmSelection",

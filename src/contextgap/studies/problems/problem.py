@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from numbers import Integral
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray, frozen
@@ -94,6 +95,8 @@ class Problem:
     columns: tuple[str, ...] | None = None
     observations: FloatArray = None  # type: ignore[assignment]
     schema: ContextSchema | None = None
+    # Further fields of a subclass, with an entry per row, and the types of their entries.
+    _facts: ClassVar[Mapping[str, Any]] = {}
 
     def __post_init__(self) -> None:
         contexts, columns, schema = _read_contexts(self.contexts, self.columns, self.schema)
@@ -123,6 +126,14 @@ class Problem:
         }
         for field, value in canonical.items():
             object.__setattr__(self, field, value)
+        for field, kind in self._facts.items():
+            fact: NDArray[Any] = np.array(getattr(self, field), dtype=kind)
+            if fact.shape not in ((len(self),), rewards.shape):
+                raise ValueError(
+                    f"{field} must have an entry for each of {len(self)} rows, "
+                    f"got shape {fact.shape}"
+                )
+            object.__setattr__(self, field, frozen(fact))
 
     def __len__(self) -> int:
         return len(self.contexts)
@@ -140,7 +151,7 @@ class Problem:
             parts.append("in time order")
         if self.observations is not self.rewards:
             parts.append("observations differ from rewards")
-        return f"Problem({self.name!r}: {', '.join(parts)})"
+        return f"{type(self).__name__}({self.name!r}: {', '.join(parts)})"
 
     @property
     def inputs(self) -> Any:
@@ -208,18 +219,16 @@ class Problem:
         rows = self._row_numbers(index)
         rewards = self.rewards[rows]
         shared = self.observations is self.rewards
+        facts: dict[str, Any] = {
+            field: np.asarray(getattr(self, field))[rows] for field in self._facts
+        }
         return replace(
             self,
             contexts=self.contexts[rows],
             rewards=rewards,
             observations=rewards if shared else self.observations[rows],
-            **self._facts(rows),
+            **facts,
         )
-
-    def _facts(self, rows: IntArray) -> dict[str, Any]:
-        """The additional arrays of a subclass, for these rows."""
-        del rows
-        return {}
 
     def _row_numbers(self, index: Any) -> IntArray:
         try:
@@ -436,6 +445,12 @@ class FixedData(Maker):
         return problem.take(np.random.default_rng(seed).permutation(len(problem))[:size])
 
 
+def indices(labels: Iterable[Any], among: Sequence[Any]) -> IntArray:
+    """Return the places of labels among others."""
+    places = {label: place for place, label in enumerate(among)}
+    return np.array([places[label] for label in labels], dtype=np.intp)
+
+
 def standardised(contexts: FloatArray) -> FloatArray:
     """Return ``contexts`` with mean 0 and standard deviation 1 in each column, or only zeros."""
     centre, unit = centre_and_unit(contexts)
@@ -450,3 +465,68 @@ def centre_and_unit(contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
     constant = contexts.max(axis=0) == contexts.min(axis=0)
     centre = np.where(constant, contexts[0], contexts.mean(axis=0))
     return centre, np.where(constant | (spread == 0), 1.0, spread)
+
+
+_ROWS = 3000  # 2000 to explore and 1000 to evaluate on, as in the paper
+
+
+@dataclass(frozen=True)
+class Sinusoids(Maker):
+    """Contexts x ~ U[0, 2π]; arm a pays sin(a·x), a = 1..n_arms.
+
+    Parameters
+    ----------
+    n_arms
+        Number of arms; the paper has 20.
+    noise
+        Standard deviation of Gaussian noise in the observations. Regret is measured without.
+    first
+        The first arm's a: 1 in the paper's text, 0 in its authors' code, where arms are 0..19.
+
+    Examples
+    --------
+    >>> Sinusoids(n_arms=3).sample(100, seed=0)
+    Problem('sinusoids-3': 100 rows, 1 number per context, 3 arms (1, 2, 3))
+    """
+
+    n_arms: int = 20
+    _: KW_ONLY
+    noise: float = 0.0
+    first: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_arms", checks.whole("n_arms", self.n_arms, least=1))
+        noise = checks.at_least("noise", self.noise, 0, "a standard deviation")
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "first", checks.whole("first", self.first, least=0))
+
+    def sample(self, n: int | None = None, seed: Any = None) -> Problem:
+        """Return ``n`` independent rows.
+
+        Parameters
+        ----------
+        n
+            Number of rows; None for 3000.
+        seed
+            Fixes contexts and noise; the contexts are the same with and without noise.
+        """
+        size = _ROWS if n is None else checks.whole("n", n, least=1)
+        rng = np.random.default_rng(seed)
+        contexts = rng.uniform(0, 2 * math.pi, (size, 1))
+        frequencies = np.arange(self.first, self.first + self.n_arms)
+        problem = Problem(
+            name=self._name(),
+            contexts=contexts,
+            rewards=np.sin(contexts * frequencies),
+            arms=tuple(frequencies.tolist()),
+            columns=("x",),
+        )
+        return problem.with_noise(self.noise, rng)
+
+    def _name(self) -> str:
+        """Only the paper's problem has the plain name, so that others are not mistaken for it."""
+        if (self.n_arms, self.noise, self.first) == (20, 0.0, 1):
+            return "sinusoids"
+        start = "" if self.first == 1 else f"-from-{self.first}"
+        noise = f"-noise-{self.noise:g}" if self.noise else ""
+        return f"sinusoids-{self.n_arms}{start}{noise}"

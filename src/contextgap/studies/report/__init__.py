@@ -1,10 +1,16 @@
 """Figures and HTML reports of studies; needs the extra ``study``."""
 
 try:
-    from contextgap.studies.report.curves import history_comparison, regret_curves, scale_panels
+    from contextgap.studies.report.figures import (
+        history_comparison,
+        pick_histogram,
+        pick_shares,
+        regret_curves,
+        scale_panels,
+        tuning_heat_map,
+    )
     from contextgap.studies.report.page import Origin, Report, Section, save, versions, write_report
-    from contextgap.studies.report.panels import pick_histogram, pick_shares, tuning_heat_map
-    from contextgap.studies.report.reproduction import beside, published
+    from contextgap.studies.report.studies import beside, published
 except ImportError as missing:
     raise ImportError(
         f"reports need {(missing.name or '').partition('.')[0]}; "

@@ -22,7 +22,7 @@ import matplotlib
 import numpy as np
 
 from contextgap.base.names import study_import
-from contextgap.studies.report.curves import check_columns
+from contextgap.studies.report.figures import check_columns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from contextgap.studies.problems import AlgorithmSelection
-from contextgap.studies.problems.algorithm_selection.features import Preparation, read_instances
+from contextgap.studies.problems.algorithm_selection import Preparation, read_instances
 from tests.studies.problems.algorithm_selection.writing import FEATURES, write
 
 RUNS = """\

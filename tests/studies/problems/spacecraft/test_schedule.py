@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.attitude import draw_schedule
-from contextgap.studies.problems.spacecraft.orbit import propagate
+from contextgap.studies.problems.spacecraft.motion import draw_schedule, propagate
 
 
 @pytest.fixture(scope="module")

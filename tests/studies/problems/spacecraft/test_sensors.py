@@ -5,8 +5,8 @@ import pytest
 from scipy.special import eval_genlaguerre
 
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.attitude import Motion
-from contextgap.studies.problems.spacecraft.sensors import (
+from contextgap.studies.problems.spacecraft.motion import Motion
+from contextgap.studies.problems.spacecraft.onboard import (
     Sensors,
     Sources,
     expected_length,

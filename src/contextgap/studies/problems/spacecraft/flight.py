@@ -7,21 +7,23 @@ state feeds back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contextgap.base import checks
-from contextgap.base.arrays import FloatArray, IntArray, frozen
+from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.studies.problems.problem import Maker, Problem, standardised
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.attitude import (
+from contextgap.studies.problems.spacecraft.motion import (
     Motion,
+    Orbit,
     draw_schedule,
+    propagate,
     rows_to_body,
     tumble,
     wheel_torque,
@@ -29,28 +31,16 @@ from contextgap.studies.problems.spacecraft.attitude import (
 from contextgap.studies.problems.spacecraft.onboard import (
     CHANNELS,
     Onboard,
-    chosen_channels,
-    digitised,
-    fly_onboard,
-)
-from contextgap.studies.problems.spacecraft.orbit import Orbit, propagate
-from contextgap.studies.problems.spacecraft.sensors import (
     Sensors,
     Sources,
+    chosen_channels,
+    digitised,
     expected_length,
+    fly_onboard,
     hard_iron,
     interference,
     loop_coupling,
 )
-
-_FACTS = {
-    "time": np.float64,
-    "sunlit": np.float64,
-    "dipole_latitude": np.float64,
-    "known": np.bool_,
-    "orbit_phase": np.float64,
-    "orbit_number": np.intp,
-}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -92,22 +82,14 @@ class Flight(Problem):
     orbit_phase: FloatArray
     orbit_number: IntArray
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, dtype in _FACTS.items():
-            values: NDArray[Any] = np.array(getattr(self, name), dtype=dtype)
-            if values.shape != (len(self),):
-                raise ValueError(
-                    f"{name} must have an entry for each of {len(self)} rows, "
-                    f"got shape {values.shape}"
-                )
-            object.__setattr__(self, name, frozen(values))
-
-    def __repr__(self) -> str:
-        return f"Flight{super().__repr__().removeprefix('Problem')}"
-
-    def _facts(self, rows: IntArray) -> dict[str, Any]:
-        return {name: getattr(self, name)[rows] for name in _FACTS}
+    _facts: ClassVar[Mapping[str, Any]] = {
+        "time": np.float64,
+        "sunlit": np.float64,
+        "dipole_latitude": np.float64,
+        "known": np.bool_,
+        "orbit_phase": np.float64,
+        "orbit_number": np.intp,
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,19 +1,20 @@
-"""Reads the files of a scenario; every error names file, line and attribute."""
+"""Reads the files of an ASlib scenario; every error names file, line and attribute."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.base.arrays import FloatArray
 from contextgap.base.descriptors import lazy
 from contextgap.base.names import study_import
+from contextgap.studies.problems.problem import indices
 from contextgap.tables.cells import to_number
 
 INSTANCE, REPETITION = "instance_id", "repetition"
@@ -24,10 +25,14 @@ class Relation:
     """A table with an instance in each row; an instance may have several rows."""
 
     path: Path
-    names: tuple[str, ...]  # of the attributes
-    values: tuple[tuple[str, ...] | None, ...]  # that each attribute may take; None for any
-    cells: tuple[tuple[Any, ...], ...]  # by attribute; None where a value is missing
-    places: tuple[str, ...]  # what errors call each row, such as "line 9"
+    cells: Mapping[str, tuple[Any, ...]]  # by attribute; None where a value is missing
+    listed: Mapping[str, tuple[str, ...]]  # values of attributes that have no others
+    places: Sequence[str]  # what errors call each row, such as "line 9"
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes."""
+        return list(self.cells)
 
     @lazy
     def instances(self) -> tuple[str, ...]:
@@ -36,24 +41,23 @@ class Relation:
 
     def column(self, name: str) -> tuple[Any, ...]:
         """Return an attribute's raw values."""
-        if name not in self.names:
+        if name not in self.cells:
             raise ValueError(
-                f"{self.path}: there is no attribute {name!r}; the attributes are "
-                f"{list(self.names)}"
+                f"{self.path}: there is no attribute {name!r}; the attributes are {self.names}"
             )
-        return self.cells[self.names.index(name)]
+        return self.cells[name]
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return an attribute whose values are names, none of them missing."""
         column = self.column(name)
-        for row, cell in enumerate(column):
-            if cell is None:
-                raise ValueError(f"{self.place(row, name)}: a name is needed, the value is missing")
-        return tuple(str(cell) for cell in column)
+        if None in column:
+            place = self.place(column.index(None), name)
+            raise ValueError(f"{place}: a name is needed, the value is missing")
+        return tuple(map(str, column))
 
-    def numbers(self, name: str) -> FloatArray:
-        """Return floats, NaN where missing or infinite; names become places in their list."""
-        column, choices = self.column(name), self.choices(name)
+    def numbers(self, name: str, *, text: bool = True) -> FloatArray:
+        """Return floats, NaN where missing or infinite; names, unless forbidden, become places."""
+        column, choices = self.column(name), self.choices(name) if text else None
         known = {choice: float(place) for place, choice in enumerate(choices or ())}
         wanted = "a number" if choices is None else f"one of {list(choices)}"
         numbers = np.full(len(column), math.nan)
@@ -69,22 +73,16 @@ class Relation:
 
     def choices(self, name: str) -> tuple[str, ...] | None:
         """Return the names that are an attribute's values; None where these are numbers."""
-        listed = self.values[self.names.index(name)]
-        if listed is None or all(to_number(choice) is not None for choice in listed):
-            return None
-        return listed
+        listed = self.listed.get(name, ())
+        return None if all(to_number(choice) is not None for choice in listed) else listed
 
-    def others(self, names: Iterable[str]) -> tuple[str, ...]:
+    def others(self, *names: str) -> tuple[str, ...]:
         """Return the names of all attributes but these."""
-        left_out = set(names)
-        return tuple(name for name in self.names if name not in left_out)
+        return tuple(name for name in self.cells if name not in names)
 
-    def without(self, names: Iterable[str]) -> Relation:
+    def without(self, names: Sequence[str]) -> Relation:
         """Return the table without some attributes."""
-        rest = self.others(names)
-        kept = [self.names.index(name) for name in rest]
-        values, cells = [self.values[i] for i in kept], [self.cells[i] for i in kept]
-        return Relation(self.path, rest, tuple(values), tuple(cells), self.places)
+        return replace(self, cells={name: self.cells[name] for name in self.others(*names)})
 
     def place(self, row: int, name: str) -> str:
         """Return what to call a cell in an error."""
@@ -95,29 +93,31 @@ def read_relation(path: Path) -> Relation:
     """Return the table in an ARFF file that has an attribute ``instance_id``."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file, which an ASlib scenario must have")
-    lines = _read_lines(path)
+    # liac-arff wants blanks, not tabs, behind @attribute.
+    lines = [
+        line.replace("\t", " ") if line.lstrip().startswith("@") else line
+        for line in _read_text(path).split("\n")
+    ]
     loaded = _parse(path, lines)
     attributes, rows = loaded["attributes"], loaded["data"]
     if not rows:
         raise ValueError(f"{path}: there is no row behind @data")
-    relation = Relation(
-        path,
-        tuple(name for name, _ in attributes),
-        tuple(tuple(kind) if isinstance(kind, list) else None for _, kind in attributes),
-        tuple(zip(*rows, strict=True)),
-        _places(lines),
-    )
+    # Where the rows stand, by the parser's own rule of what a row is.
+    start = next(n for n, line in enumerate(lines) if line.strip().upper().startswith("@DATA"))
+    behind = enumerate(lines[start + 1 :], start + 2)
+    places = [f"line {n}" for n, line in behind if line.strip() and line.strip()[0] != "%"]
+    cells = zip((name for name, _ in attributes), zip(*rows, strict=True), strict=True)
+    listed = {name: tuple(kind) for name, kind in attributes if isinstance(kind, list)}
+    relation = Relation(path, dict(cells), listed, places)
     relation.column(INSTANCE)
     return relation
 
 
-def _read_lines(path: Path) -> list[str]:
+def _read_text(path: Path) -> str:
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text ({error.reason})") from None
-    # liac-arff wants blanks, not tabs, behind @attribute.
-    return [line.replace("\t", " ") if line.lstrip().startswith("@") else line for line in lines]
 
 
 def _parse(path: Path, lines: Sequence[str]) -> Any:
@@ -132,14 +132,6 @@ def _parse(path: Path, lines: Sequence[str]) -> Any:
         raise ValueError(f"{path}, line {error.line}: not ARFF ({problem})") from None
     except ValueError as error:
         raise ValueError(f"{path}: not ARFF ({error})") from None
-
-
-def _places(lines: Sequence[str]) -> tuple[str, ...]:
-    """Where the rows stand, by the parser's own rule of what a row is."""
-    start = next(n for n, line in enumerate(lines) if line.strip().upper().startswith("@DATA"))
-    behind = enumerate(lines[start + 1 :], start + 2)
-    rows = (n for n, line in behind if line.strip() and not line.strip().startswith("%"))
-    return tuple(f"line {n}" for n in rows)
 
 
 _FILE = "description.txt"
@@ -198,10 +190,7 @@ def read_description(folder: Path) -> Description:
 def _read_yaml(path: Path) -> dict[str, Any]:
     yaml = study_import("yaml", extra="aslib")
     try:
-        text = _BARE_MARK.sub(r"\1null", path.read_text(encoding="utf-8-sig"))
-        entries = yaml.safe_load(text)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error.reason})") from None
+        entries = yaml.safe_load(_BARE_MARK.sub(r"\1null", _read_text(path)))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f", line {mark.line + 1}"
@@ -259,19 +248,13 @@ def _read_steps(entries: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 PENALTY = 10.0  # PAR10: a run that did not finish counts ten times the cutoff
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """Performance by instances and algorithms, in the order of their first run; lower is better."""
-
-    instances: tuple[str, ...]
-    algorithms: tuple[str, ...]
-    performance: FloatArray
-
-
 def read_runs(
     relation: Relation, description: Description, known: Container[str], penalty: float
-) -> Runs:
-    """Return the table of performance; unfinished runs count as ``penalty`` times the cutoff."""
+) -> tuple[tuple[str, ...], tuple[str, ...], FloatArray]:
+    """Return instances and algorithms, in the order of their first run, and their performance.
+
+    Lower performance is better; unfinished runs count as ``penalty`` times the cutoff.
+    """
     for row, name in enumerate(relation.instances):
         if name not in known:
             raise ValueError(
@@ -287,26 +270,21 @@ def read_runs(
         values, failure = _runtimes(relation, description, penalty)
     else:
         values, failure = _qualities(relation, description)
-    cells = _indices(relation.instances, instances) * len(algorithms) + _indices(names, algorithms)
+    cells = indices(relation.instances, instances) * len(algorithms) + indices(names, algorithms)
     size = len(instances) * len(algorithms)
     total = np.bincount(cells, values, size)
     count = np.bincount(cells, minlength=size)
     if math.isinf(failure) and not count.all():
         raise ValueError(_no_cutoff(description, "some algorithms were not run on all instances"))
     mean = np.where(count > 0, total / np.maximum(count, 1), failure)
-    return Runs(instances, algorithms, mean.reshape(len(instances), len(algorithms)))
-
-
-def _indices(names: tuple[str, ...], among: tuple[str, ...]) -> IntArray:
-    places = {name: place for place, name in enumerate(among)}
-    return np.array([places[name] for name in names], dtype=np.intp)
+    return instances, algorithms, mean.reshape(len(instances), len(algorithms))
 
 
 def _measured(relation: Relation, description: Description) -> FloatArray:
     if description.measure not in relation.names:
         raise ValueError(
             f"{description.path}: performance_measures names {description.measure!r}, which is no "
-            f"attribute of {relation.path}; those are {list(relation.names)}"
+            f"attribute of {relation.path}; those are {relation.names}"
         )
     return relation.numbers(description.measure)
 

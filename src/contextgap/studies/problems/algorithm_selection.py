@@ -1,0 +1,569 @@
+"""Algorithm selection: which solver to run on which instance, and the usual summaries of that.
+
+Raw features become contexts in the same way for a scenario's own instances and for new ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from contextgap.base import checks
+from contextgap.base.arrays import FloatArray, IntArray
+from contextgap.studies.problems.aslib import (
+    INSTANCE,
+    PENALTY,
+    REPETITION,
+    Relation,
+    read_description,
+    read_relation,
+    read_runs,
+)
+from contextgap.studies.problems.problem import FixedData, Problem, centre_and_unit
+from contextgap.tables.cells import to_number
+from contextgap.tables.files import read_names, read_path, read_sheet
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Scenario(Problem):
+    """Algorithms (the arms) on instances (the contexts), with performance in the field's own unit.
+
+    Parameters
+    ----------
+    name, contexts, rewards, arms, ordered, columns, observations, schema
+        As of ``Problem``.
+    performance
+        Of each algorithm on each instance, shape (n, A), lower is better: PAR10 or seconds, or
+        the quality of solutions, negated where higher is better.
+    cutoff
+        Seconds after which runs were stopped; infinite where none is known.
+    folds
+        The number of each row's cross-validation fold, from 1; 0 where it has none.
+    instances
+        Names of the rows.
+    feature_cost
+        Seconds that computing each row's features took, 0 where it is not known; no part of
+        ``performance``.
+    runtime
+        Whether performance is a time, so that a reward is −log10 of it.
+    preparation
+        How raw features become contexts, for instances to come; None where that is not known.
+
+    Examples
+    --------
+    >>> scenario.arms, scenario.cutoff
+    (('fast', 'sure'), 100.0)
+    """
+
+    performance: FloatArray
+    cutoff: float
+    folds: IntArray
+    instances: tuple[str, ...]
+    feature_cost: FloatArray = None  # type: ignore[assignment]  # as with a problem's arms
+    runtime: bool = True
+    preparation: Preparation | None = None
+
+    _facts: ClassVar[Mapping[str, Any]] = {
+        "performance": np.float64,
+        "folds": np.intp,
+        "feature_cost": np.float64,
+        "instances": np.object_,
+    }
+
+    def __post_init__(self) -> None:
+        shapes = np.shape(self.rewards), np.shape(self.performance)
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"performance must have the shape of rewards, {shapes[0]}, got {shapes[1]}"
+            )
+        if self.feature_cost is None:
+            object.__setattr__(self, "feature_cost", np.zeros(len(self.rewards)))
+        super().__post_init__()
+        object.__setattr__(self, "instances", tuple(np.asarray(self.instances).tolist()))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        solvers: Sequence[str],
+        *,
+        cutoff: float | None = None,
+        name: str = "table",
+        folds: Any = None,
+    ) -> Scenario:
+        """Return the scenario of a table: a row per instance, its features and solvers' results.
+
+        .. versionadded:: 0.3
+
+        Parameters
+        ----------
+        frame
+            A DataFrame, columns by name, or a .csv or .parquet file. All columns but those of
+            solvers are features, text being categories; ``instance_id``, if it is there, has names.
+        solvers
+            The columns with what each solver reached. A cell that is missing was not run, and
+            counts as a run that failed.
+        cutoff
+            Seconds after which runs were stopped: results are times then, lower is better, and one
+            above the cutoff is a run that failed. None for scores, of which higher is better.
+        name
+            What to call it.
+        folds
+            The number of each row's cross-validation fold, from 1; dealt at random by default.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"size": [1.0, 2.0], "fast": [3, 80], "sure": [5, 6]})
+        >>> len(cg.problems.Scenario.from_frame(frame, ["fast", "sure"], cutoff=100))
+        2
+        """
+        relation = table_relation(frame, name)
+        arms = tuple(read_names("solvers", solvers))
+        if len(arms) < 2:
+            raise ValueError(f"solvers must be at least two columns, got {list(arms)}")
+        instances = relation.instances
+        if len(set(instances)) < len(instances):
+            raise ValueError(f"{relation.path}: {INSTANCE} must name every row differently")
+        results = np.column_stack([relation.numbers(arm, text=False) for arm in arms])
+        if cutoff is None:
+            performance = 0.0 - results  # subtracted, not negated, to avoid -0
+            worst = float(np.nanmax(performance)) if not np.isnan(results).all() else 0.0
+            performance = np.where(np.isnan(results), worst, performance)
+        else:
+            limit = checks.positive("cutoff", cutoff, "seconds after which runs were stopped")
+            if (results < 0).any():
+                row, column = np.argwhere(results < 0)[0].tolist()
+                raise ValueError(f"{relation.place(row, arms[column])}: the time is negative")
+            performance = np.where(results <= limit, results, PENALTY * limit)
+        contexts, preparation = read_features(instances, relation.without(arms), None, {}, True)
+        return cls(
+            name=name,
+            contexts=contexts,
+            rewards=_rewards(performance, cutoff is not None),
+            arms=arms,
+            columns=preparation.columns,
+            performance=performance,
+            cutoff=math.inf if cutoff is None else float(cutoff),
+            folds=np.zeros(len(instances), dtype=np.intp) if folds is None else folds,
+            instances=instances,
+            runtime=cutoff is not None,
+            preparation=preparation,
+        )
+
+
+def single_best(scenario: Scenario) -> int:
+    """Return the index of the algorithm with the best mean performance."""
+    return int(scenario.performance.mean(axis=0).argmin())
+
+
+def selected_performance(scenario: Scenario, arms: Any) -> FloatArray:
+    """Return the performance of one pick per instance, in the scenario's own unit.
+
+    ``arms`` are indices 0..A-1, one per row; or one index for all rows.
+    """
+    picks = np.broadcast_to(np.asarray(arms), (len(scenario),)) if np.ndim(arms) == 0 else arms
+    scenario.regret(picks)  # raises if these are not picks
+    performance: FloatArray = scenario.performance[np.arange(len(scenario)), picks]
+    return performance
+
+
+def closed_gap(scenario: Scenario, arms: Any, *, train: Scenario | None = None) -> float:
+    """Return which share of the gap between single and virtual best solver the picks close.
+
+    (SBS − selected) / (SBS − VBS) in mean performance: 1 for perfect picks, 0 for picks as good as
+    the single best solver, negative for worse ones; NaN where there is no gap. The single best
+    solver is chosen on ``train``, by default on the scenario.
+    """
+    single = selected_performance(scenario, single_best(scenario if train is None else train))
+    gap = single.mean() - scenario.performance.min(axis=1).mean()
+    if gap == 0:
+        return math.nan
+    return float((single.mean() - selected_performance(scenario, arms).mean()) / gap)
+
+
+def folds(scenario: Scenario) -> Iterator[tuple[Scenario, Scenario]]:
+    """Yield a training and a test part for each of the scenario's cross-validation folds.
+
+    Instances without a fold are trained on and never tested. A scenario that has no folds at all
+    is dealt into ten, always the same.
+    """
+    numbers = scenario.folds
+    if not numbers.any():
+        numbers = np.random.default_rng(0).permutation(len(scenario)) % 10 + 1
+    present = np.unique(numbers[numbers > 0])
+    if len(scenario) < 2 or (len(present) == 1 and (numbers > 0).all()):
+        raise ValueError(f"{scenario.name!r} has one fold only, which leaves nothing to train on")
+    for number in present:
+        test = numbers == number
+        yield scenario.take(~test), scenario.take(test)
+
+
+SHORTEST = 1e-3
+"""Runtimes below this many seconds count as this many: solvers' clocks resolve no more."""
+
+_PENALTIES = {"par10": PENALTY, "raw": 1.0}
+
+
+@dataclass(frozen=True)
+class AlgorithmSelection(FixedData):
+    """A scenario of the Algorithm Selection Library (ASlib): a folder of ARFF files.
+
+    The arms are the algorithms, the rows the instances, the contexts their features. Where
+    performance is a runtime t, the reward is −log10(t), with t not below ``SHORTEST``; where it is
+    the quality of a solution, the reward is that quality, negated where lower is better.
+    Repetitions are averaged before. A run that is missing counts as one that failed.
+
+    Features that are the same for all instances are left out; very skewed ones become
+    sign(x) · ln(1 + abs(x)); missing values get the median of those present. A column "... failed"
+    says on which instances a step of the feature computation did not end well. The rewards play no
+    part in any of this, but the features of all instances do, those to be tested on included. What
+    computing the features costs is kept beside the performance, not added to it.
+
+    Parameters
+    ----------
+    folder
+        Where description.txt, algorithm_runs.arff and feature_values.arff are; and, if there are
+        any, feature_runstatus.arff, feature_costs.arff and cv.arff.
+    performance
+        What a run that failed or exceeded the cutoff counts as: ten times the cutoff ("par10")
+        or the cutoff ("raw"). Where performance is the quality of a solution this has no effect,
+        and a run without a quality counts as the worst one seen.
+    scale
+        Whether to give each feature mean 0 and standard deviation 1 over all instances, which
+        suits kernels with one bandwidth for all features.
+
+    See Also
+    --------
+    problems.Scenario.from_frame : Reads a table of your own.
+
+    Examples
+    --------
+    >>> scenarios = cg.problems.AlgorithmSelection("SAT11-RAND", performance="raw")
+    >>> scenarios.performance
+    'raw'
+    """
+
+    folder: str | Path
+    _: KW_ONLY
+    performance: str = "par10"
+    scale: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", read_path(self.folder))
+        if self.performance not in _PENALTIES:
+            raise ValueError(
+                f"performance must be one of {sorted(_PENALTIES)}, got {self.performance!r}"
+            )
+
+    def load(self) -> Scenario:
+        """Return all instances, in the order of the runs."""
+        folder = Path(self.folder)
+        description = read_description(folder)
+        values = read_relation(folder / "feature_values.arff")
+        statuses = _read_optional(folder / "feature_runstatus.arff")
+        parts = _read_optional(folder / "cv.arff")
+        known = {name for table in (values, statuses, parts) if table for name in table.instances}
+        instances, algorithms, performance = read_runs(
+            read_relation(folder / "algorithm_runs.arff"),
+            description,
+            known,
+            _PENALTIES[self.performance],
+        )
+        contexts, preparation = read_features(
+            instances, values, statuses, description.steps, self.scale
+        )
+        costs: Any = _read_optional(folder / "feature_costs.arff")
+        if costs is not None:  # of all steps of the feature computation
+            steps = costs.others(INSTANCE, REPETITION)
+            costs = np.nansum(mean_per_instance(costs, steps, instances), axis=1)
+        return Scenario(
+            name=description.name,
+            contexts=contexts,
+            rewards=_rewards(performance, description.runtime),
+            arms=algorithms,
+            columns=preparation.columns,
+            performance=performance,
+            cutoff=description.cutoff,
+            folds=_fold_numbers(parts, instances),
+            instances=instances,
+            feature_cost=costs,
+            runtime=description.runtime,
+            preparation=preparation,
+        )
+
+
+def _read_optional(path: Path) -> Relation | None:
+    return read_relation(path) if path.exists() else None
+
+
+def _rewards(performance: FloatArray, runtime: bool) -> FloatArray:
+    # Subtracted, not negated, to avoid -0.
+    return 0.0 - (np.log10(np.maximum(performance, SHORTEST)) if runtime else performance)
+
+
+def _fold_numbers(parts: Relation | None, instances: Sequence[str]) -> IntArray:
+    """Return the fold of each instance, by the first repetition of the cross-validation."""
+    numbers = np.zeros(len(instances), dtype=np.intp)
+    if parts is None:
+        return numbers
+    folds = parts.numbers("fold")
+    repetitions = np.ones(len(folds))
+    if REPETITION in parts.names:
+        repetitions = np.nan_to_num(parts.numbers(REPETITION), nan=1.0)
+    places = {name: place for place, name in enumerate(instances)}
+    for row in np.flatnonzero(repetitions == repetitions.min()):
+        fold = folds[row]
+        if not (fold >= 1 and fold == int(fold)):
+            raise ValueError(
+                f"{parts.place(int(row), 'fold')}: a whole number from 1 is needed, got {fold}"
+            )
+        if parts.instances[row] in places:
+            numbers[places[parts.instances[row]]] = int(fold)
+    return numbers
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A number of the context that is made from one feature."""
+
+    name: str
+    choices: tuple[str, ...] | None  # names that stand for 0, 1, ...; None for numbers
+    logarithm: bool  # whether a value x becomes sign(x) · ln(1 + abs(x))
+    gap: float  # the number where the value is missing
+
+    def of(self, raw: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the number for every instance, from raw columns with NaN for missing values."""
+        column = unskewed(raw[self.name]) if self.logarithm else raw[self.name]
+        return np.where(np.isnan(column), self.gap, column)
+
+
+@dataclass(frozen=True)
+class FailedStep:
+    """A number of the context: 1 where a step of the feature computation failed, else 0."""
+
+    name: str
+    features: tuple[str, ...] | None  # it failed where all are missing; None: a column says so
+
+    def of(self, raw: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the number for every instance, from raw columns with NaN for missing values."""
+        if self.features is None:
+            return raw[self.name]
+        missing = [np.isnan(raw[name]) for name in self.features]
+        return np.asarray(np.all(missing, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How raw features become the numbers of a context."""
+
+    features: tuple[Feature, ...]
+    steps: tuple[FailedStep, ...]  # their numbers come behind those of the features
+    centre: tuple[float, ...] | None = None  # what is subtracted from each number
+    unit: tuple[float, ...] | None = None  # what it is then divided by
+
+    @property
+    def _parts(self) -> tuple[Feature | FailedStep, ...]:
+        return (*self.features, *self.steps)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of a context's numbers."""
+        return tuple(part.name for part in self._parts)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The raw columns that contexts are made from."""
+        behind = [name for step in self.steps for name in step.features or [step.name]]
+        return tuple(dict.fromkeys([*(feature.name for feature in self.features), *behind]))
+
+    def contexts(self, raw: Mapping[str, FloatArray]) -> FloatArray:
+        """Return one context per instance, from raw columns with NaN where a value is missing."""
+        numbers = np.column_stack([part.of(raw) for part in self._parts])
+        if self.centre is None or self.unit is None:
+            return numbers
+        return np.asarray((numbers - np.array(self.centre)) / np.array(self.unit))
+
+    @classmethod
+    def restored(cls, described: Mapping[str, Any]) -> Self:
+        """Return a preparation from what JSON made of its ``dataclasses.asdict``."""
+
+        def fixed(value: Any) -> Any:
+            return tuple(value) if isinstance(value, list) else value
+
+        def parts(kind: Any, name: str) -> tuple[Any, ...]:
+            return tuple(kind(**{k: fixed(v) for k, v in each.items()}) for each in described[name])
+
+        centre, unit = fixed(described["centre"]), fixed(described["unit"])
+        return cls(parts(Feature, "features"), parts(FailedStep, "steps"), centre, unit)
+
+
+def unskewed(column: FloatArray) -> FloatArray:
+    """Return sign(x) · ln(1 + abs(x))."""
+    return np.asarray(np.sign(column) * np.log1p(np.abs(column)))
+
+
+_LARGE_SKEW = 2.0  # the exponential distribution's
+
+
+def read_features(
+    instances: Sequence[str],
+    values: Relation,
+    statuses: Relation | None,
+    steps: Mapping[str, Sequence[str]],
+    scale: bool,
+) -> tuple[FloatArray, Preparation]:
+    """Return one context per instance, averaged over repetitions, and how it was made."""
+    names = values.others(INSTANCE, REPETITION)
+    raw = dict(zip(names, mean_per_instance(values, names, instances).T, strict=True))
+    if statuses is None:  # nothing says how steps ended: they failed where all features are missing
+        provided = {step: tuple(n for n in listed if n in raw) for step, listed in steps.items()}
+        failing = [FailedStep(f"{step} failed", own) for step, own in provided.items() if own]
+    else:
+        failures = _said_to_fail(instances, statuses)
+        failing = [FailedStep(name, None) for name in failures]
+        raw = failures | raw
+    # Steps often need one another: one failure would count as often as there are steps behind it.
+    # So steps count that failed on some instances only; of those that fail together, the first.
+    kept: dict[bytes, FailedStep] = {}
+    for each in failing:
+        if each.name not in names and _varies(failed := each.of(raw)):
+            kept.setdefault(failed.tobytes(), each)
+    features = tuple(_feature(name, raw[name], values) for name in names if _varies(raw[name]))
+    preparation = Preparation(features, tuple(kept.values()))
+    if not preparation.columns:
+        raise ValueError(f"{values.path}: no feature differs between instances")
+    if scale:
+        centre, unit = centre_and_unit(preparation.contexts(raw))
+        preparation = replace(preparation, centre=tuple(centre.tolist()), unit=tuple(unit.tolist()))
+    return preparation.contexts(raw), preparation
+
+
+def mean_per_instance(
+    relation: Relation, names: Sequence[str], instances: Sequence[str]
+) -> FloatArray:
+    """Return attributes averaged over the rows of each instance, NaN where none has a value."""
+    places = {name: place for place, name in enumerate(instances)}
+    rows = np.array([places.get(name, -1) for name in relation.instances])
+    table = np.full((len(instances), len(names)), math.nan)
+    for number, name in enumerate(names):
+        column = relation.numbers(name)
+        used = (rows >= 0) & ~np.isnan(column)
+        count = np.bincount(rows[used], minlength=len(instances))
+        total = np.bincount(rows[used], column[used], len(instances))
+        table[count > 0, number] = total[count > 0] / count[count > 0]
+    return table
+
+
+def _varies(column: FloatArray) -> bool:
+    present = column[~np.isnan(column)]
+    return bool(present.size) and bool(present.min() < present.max())
+
+
+def _feature(name: str, column: FloatArray, values: Relation) -> Feature:
+    """Return how a feature is used: by its logarithm if it is very skewed and that helps."""
+    skew = _skew(column)
+    logarithm = skew > _LARGE_SKEW and _skew(unskewed(column)) < skew
+    gap = float(np.nanmedian(unskewed(column) if logarithm else column))
+    return Feature(name, values.choices(name), logarithm, gap)
+
+
+def _skew(column: FloatArray) -> float:
+    """Return the size of the third standardised moment of the present values."""
+    present = column[~np.isnan(column)]
+    # Cubes of large features overflow; in units of the largest they cannot.
+    centred = (present - present.mean()) / max(np.abs(present).max(), np.finfo(float).tiny)
+    spread = centred.std()
+    return abs(float((centred**3).mean() / spread**3)) if spread > 0 else 0.0
+
+
+def _said_to_fail(instances: Sequence[str], statuses: Relation) -> dict[str, FloatArray]:
+    """Return for each step on which instances it failed."""
+    failures = {}
+    for step in statuses.others(INSTANCE, REPETITION):
+        ended = zip(statuses.instances, statuses.column(step), strict=True)
+        # One repetition that went well is enough for values.
+        fine = {name for name, status in ended if str(status).lower() == "ok"}
+        failures[f"{step} failed"] = np.array([float(name not in fine) for name in instances])
+    return failures
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """New instances."""
+
+    names: tuple[str, ...]  # their instance_id, or else their number, from 1
+    contexts: FloatArray  # their prepared features, shape (n, d)
+    unused: tuple[str, ...]  # columns of the file that play no part
+
+
+def read_instances(path: Path, preparation: Preparation) -> Instances:
+    """Return the instances in a file of raw features; rows with one id are averaged."""
+    sheet, needed = read_sheet(path), preparation.needed
+    said = [step.name for step in preparation.steps if step.features is None]
+    if missing := [name for name in needed if name not in sheet.columns]:
+        hint = f", and {len(missing) - 1} more of {len(needed)} columns" if missing[1:] else ""
+        if missing[0] in said:
+            hint = ": 1 where that step of the feature computation failed, 0 where it went well"
+        raise ValueError(f"{sheet.path}: there is no column {missing[0]!r}{hint}")
+    choices = {each.name: each.choices for each in preparation.features if each.choices}
+    columns = dict(zip(sheet.columns, sheet.cells, strict=True))
+    relation = _relation(sheet.path, columns, sheet.places, choices)
+    for name in said:
+        for row in np.flatnonzero(~np.isin(relation.numbers(name), [0, 1])).tolist():
+            got = relation.column(name)[row]
+            raise ValueError(f"{relation.place(row, name)}: 0 or 1 is needed, got {got!r}")
+    names = tuple(dict.fromkeys(relation.instances))
+    raw = dict(zip(needed, mean_per_instance(relation, needed, names).T, strict=True))
+    # One repetition that went well is enough for values.
+    raw |= {name: np.floor(raw[name]) for name in said}
+    used = {*needed, INSTANCE, REPETITION}
+    unused = tuple(column for column in sheet.columns if column not in used)
+    return Instances(names, preparation.contexts(raw), unused)
+
+
+def table_relation(table: Any, name: str) -> Relation:
+    """Return a table with an instance in each row: a file, a frame, or columns by name."""
+    if isinstance(table, str | Path):
+        sheet = read_sheet(read_path(table))
+        columns = dict(zip(sheet.columns, sheet.cells, strict=True))
+        return _relation(sheet.path, columns, sheet.places)
+    if not (hasattr(table, "columns") or isinstance(table, Mapping)):
+        raise TypeError(f"frame must be a DataFrame, columns by name or a file, got {table!r}")
+    columns = {str(each): list(table[each]) for each in getattr(table, "columns", table)}
+    rows = len(next(iter(columns.values()), []))
+    return _relation(Path(name), columns, [f"row {row}" for row in range(rows)])
+
+
+def _relation(
+    path: Path,
+    columns: Mapping[str, Sequence[Any]],
+    places: Sequence[str],
+    choices: Mapping[str, tuple[str, ...]] | None = None,
+) -> Relation:
+    """Return a table whose instances are numbered from 1 if they have no names.
+
+    Unless the ``choices`` of attributes are given, those of an attribute with text are its words.
+    """
+    cells = {name: tuple(map(_cell, column)) for name, column in columns.items()}
+    cells.setdefault(INSTANCE, tuple(str(row) for row in range(1, len(places) + 1)))
+    if choices is not None:
+        return Relation(path, cells, choices, places)
+    found = {}
+    for name, column in cells.items():
+        known = [cell for cell in column if cell is not None]
+        if any(to_number(cell) is None for cell in known):
+            found[name] = tuple(sorted({str(cell) for cell in known}))
+            cells[name] = tuple(None if cell is None else str(cell) for cell in column)
+    return Relation(path, cells, found, places)
+
+
+def _cell(cell: Any) -> Any:
+    text = cell.strip() if isinstance(cell, str) else cell
+    missing = isinstance(text, float) and math.isnan(text)
+    return None if missing or text in ("", "?") else text
