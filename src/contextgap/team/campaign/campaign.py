@@ -420,7 +420,6 @@ def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> li
 
 
 def _read_caller(by: Any) -> str | None:
-    """Return who makes calls: by default the user of this process."""
     if by is None:
         return calls.this_user()
     check_name("by", by)
@@ -634,7 +633,6 @@ def _frozen(
 
 
 def _load(store: Store, connection: Connection, event: Event) -> Policy:
-    """Return the policy that a freeze event froze, from its file."""
     content = store.read_file(connection, "policy", event.number).read()
     if hashlib.sha256(content).hexdigest() != event.result["sha256"]:
         raise AlteredError(f"the policy {event.request['name']!r} was altered: its hash is wrong")

@@ -175,6 +175,5 @@ class _Computed:
     score: Card | None
 
     def is_old(self, learner: Learner) -> bool:
-        """Whether there are many more rewards now, or fewer."""
         then, now = self.progress["rewards"], len(learner.state.model)
         return now < then or is_due(then, now)

@@ -126,7 +126,6 @@ class Replay:
 
     @property
     def learner(self) -> ReplayedLearner:
-        """The learner after the last event given."""
         if self._learner is None:
             raise RuntimeError("the log has not begun")
         return self._learner
@@ -473,7 +472,6 @@ class Session:
 
     @property
     def replay(self) -> Replay:
-        """The learner up to the last event that this process knows."""
         if self._replay is None:
             raise RuntimeError("the log was not read yet")
         return self._replay

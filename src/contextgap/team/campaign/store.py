@@ -188,7 +188,6 @@ class Store:
         return [number for (number,) in self._due.rows(connection, now=now)]
 
     def next_due(self, connection: Connection, after: str = "") -> str | None:
-        """Return when the next lease of an open trial runs out after a time; None if none does."""
         mine = (TRIALS.c.campaign == self.campaign) & (TRIALS.c.state == "open")
         mine &= TRIALS.c.until > after
         return connection.execute(select(func.min(TRIALS.c.until)).where(mine)).scalar()
@@ -266,7 +265,6 @@ def _event(row: Sequence[Any]) -> Event:
 
 
 def _unaltered(event: Event) -> Event:
-    """Return an event; raise if its hash is not right."""
     if not event.follows(event.before):
         raise AlteredError(f"event {event.number} of the campaign was altered: its hash is wrong")
     return event

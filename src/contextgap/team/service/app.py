@@ -292,7 +292,6 @@ class _Protocol(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def data_received(self, data: bytes) -> None:

@@ -142,7 +142,6 @@ class Metrics:
         self._timer(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Return all counts as Prometheus reads them."""
         return generate_latest(self._registry)
 
 

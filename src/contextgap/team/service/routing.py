@@ -96,7 +96,6 @@ class Deadline:
 
     @property
     def cause(self) -> str:
-        """Why the task was cancelled."""
         if not self._passed:
             return "the service is stopping"
         return (
