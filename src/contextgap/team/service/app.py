@@ -39,7 +39,6 @@ from contextgap.team.service.page import Beliefs, Listening, Standings
 from contextgap.team.service.routing import (
     SLASH,
     UNKNOWN,
-    Deadline,
     DirectRoute,
     check_length,
     problem,
@@ -115,20 +114,28 @@ class ServiceMiddleware:
 
         caller = scope["contextgap.caller"] = Caller.of(scope)
         scope["contextgap.service"] = self._service
-        deadline = scope["contextgap.deadline"] = Deadline(self._service.settings.deadline)
+        scope["contextgap.task"] = asyncio.current_task()
+        seconds = self._service.settings.deadline
+        limit = scope["contextgap.limit"] = asyncio.timeout(seconds)
         refused: RefusedError | None = None
         try:
-            self._check(caller)
-            _keep_slashes(scope)
-            await self._found(scope)(scope, receive, send_with_headers)
+            async with limit:
+                self._check(caller)
+                _keep_slashes(scope)
+                await self._found(scope)(scope, receive, send_with_headers)
         except asyncio.CancelledError:
-            if deadline.left:
+            if scope.get("contextgap.left"):
                 status = status or _LEFT
             else:
-                refused = busy(deadline.cause)
+                refused = busy("the service is stopping")
         except Exception as error:
-            refused = self._refusal(scope, error)
-        deadline.extend(None)
+            if limit.expired() and type(error) is TimeoutError:
+                refused = busy(
+                    f"this took longer than {seconds:g} s and was given up; repeated with the same "
+                    "key it happens once"
+                )
+            else:
+                refused = self._refusal(scope, error)
         if refused is not None and not status:
             await problem(refused)(scope, receive, send_with_headers)
         self._note(scope, caller, status, time.perf_counter() - start)
@@ -308,9 +315,10 @@ class _Protocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if not self.idle:
-            deadline: Deadline | None = self.scope.get("contextgap.deadline")  # type: ignore[assignment]  # ours
-            if deadline is not None:
-                deadline.leave()
+            task: asyncio.Task[None] | None = self.scope.get("contextgap.task")  # type: ignore[assignment]  # ours
+            if task is not None:  # nobody waits for its answer any more
+                self.scope["contextgap.left"] = True  # type: ignore[typeddict-unknown-key]  # ours
+                task.cancel()
 
 
 def _most_connections(wanted: int) -> int:
