@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from threading import RLock
@@ -29,6 +29,7 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
+from contextgap.policy.scoring import QUICK
 from contextgap.tables.eligible import read_eligible
 from contextgap.team.campaign import calls
 from contextgap.team.campaign.codec import (
@@ -56,11 +57,11 @@ from contextgap.team.campaign.methods import (
 )
 from contextgap.team.campaign.progress import (
     START,
-    ProgressCache,
     decode_goal,
     encode_goal,
     is_due,
     progress,
+    recorded,
     seen_contexts,
     summary,
 )
@@ -75,6 +76,7 @@ from contextgap.team.campaign.store import (
     prepare,
 )
 from contextgap.team.campaign.values import (
+    STATES,
     AlteredError,
     CampaignStatus,
     ConflictError,
@@ -120,7 +122,7 @@ class Campaign(CampaignMethods):
             first = session.store.event(connection, 1)
         self._goal = decode_goal(first.request["goal"])
         self._lease: float | None = first.request["lease"]
-        self._progress = ProgressCache(session, self._goal)
+        self._last: _Progress | None = None  # that was computed
 
     @classmethod
     def create(
@@ -398,7 +400,26 @@ class Campaign(CampaignMethods):
         self._append("remove_arm", {"arm": label}, key)
 
     def _status(self, fresh: bool) -> CampaignStatus:
-        return self._progress.status(self._name, fresh=fresh)
+        with self._session.reading() as connection:
+            store, replay = self._session.store, self._session.replay
+            counts, before = store.counts(connection), recorded(store, connection)
+        last, learner = self._last, replay.learner
+        rewards = len(learner.state.model)
+        if last is None or (last.log != replay.hash and (fresh or last.is_old(rewards))):
+            score = learner.score(rows=QUICK) if rewards > 1 else None
+            found = progress(learner, self._goal)
+            last = self._last = _Progress(replay.hash, replay.number, found, score)
+        return CampaignStatus(
+            name=self._name,
+            trials={state: counts.get(state, 0) for state in STATES},
+            rewards=learner.counts,
+            **summary(last.found, before, self._goal),
+            tuning=learner.tuning,
+            score=last.score,
+            events=replay.number,
+            log=replay.hash,
+            looked_after=last.after,
+        )
 
     def _append(self, kind: str, request: dict[str, Any], key: str | None) -> None:
         def work(draft: Draft) -> None:
@@ -406,6 +427,21 @@ class Campaign(CampaignMethods):
                 draft.append(kind, request, {}, key)
 
         self._session.run(work)
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How good the learner was after an event, when the log had some hash."""
+
+    log: str
+    after: int
+    found: dict[str, Any]
+    score: Card | None
+
+    def is_old(self, rewards: int) -> bool:
+        """Return whether there are many more rewards now, or fewer."""
+        then = self.found["rewards"]
+        return rewards < then or is_due(then, rewards)
 
 
 def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> list[R | Exception]:
