@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any, TextIO
@@ -87,21 +87,35 @@ class Service:
         self.vital.close()
 
 
-class ServiceMiddleware:
-    """Checks every request, gives it a deadline, answers errors, and notes what came of it.
+class ServiceApp(FastAPI):
+    """The routes of a service, and what happens around every request.
 
-    It is outside of the framework, whose layers take longer than a decision: ``direct`` routes
-    are found and answered without them.
+    Requests are checked, given a deadline and noted outside of the framework, whose layers take
+    longer than a decision: direct routes are found and answered without them.
     """
 
-    def __init__(self, app: ASGIApp, service: Service, direct: Sequence[DirectRoute]) -> None:
-        self._app = app
-        self._service = service
-        self._direct = direct
+    def __init__(self, service: Service) -> None:
+        super().__init__(
+            title="contextgap",
+            version=contextgap.__version__,
+            summary="Campaigns over HTTP",
+            openapi_url=None,  # a route of ours, as all others
+            redirect_slashes=False,  # it would redirect to whatever Host a request names
+            lifespan=_lifespan,
+            exception_handlers=dict.fromkeys(
+                (HTTPException, RequestValidationError, Exception), _answer
+            ),
+        )
+        self.state.service = self._service = service
+        # Not by include_router, which would have every request look for its route twice.
+        rest = [subject.router for subject in (routes, monitoring, page)]
+        for router in (routes.most_used, *rest):
+            self.router.routes.extend(router.routes)
+        self._direct = [route for route in self.routes if isinstance(route, DirectRoute)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await super().__call__(scope, receive, send)
             return
         start, status = time.perf_counter(), 0
 
@@ -147,7 +161,7 @@ class ServiceMiddleware:
             if match is not None and scope["method"] in route.methods:
                 scope.update(route=route, path_params=match.groupdict())
                 return route.handle
-        return self._app
+        return super().__call__
 
     def _check(self, caller: Caller) -> None:
         """Raise if a request is too large, comes from a foreign page, or is one too many."""
@@ -191,33 +205,6 @@ def _keep_slashes(scope: Scope) -> None:
     if raw is not None and b"%2" in raw and b"%2f" in raw.lower():
         parts = raw.decode("ascii").split("/")
         scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)
-
-
-class ServiceApp(FastAPI):
-    """The routes of a service, and what happens around every request."""
-
-    def __init__(self, service: Service) -> None:
-        super().__init__(
-            title="contextgap",
-            version=contextgap.__version__,
-            summary="Campaigns over HTTP",
-            openapi_url=None,  # a route of ours, as all others
-            redirect_slashes=False,  # it would redirect to whatever Host a request names
-            lifespan=_lifespan,
-            exception_handlers=dict.fromkeys(
-                (HTTPException, RequestValidationError, Exception), _answer
-            ),
-        )
-        self.state.service = service
-        # Not by include_router, which would have every request look for its route twice.
-        rest = [subject.router for subject in (routes, monitoring, page)]
-        for router in (routes.most_used, *rest):
-            self.router.routes.extend(router.routes)
-        direct = [route for route in self.routes if isinstance(route, DirectRoute)]
-        self._around = ServiceMiddleware(super().__call__, service, direct)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._around(scope, receive, send)
 
 
 def create_app(
