@@ -65,9 +65,10 @@ from contextgap.team.campaign.progress import (
     seen_contexts,
     summary,
 )
-from contextgap.team.campaign.schema import LARGEST, TRIALS
 from contextgap.team.campaign.session import Draft, Replay, Session, changes_in
 from contextgap.team.campaign.store import (
+    LARGEST,
+    TRIALS,
     Store,
     campaign_names,
     created_before,

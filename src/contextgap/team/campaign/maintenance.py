@@ -32,7 +32,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.team.campaign.codec import NOTHING, Event, row_hash
 from contextgap.team.campaign.database import NAME, Database
-from contextgap.team.campaign.schema import (
+from contextgap.team.campaign.store import (
     CAMPAIGNS,
     EVENTS,
     FILES,
@@ -40,11 +40,13 @@ from contextgap.team.campaign.schema import (
     SCHEMA,
     TRIALS,
     VERSION,
+    Store,
+    campaign_names,
     check_database,
     make_tables,
+    prepare,
     version_of,
 )
-from contextgap.team.campaign.store import Store, campaign_names, prepare
 from contextgap.team.campaign.store import upgrade as upgrade
 from contextgap.team.campaign.values import AlteredError, UnavailableError
 

@@ -41,8 +41,7 @@ from contextgap.team.campaign.codec import (
     some_rows,
     to_bytes,
 )
-from contextgap.team.campaign.schema import TRIALS
-from contextgap.team.campaign.store import Store
+from contextgap.team.campaign.store import TRIALS, Store
 from contextgap.team.campaign.values import AlteredError, ConflictError
 
 R = TypeVar("R")

@@ -43,8 +43,15 @@ from contextgap.team.campaign import Campaign, NotFoundError
 from contextgap.team.campaign.codec import as_json, read_label, read_trial, trial_json
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.progress import decode_goal, recorded, summary
-from contextgap.team.campaign.schema import EVENTS, LARGEST, TRIALS
-from contextgap.team.campaign.store import Store, campaign_names, find_store, summaries
+from contextgap.team.campaign.store import (
+    EVENTS,
+    LARGEST,
+    TRIALS,
+    Store,
+    campaign_names,
+    find_store,
+    summaries,
+)
 from contextgap.team.campaign.values import STATES
 from contextgap.team.service import bodies
 from contextgap.team.service.access import busy
