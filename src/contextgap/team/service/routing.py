@@ -35,6 +35,7 @@ from contextgap.team.campaign import (
 )
 from contextgap.team.campaign.calls import speak_for
 from contextgap.team.campaign.codec import as_json
+from contextgap.team.campaign.store import LARGEST
 from contextgap.team.service.access import SCOPES, Caller, RefusedError, busy
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 SLASH = "\x1f"
 """Stands for a slash in the name of a campaign or a policy; no name can have it."""
-
-LARGEST = 2**63 - 1
-"""The largest number that a database can look for."""
 
 CampaignName = Annotated[str, Path(description="The campaign's name.")]
 PolicyName = Annotated[str, Path(description="The policy's name.")]
