@@ -559,8 +559,7 @@ def _upgrade_from_1(connection: Connection) -> None:
         "SELECT id, name, 2 FROM old_contextgap_campaigns"
     )
     if server:
-        sequence = "pg_get_serial_sequence('contextgap_campaigns', 'id')"
-        run(f"SELECT setval({sequence}, (SELECT max(id) FROM contextgap_campaigns))")
+        set_sequences(connection)
     before: dict[int, str] = {}
     for rows in _pages(connection, "events", "number"):
         for row in rows:
@@ -580,6 +579,15 @@ def _upgrade_from_1(connection: Connection) -> None:
     )
     _hash_files(connection)
     run(*(f"DROP TABLE old_{table.name}" for table in reversed(_OLD)))
+
+
+def set_sequences(connection: Connection) -> None:
+    """Have a server number new rows after those that were copied."""
+    for name in ("contextgap_campaigns", "contextgap_tokens"):
+        if connection.dialect.has_table(connection, name):
+            sequence = f"pg_get_serial_sequence('{name}', 'id')"
+            last = f"(SELECT coalesce(max(id), 0) + 1 FROM {name})"
+            connection.execute(text(f"SELECT setval({sequence}, {last}, false)"))
 
 
 def _pages(connection: Connection, name: str, number: str) -> Iterator[list[dict[str, Any]]]:
