@@ -3,7 +3,7 @@
 
 import {
   LOADING, Refused, ago, at, attempt, card, choose, context, count, download, field, find, get, h, key, listen,
-  nothing, number, percent, plural, post, replace, s, select, signed, table, time, wide,
+  nothing, number, openDialog, percent, plural, post, replace, s, select, signed, table, time, wide,
 } from "./base.js";
 import { Plot, drawCourse, drawPicks, drawProgress, drawRewards, lookOf } from "./plots.js";
 
@@ -649,9 +649,7 @@ function change(state, trial, kind) {
     field("Reason", why),
     said,
     h("div", { class: "buttons" }, close, go));
-  const dialog = h("dialog", { "aria-label": title }, form);
   const once = key(); // sent again after an error, it is still the same change
-  close.addEventListener("click", () => dialog.close());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     go.disabled = true;
@@ -670,12 +668,8 @@ function change(state, trial, kind) {
       said.replaceChildren(h("p", { class: "problem", role: "alert" }, error.message));
     }
   });
-  dialog.addEventListener("close", () => {
-    dialog.remove();
-    find([`${kind} ${trial.id}`, `correct ${trial.id}`])?.focus();
-  });
-  document.body.append(dialog);
-  dialog.showModal();
+  const dialog = openDialog(title, form, () => find([`${kind} ${trial.id}`, `correct ${trial.id}`])?.focus());
+  close.addEventListener("click", () => dialog.close());
   (retract ? why : reward).focus();
 }
 

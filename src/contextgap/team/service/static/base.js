@@ -78,6 +78,17 @@ export function table(caption, heads, rows) {
   return wide(caption, heads, h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))));
 }
 
+export function openDialog(title, form, closed) {
+  const dialog = h("dialog", { "aria-label": title }, form);
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    closed();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
 // Does something; what goes wrong is said.
 export async function attempt(said, work) {
   try {
@@ -180,16 +191,12 @@ function askForToken(why) {
       h("p", {}, why),
       field("Token", input, "It is kept in this tab only, and forgotten when the tab is closed."),
       h("div", { class: "buttons" }, h("button", { class: "primary" }, "Go on")));
-    const dialog = h("dialog", { "aria-label": "A token is needed" }, form);
     form.addEventListener("submit", () => sessionStorage.setItem(TOKEN, input.value.trim()));
-    dialog.addEventListener("cancel", (event) => event.preventDefault());
-    dialog.addEventListener("close", () => {
-      dialog.remove();
+    const dialog = openDialog("A token is needed", form, () => {
       asking = null;
       done();
     });
-    document.body.append(dialog);
-    dialog.showModal();
+    dialog.addEventListener("cancel", (event) => event.preventDefault());
   });
   return asking;
 }
