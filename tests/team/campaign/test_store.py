@@ -6,7 +6,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from contextgap.team.campaign import store as module
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.schema import EVENTS, TRIALS
+from contextgap.team.campaign.store import EVENTS, TRIALS
 
 from .conftest import tell_some
 

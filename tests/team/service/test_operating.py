@@ -9,7 +9,7 @@ import pytest
 
 import contextgap as cg
 from contextgap.team import client
-from contextgap.team.campaign.schema import VERSION
+from contextgap.team.campaign.store import VERSION
 from contextgap.team.service import Settings, create_app
 from contextgap.team.service.app import serve
 

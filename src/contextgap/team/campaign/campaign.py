@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from threading import RLock
@@ -29,6 +29,7 @@ from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.replayed import ReplayedLearner
 from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
+from contextgap.policy.scoring import QUICK
 from contextgap.tables.eligible import read_eligible
 from contextgap.team.campaign import calls
 from contextgap.team.campaign.codec import (
@@ -56,17 +57,19 @@ from contextgap.team.campaign.methods import (
 )
 from contextgap.team.campaign.progress import (
     START,
-    ProgressCache,
     decode_goal,
     encode_goal,
     is_due,
     progress,
+    recorded,
     seen_contexts,
     summary,
 )
-from contextgap.team.campaign.schema import LARGEST, TRIALS
 from contextgap.team.campaign.session import Draft, Replay, Session, changes_in
 from contextgap.team.campaign.store import (
+    LARGEST,
+    TRIALS,
+    Store,
     campaign_names,
     created_before,
     find_store,
@@ -74,6 +77,7 @@ from contextgap.team.campaign.store import (
     prepare,
 )
 from contextgap.team.campaign.values import (
+    STATES,
     AlteredError,
     CampaignStatus,
     ConflictError,
@@ -119,7 +123,7 @@ class Campaign(CampaignMethods):
             first = session.store.event(connection, 1)
         self._goal = decode_goal(first.request["goal"])
         self._lease: float | None = first.request["lease"]
-        self._progress = ProgressCache(session, self._goal)
+        self._last: _Progress | None = None  # that was computed
 
     @classmethod
     def create(
@@ -334,22 +338,56 @@ class Campaign(CampaignMethods):
             return Learner.from_state(deepcopy(self._session.replay.learner.state))
 
     def _freeze(self, name: str, fallback: Any, tolerance: float | None, key: str | None) -> Policy:
-        safe = None if fallback is None else {"arm": fallback}
-        return _keep(self._session, {"name": name, "fallback": safe, "tolerance": tolerance}, key)
+        session, safe = self._session, None if fallback is None else {"arm": fallback}
+        request = {"name": name, "fallback": safe, "tolerance": tolerance}
+        with session.reading() as connection:
+            event = Draft(session, connection).known(key, "freeze", request)
+            if event is not None:
+                return _load(session.store, connection, event)
+            _check_unused(session.store.events_of(connection, "freeze"), name)
+        # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
+        replay = session.replay
+        replay.learner.learnt = None
+        upto, policy = replay.number, _frozen(replay, *_how(request))
+        content = to_bytes(policy)
+        result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
+        # A later release may estimate otherwise, and finish a search elsewhere.
+        result |= {"card": policy.card.describe(), "learnt": replay.learner.learnt}
+
+        def work(draft: Draft) -> Policy:
+            known = draft.known(key, "freeze", request)
+            if known is not None:  # the same request came twice at once
+                return _load(session.store, draft.connection, known)
+            _check_unused(draft.events_of("freeze"), name)
+            draft.add_file("policy", draft.append("freeze", request, result, key), content)
+            return policy
+
+        return session.run(work)
 
     def _policies(self) -> tuple[FrozenPolicy, ...]:
-        with self._session.store.reading() as connection:
-            return _all_frozen(self._session, connection)
+        store, found = self._session.store, []
+        with store.reading() as connection:
+            edits, told_by = _edits(store, connection)
+            for event in store.events_of(connection, "freeze"):
+                upto, log, sha256 = (event.result[name] for name in ("upto", "log", "sha256"))
+                recalled = tuple(sorted(_edited(edits, told_by, upto)))
+                name = event.request["name"]
+                found.append(FrozenPolicy(name, event.at, upto, log, sha256, recalled))
+        return tuple(found)
 
     def _policy(self, name: str) -> Policy:
         with self._session.store.reading() as connection:
-            event = _find_policy(self._session, connection, name)
-            return _load(self._session, connection, event)
+            event = _find_policy(self._session.store, connection, name)
+            return _load(self._session.store, connection, event)
 
     def _rebuild(self, name: str) -> Policy:
         with self._session.store.reading() as connection:
-            event = _find_policy(self._session, connection, name)
-            return _rebuild(self._session, connection, event)
+            event = _find_policy(self._session.store, connection, name)
+            replay = self._session.rebuilt(connection, event.result["upto"], from_log=True)
+        card = event.result.get("card")  # releases before 0.3 did not log it
+        known = None if card is None else Card.restored(card)
+        with replay.learner.using(event.result.get("learnt")):
+            return _frozen(replay, *_how(event.request), known)
 
     def _tune(self, criterion: str, key: str | None) -> None:
         self._append("tune", {"criterion": criterion}, key)
@@ -363,7 +401,26 @@ class Campaign(CampaignMethods):
         self._append("remove_arm", {"arm": label}, key)
 
     def _status(self, fresh: bool) -> CampaignStatus:
-        return self._progress.status(self._name, fresh=fresh)
+        with self._session.reading() as connection:
+            store, replay = self._session.store, self._session.replay
+            counts, before = store.counts(connection), recorded(store, connection)
+        last, learner = self._last, replay.learner
+        rewards = len(learner.state.model)
+        if last is None or (last.log != replay.hash and (fresh or last.is_old(rewards))):
+            score = learner.score(rows=QUICK) if rewards > 1 else None
+            found = progress(learner, self._goal)
+            last = self._last = _Progress(replay.hash, replay.number, found, score)
+        return CampaignStatus(
+            name=self._name,
+            trials={state: counts.get(state, 0) for state in STATES},
+            rewards=learner.counts,
+            **summary(last.found, before, self._goal),
+            tuning=learner.tuning,
+            score=last.score,
+            events=replay.number,
+            log=replay.hash,
+            looked_after=last.after,
+        )
 
     def _append(self, kind: str, request: dict[str, Any], key: str | None) -> None:
         def work(draft: Draft) -> None:
@@ -371,6 +428,21 @@ class Campaign(CampaignMethods):
                 draft.append(kind, request, {}, key)
 
         self._session.run(work)
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How good the learner was after an event, when the log had some hash."""
+
+    log: str
+    after: int
+    found: dict[str, Any]
+    score: Card | None
+
+    def is_old(self, rewards: int) -> bool:
+        """Return whether there are many more rewards now, or fewer."""
+        then = self.found["rewards"]
+        return rewards < then or is_due(then, rewards)
 
 
 def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> list[R | Exception]:
@@ -385,7 +457,6 @@ def together(campaign: Campaign, calls: Sequence[Callable[[Campaign], R]]) -> li
 
 
 def _read_caller(by: Any) -> str | None:
-    """Return who makes calls: by default the user of this process."""
     if by is None:
         return calls.this_user()
     check_name("by", by)
@@ -554,8 +625,8 @@ def _told_by(row: dict[str, Any], kind: str) -> int:
     return int(row["told_by"])
 
 
-def _find_policy(session: Session, connection: Connection, name: str) -> Event:
-    for event in session.store.events_of(connection, "freeze"):
+def _find_policy(store: Store, connection: Connection, name: str) -> Event:
+    for event in store.events_of(connection, "freeze"):
         if event.request["name"] == name:
             return event
     raise NotFoundError(f"there is no policy {name!r}")
@@ -566,11 +637,11 @@ def _check_unused(events: Sequence[Event], name: str) -> None:
         raise ConflictError(f"there is a policy {name!r} already; choose another name")
 
 
-def _edits(session: Session, connection: Connection) -> tuple[list[Event], dict[int, int]]:
+def _edits(store: Store, connection: Connection) -> tuple[list[Event], dict[int, int]]:
     """Return all retractions and corrections, and the events that told these trials' rewards."""
-    edits = session.store.events_of(connection, "retract", "correct")
+    edits = store.events_of(connection, "retract", "correct")
     mine = TRIALS.c.id.in_([each.request["trial"] for each in edits])
-    rows = session.store.trials(connection, mine)
+    rows = store.trials(connection, mine)
     return edits, {row["id"]: row["told_by"] for row in rows}
 
 
@@ -580,17 +651,7 @@ def _edited(edits: list[Event], told_by: Mapping[int, int], upto: int) -> dict[i
     return {trial: reward for trial, reward in since.items() if told_by[trial] <= upto}
 
 
-def _all_frozen(session: Session, connection: Connection) -> tuple[FrozenPolicy, ...]:
-    edits, told_by = _edits(session, connection)
-    found = []
-    for event in session.store.events_of(connection, "freeze"):
-        upto, log, sha256 = (event.result[name] for name in ("upto", "log", "sha256"))
-        recalled = tuple(sorted(_edited(edits, told_by, upto)))
-        found.append(FrozenPolicy(event.request["name"], event.at, upto, log, sha256, recalled))
-    return tuple(found)
-
-
-def _freeze(
+def _frozen(
     replay: Replay, fallback: Label | None, tolerance: float | None, card: Card | None = None
 ) -> Policy:
     """Return the policy of a learner, with a card that carries the hash of the log."""
@@ -608,45 +669,8 @@ def _freeze(
     return Policy(replace(state, reward_range=card.reward_range))  # earlier releases logged none
 
 
-def _keep(session: Session, request: dict[str, Any], key: str | None) -> Policy:
-    """Freeze the learner's policy and keep it under a name; return it, or the key's if known."""
-    name, (fallback, tolerance) = request["name"], _how(request)
-    with session.reading() as connection:
-        event = Draft(session, connection).known(key, "freeze", request)
-        if event is not None:
-            return _load(session, connection, event)
-        _check_unused(session.store.events_of(connection, "freeze"), name)
-    # Scoring takes a while, in which others may go on: what is frozen is the log up to here.
-    replay = session.replay
-    replay.learner.learnt = None
-    upto, policy = replay.number, _freeze(replay, fallback, tolerance)
-    content = to_bytes(policy)
-    result = {"upto": upto, "log": replay.hash, "sha256": hashlib.sha256(content).hexdigest()}
-    # A later release may estimate otherwise, and finish the search for hyperparameters elsewhere.
-    result |= {"card": policy.card.describe(), "learnt": replay.learner.learnt}
-
-    def work(draft: Draft) -> Policy:
-        known = draft.known(key, "freeze", request)
-        if known is not None:  # the same request came twice at once
-            return _load(session, draft.connection, known)
-        _check_unused(draft.events_of("freeze"), name)
-        draft.add_file("policy", draft.append("freeze", request, result, key), content)
-        return policy
-
-    return session.run(work)
-
-
-def _rebuild(session: Session, connection: Connection, event: Event) -> Policy:
-    """Return the policy that a freeze event froze, made again from the log alone."""
-    replay = session.rebuilt(connection, event.result["upto"], from_log=True)
-    card = event.result.get("card")  # releases before 0.3 did not log it
-    with replay.learner.using(event.result.get("learnt")):
-        return _freeze(replay, *_how(event.request), None if card is None else Card.restored(card))
-
-
-def _load(session: Session, connection: Connection, event: Event) -> Policy:
-    """Return the policy that a freeze event froze, from its file."""
-    content = session.store.read_file(connection, "policy", event.number).read()
+def _load(store: Store, connection: Connection, event: Event) -> Policy:
+    content = store.read_file(connection, "policy", event.number).read()
     if hashlib.sha256(content).hexdigest() != event.result["sha256"]:
         raise AlteredError(f"the policy {event.request['name']!r} was altered: its hash is wrong")
     return Policy.load(io.BytesIO(content))
@@ -654,9 +678,9 @@ def _load(session: Session, connection: Connection, event: Event) -> Policy:
 
 def load_policy(database: Database, campaign: str, name: str) -> Policy:
     """Return a frozen policy of a campaign that need not be opened for it."""
-    session = Session(find_store(database, campaign))
-    with session.store.reading() as connection:
-        return _load(session, connection, _find_policy(session, connection, name))
+    store = find_store(database, campaign)
+    with store.reading() as connection:
+        return _load(store, connection, _find_policy(store, connection, name))
 
 
 def _how(request: Mapping[str, Any]) -> tuple[Label | None, float | None]:
@@ -673,7 +697,7 @@ def _recall(
 ) -> Recall:
     """Return what policies frozen on a trial would have decided, had all edits since been known."""
     found = []
-    edits, tells = _edits(session, connection)
+    edits, tells = _edits(session.store, connection)
     for event in session.store.events_of(connection, "freeze"):
         upto = event.result["upto"]
         if upto < told_by:
@@ -683,7 +707,7 @@ def _recall(
         fallback, tolerance = _how(event.request)
         learner = session.rebuilt(connection, upto, since, before).learner
         without = learner.freeze(fallback=fallback, tolerance=tolerance)
-        then = _load(session, connection, event)
+        then = _load(session.store, connection, event)
         contexts = goal.given if goal is not None else seen_contexts(then.state)
         changed = then.recommend(contexts) != without.recommend(contexts)
         name = event.request["name"]

@@ -108,7 +108,7 @@ class Database:
         """Have a transaction, as ``writing`` does, on a connection that there is."""
         connection.rollback()
         if self.is_file:
-            connection.info["writes"] = True
+            connection.info["begin"] = "BEGIN IMMEDIATE"
         else:
             connection.connection.rollback()  # the driver takes a read for the beginning of one
         with connection.begin():
@@ -235,10 +235,11 @@ def _sqlite(url: URL, max_overflow: int) -> Engine:
         if connection.info["file"] != _identity(url.database):
             # What is written to a file without a name is lost when the last process closes it.
             raise OSError(f"{url.database} was removed or replaced while it was in use")
-        if connection.info.pop("writes", False):
+        how = connection.info.pop("begin", "BEGIN")
+        if how == "BEGIN IMMEDIATE":
             _begin_writing(connection.connection.driver_connection)
         else:
-            connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql(how)
 
     return engine
 

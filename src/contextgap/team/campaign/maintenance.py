@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +18,9 @@ from typing import Any
 
 from sqlalchemy import (
     Connection,
-    Engine,
     MetaData,
     Table,
     create_engine,
-    event,
     func,
     insert,
     select,
@@ -32,7 +31,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from contextgap.team.campaign.codec import NOTHING, Event, row_hash
 from contextgap.team.campaign.database import NAME, Database
-from contextgap.team.campaign.schema import (
+from contextgap.team.campaign.store import (
     CAMPAIGNS,
     EVENTS,
     FILES,
@@ -40,11 +39,14 @@ from contextgap.team.campaign.schema import (
     SCHEMA,
     TRIALS,
     VERSION,
+    Store,
+    campaign_names,
     check_database,
     make_tables,
+    prepare,
+    set_sequences,
     version_of,
 )
-from contextgap.team.campaign.store import Store, campaign_names, prepare
 from contextgap.team.campaign.store import upgrade as upgrade
 from contextgap.team.campaign.values import AlteredError, UnavailableError
 
@@ -119,17 +121,19 @@ def _alone(database: Database) -> Iterator[Connection]:
         "others are connected to the database; stop the service and all programs that use it"
     )
     if database.is_file:
-        engine = _exclusive(database)
         try:
-            with engine.connect() as connection:
+            with database.connected() as connection:
+                own: Any = connection.connection.driver_connection
+                own.execute("PRAGMA busy_timeout=1000")
                 try:
-                    connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
-                except SQLAlchemyError:
+                    own.execute("PRAGMA journal_mode=DELETE")  # which needs the file for itself
+                except sqlite3.OperationalError:
                     raise others from None
-            with engine.begin() as connection:
-                yield connection
+                connection.info["begin"] = "BEGIN EXCLUSIVE"
+                with connection.begin():
+                    yield connection
         finally:
-            engine.dispose()
+            database.close()
         return
     with database.writing() as connection:
         statement = text(
@@ -139,26 +143,7 @@ def _alone(database: Database) -> Iterator[Connection]:
         if connection.execute(statement, {"name": NAME}).scalar():
             raise others
         yield connection
-        for name in ("contextgap_campaigns", "contextgap_tokens"):
-            if connection.dialect.has_table(connection, name):
-                sequence = f"pg_get_serial_sequence('{name}', 'id')"
-                last = f"(SELECT coalesce(max(id), 0) + 1 FROM {name})"
-                connection.execute(text(f"SELECT setval({sequence}, {last}, false)"))
-
-
-def _exclusive(database: Database) -> Engine:
-    engine = create_engine(database.url.set(query={}), connect_args={"timeout": 1.0})
-
-    @event.listens_for(engine, "connect")
-    def prepare_connection(connection: Any, _: Any) -> None:
-        connection.isolation_level = None
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
-            connection.exec_driver_sql("BEGIN EXCLUSIVE")
-
-    return engine
+        set_sequences(connection)
 
 
 def _tables(connection: Connection) -> MetaData:

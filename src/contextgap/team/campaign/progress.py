@@ -1,4 +1,4 @@
-"""Progress of a campaign: its goal, how far exploring is, and the status that says so.
+"""Progress of a campaign: its goal, and how far exploring is.
 
 Progress is recorded in the log as rewards come, and computed anew for a fresh status.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,18 +14,14 @@ import numpy as np
 from contextgap.base.arrays import evenly
 from contextgap.learner import Learner, StoppingRule
 from contextgap.learner.state import LearnerState
-from contextgap.policy.card import Card
 from contextgap.policy.policy import Policy
-from contextgap.policy.scoring import QUICK
 from contextgap.policy.state import PolicyState
 from contextgap.tables.contexts import Encoded
 from contextgap.team.campaign.codec import decode_contexts, encode_contexts
-from contextgap.team.campaign.values import STATES, CampaignStatus
 
 if TYPE_CHECKING:  # clients have no database
     from sqlalchemy import Connection
 
-    from contextgap.team.campaign.session import Replay, Session
     from contextgap.team.campaign.store import Store
 
 START: dict[str, Any] = {"rewards": 0, "settled": None}
@@ -127,54 +122,3 @@ def _asks_left(
     rate = gained / (now["rewards"] - early[-1]["rewards"])
     left: float = (share - now["settled"]) / rate
     return math.ceil(left)
-
-
-class ProgressCache:
-    """Computes the status of a campaign, and keeps what takes long for a while."""
-
-    def __init__(self, session: Session, goal: StoppingRule | None) -> None:
-        self._session = session
-        self._goal = goal
-        self._last: _Computed | None = None
-
-    def status(self, name: str, *, fresh: bool) -> CampaignStatus:
-        with self._session.reading() as connection:
-            store, replay = self._session.store, self._session.replay
-            counts, before = store.counts(connection), recorded(store, connection)
-        found = self._computed(replay, fresh=fresh)
-        return CampaignStatus(
-            name=name,
-            trials={state: counts.get(state, 0) for state in STATES},
-            rewards=replay.learner.counts,
-            **summary(found.progress, before, self._goal),
-            tuning=replay.learner.tuning,
-            score=found.score,
-            events=replay.number,
-            log=replay.hash,
-            looked_after=found.after,
-        )
-
-    def _computed(self, replay: Replay, *, fresh: bool) -> _Computed:
-        """Return how good the learner is, as it was found last if that is good enough."""
-        last, learner = self._last, replay.learner
-        if last is not None and (last.log == replay.hash or not (fresh or last.is_old(learner))):
-            return last
-        score = learner.score(rows=QUICK) if len(learner.state.model) > 1 else None
-        found = progress(learner, self._goal)
-        self._last = _Computed(replay.hash, replay.number, found, score)
-        return self._last
-
-
-@dataclass(frozen=True)
-class _Computed:
-    """How good the learner was after an event, when the log had some hash."""
-
-    log: str
-    after: int
-    progress: dict[str, Any]
-    score: Card | None
-
-    def is_old(self, learner: Learner) -> bool:
-        """Whether there are many more rewards now, or fewer."""
-        then, now = self.progress["rewards"], len(learner.state.model)
-        return now < then or is_due(then, now)

@@ -41,8 +41,7 @@ from contextgap.team.campaign.codec import (
     some_rows,
     to_bytes,
 )
-from contextgap.team.campaign.schema import TRIALS
-from contextgap.team.campaign.store import Store
+from contextgap.team.campaign.store import TRIALS, Store
 from contextgap.team.campaign.values import AlteredError, ConflictError
 
 R = TypeVar("R")
@@ -126,7 +125,6 @@ class Replay:
 
     @property
     def learner(self) -> ReplayedLearner:
-        """The learner after the last event given."""
         if self._learner is None:
             raise RuntimeError("the log has not begun")
         return self._learner
@@ -473,7 +471,6 @@ class Session:
 
     @property
     def replay(self) -> Replay:
-        """The learner up to the last event that this process knows."""
         if self._replay is None:
             raise RuntimeError("the log was not read yet")
         return self._replay

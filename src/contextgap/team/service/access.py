@@ -90,7 +90,6 @@ class Token:
 
     @property
     def good(self) -> bool:
-        """Whether it is still good for something."""
         return self.revoked is None and (self.until is None or calls.now() < self.until)
 
 
@@ -193,7 +192,6 @@ class Caller:
         return self.address if self.token is None else f"token {self.token.name}"
 
     def may_see(self, campaign: str) -> bool:
-        """Return whether the caller's token, if there is one, is good for a campaign."""
         return self.token is None or self.token.campaign in (None, campaign)
 
 
@@ -300,7 +298,6 @@ class Rates:
         self._lock = threading.Lock()
 
     def take(self, client: str, count: float = 1.0) -> None:
-        """Take some out of a client's bucket; raise if there are not as many."""
         with self._lock:
             now = self._clock()
             left, at = self._buckets.pop(client, (self._burst, now))

@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any, TextIO
@@ -39,7 +39,6 @@ from contextgap.team.service.page import Beliefs, Listening, Standings
 from contextgap.team.service.routing import (
     SLASH,
     UNKNOWN,
-    Deadline,
     DirectRoute,
     check_length,
     problem,
@@ -88,21 +87,35 @@ class Service:
         self.vital.close()
 
 
-class ServiceMiddleware:
-    """Checks every request, gives it a deadline, answers errors, and notes what came of it.
+class ServiceApp(FastAPI):
+    """The routes of a service, and what happens around every request.
 
-    It is outside of the framework, whose layers take longer than a decision: ``direct`` routes
-    are found and answered without them.
+    Requests are checked, given a deadline and noted outside of the framework, whose layers take
+    longer than a decision: direct routes are found and answered without them.
     """
 
-    def __init__(self, app: ASGIApp, service: Service, direct: Sequence[DirectRoute]) -> None:
-        self._app = app
-        self._service = service
-        self._direct = direct
+    def __init__(self, service: Service) -> None:
+        super().__init__(
+            title="contextgap",
+            version=contextgap.__version__,
+            summary="Campaigns over HTTP",
+            openapi_url=None,  # a route of ours, as all others
+            redirect_slashes=False,  # it would redirect to whatever Host a request names
+            lifespan=_lifespan,
+            exception_handlers=dict.fromkeys(
+                (HTTPException, RequestValidationError, Exception), _answer
+            ),
+        )
+        self.state.service = self._service = service
+        # Not by include_router, which would have every request look for its route twice.
+        rest = [subject.router for subject in (routes, monitoring, page)]
+        for router in (routes.most_used, *rest):
+            self.router.routes.extend(router.routes)
+        self._direct = [route for route in self.routes if isinstance(route, DirectRoute)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await super().__call__(scope, receive, send)
             return
         start, status = time.perf_counter(), 0
 
@@ -115,20 +128,28 @@ class ServiceMiddleware:
 
         caller = scope["contextgap.caller"] = Caller.of(scope)
         scope["contextgap.service"] = self._service
-        deadline = scope["contextgap.deadline"] = Deadline(self._service.settings.deadline)
+        scope["contextgap.task"] = asyncio.current_task()
+        seconds = self._service.settings.deadline
+        limit = scope["contextgap.limit"] = asyncio.timeout(seconds)
         refused: RefusedError | None = None
         try:
-            self._check(caller)
-            _keep_slashes(scope)
-            await self._found(scope)(scope, receive, send_with_headers)
+            async with limit:
+                self._check(caller)
+                _keep_slashes(scope)
+                await self._found(scope)(scope, receive, send_with_headers)
         except asyncio.CancelledError:
-            if deadline.left:
+            if scope.get("contextgap.left"):
                 status = status or _LEFT
             else:
-                refused = busy(deadline.cause)
+                refused = busy("the service is stopping")
         except Exception as error:
-            refused = self._refusal(scope, error)
-        deadline.extend(None)
+            if limit.expired() and type(error) is TimeoutError:
+                refused = busy(
+                    f"this took longer than {seconds:g} s and was given up; repeated with the same "
+                    "key it happens once"
+                )
+            else:
+                refused = self._refusal(scope, error)
         if refused is not None and not status:
             await problem(refused)(scope, receive, send_with_headers)
         self._note(scope, caller, status, time.perf_counter() - start)
@@ -140,7 +161,7 @@ class ServiceMiddleware:
             if match is not None and scope["method"] in route.methods:
                 scope.update(route=route, path_params=match.groupdict())
                 return route.handle
-        return self._app
+        return super().__call__
 
     def _check(self, caller: Caller) -> None:
         """Raise if a request is too large, comes from a foreign page, or is one too many."""
@@ -184,33 +205,6 @@ def _keep_slashes(scope: Scope) -> None:
     if raw is not None and b"%2" in raw and b"%2f" in raw.lower():
         parts = raw.decode("ascii").split("/")
         scope["path"] = "/".join(unquote(part).replace("/", SLASH) for part in parts)
-
-
-class ServiceApp(FastAPI):
-    """The routes of a service, and what happens around every request."""
-
-    def __init__(self, service: Service) -> None:
-        super().__init__(
-            title="contextgap",
-            version=contextgap.__version__,
-            summary="Campaigns over HTTP",
-            openapi_url=None,  # a route of ours, as all others
-            redirect_slashes=False,  # it would redirect to whatever Host a request names
-            lifespan=_lifespan,
-            exception_handlers=dict.fromkeys(
-                (HTTPException, RequestValidationError, Exception), _answer
-            ),
-        )
-        self.state.service = service
-        # Not by include_router, which would have every request look for its route twice.
-        rest = [subject.router for subject in (routes, monitoring, page)]
-        for router in (routes.most_used, *rest):
-            self.router.routes.extend(router.routes)
-        direct = [route for route in self.routes if isinstance(route, DirectRoute)]
-        self._around = ServiceMiddleware(super().__call__, service, direct)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._around(scope, receive, send)
 
 
 def create_app(
@@ -292,7 +286,6 @@ class _Protocol(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def data_received(self, data: bytes) -> None:
@@ -309,9 +302,10 @@ class _Protocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if not self.idle:
-            deadline: Deadline | None = self.scope.get("contextgap.deadline")  # type: ignore[assignment]  # ours
-            if deadline is not None:
-                deadline.leave()
+            task: asyncio.Task[None] | None = self.scope.get("contextgap.task")  # type: ignore[assignment]  # ours
+            if task is not None:  # nobody waits for its answer any more
+                self.scope["contextgap.left"] = True  # type: ignore[typeddict-unknown-key]  # ours
+                task.cancel()
 
 
 def _most_connections(wanted: int) -> int:

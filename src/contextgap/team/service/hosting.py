@@ -139,7 +139,6 @@ def _answer(jobs: Sequence[Job], results: Sequence[Any]) -> None:
 
 
 async def _run_in(threads: ThreadPoolExecutor, make: Callable[[], R]) -> R:
-    """Make a call in one of some threads, in the context of the request."""
     return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, make)
 
 

@@ -23,7 +23,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from contextgap.insight.watch import Watch
-from contextgap.team.campaign.schema import check_database
+from contextgap.team.campaign.store import check_database
 from contextgap.team.service.access import busy
 from contextgap.team.service.routing import StrictRequest, describe, guarded_router, json_answer
 
@@ -142,7 +142,6 @@ class Metrics:
         self._timer(route).observe(seconds)
 
     def text(self) -> bytes:
-        """Return all counts as Prometheus reads them."""
         return generate_latest(self._registry)
 
 

@@ -43,8 +43,15 @@ from contextgap.team.campaign import Campaign, NotFoundError
 from contextgap.team.campaign.codec import as_json, read_label, read_trial, trial_json
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.progress import decode_goal, recorded, summary
-from contextgap.team.campaign.schema import EVENTS, LARGEST, TRIALS
-from contextgap.team.campaign.store import Store, campaign_names, find_store, summaries
+from contextgap.team.campaign.store import (
+    EVENTS,
+    LARGEST,
+    TRIALS,
+    Store,
+    campaign_names,
+    find_store,
+    summaries,
+)
 from contextgap.team.campaign.values import STATES
 from contextgap.team.service import bodies
 from contextgap.team.service.access import busy
@@ -127,7 +134,6 @@ class Counted(NamedTuple):
         return dict(zip(STATES, counts.tolist(), strict=True))
 
     def by_arm(self) -> list[dict[str, Any]]:
-        """Return of each arm how often it was picked, how many rewards count, and their mean."""
         told, size = self.are("told"), len(self.arms)
         picks = np.bincount(self.arm, minlength=size)
         rewards = np.bincount(self.arm[told], minlength=size)
@@ -189,7 +195,6 @@ _NOTHING = Counted(
 
 
 def _arm(key: str) -> dict[str, Any]:
-    """Return an arm as programs and as people read it."""
     return {"key": key, "text": str(decode_label(json.loads(key)))}
 
 
@@ -234,12 +239,10 @@ class Standing:
             return self.store.last_event(connection)[0]
 
     def trials(self) -> Counted:
-        """Return what is kept of all trials, after taking in what is new."""
         with self.store.reading() as connection:
             return self._count(connection)
 
     def status(self) -> dict[str, Any]:
-        """Return counts, the settled share and the last event."""
         return self._once("status", self._status)
 
     def series(self) -> dict[str, Any]:
@@ -391,7 +394,6 @@ class Standings:
             return self._known[name]
 
     def all(self, visible: Callable[[str], bool]) -> list[dict[str, Any]]:
-        """Return in a few words how every campaign stands that may be seen, the last used first."""
         found = [each for each in summaries(self._database) if visible(each["name"])]
         return sorted(found, key=lambda each: str(each["at"]), reverse=True)
 
@@ -454,7 +456,6 @@ class Belief:
         }
 
     def course(self, column: Any, at: Any) -> dict[str, Any]:
-        """Return what is believed along a column."""
         found = believed_along(self.rule, column, at)
         return {
             **found.describe(),

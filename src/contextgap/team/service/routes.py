@@ -26,10 +26,10 @@ from contextgap.team.campaign.codec import (
     trial_json,
 )
 from contextgap.team.campaign.progress import encode_goal
+from contextgap.team.campaign.store import LARGEST
 from contextgap.team.service import bodies
 from contextgap.team.service.access import RefusedError
 from contextgap.team.service.routing import (
-    LARGEST,
     CampaignName,
     DirectRoute,
     PolicyName,

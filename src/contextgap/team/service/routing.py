@@ -35,6 +35,7 @@ from contextgap.team.campaign import (
 )
 from contextgap.team.campaign.calls import speak_for
 from contextgap.team.campaign.codec import as_json
+from contextgap.team.campaign.store import LARGEST
 from contextgap.team.service.access import SCOPES, Caller, RefusedError, busy
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 SLASH = "\x1f"
 """Stands for a slash in the name of a campaign or a policy; no name can have it."""
-
-LARGEST = 2**63 - 1
-"""The largest number that a database can look for."""
 
 CampaignName = Annotated[str, Path(description="The campaign's name.")]
 PolicyName = Annotated[str, Path(description="The policy's name.")]
@@ -84,42 +82,6 @@ _SMALL = 16_384  # bytes, up to which a thread would take longer to begin than r
 _THREAD = ThreadPoolExecutor(1, "reading bodies")
 
 
-class Deadline:
-    """Cancels the task that runs when its time is over; ``asyncio.timeout`` takes twice as long."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self._loop = seconds, asyncio.get_running_loop()
-        self._task: asyncio.Task[None] = asyncio.current_task()  # type: ignore[assignment]  # runs
-        self._start = self._loop.time()
-        self._timer = self._loop.call_at(self._start + seconds, self._end)
-        self.left = self._passed = False
-
-    @property
-    def cause(self) -> str:
-        """Why the task was cancelled."""
-        if not self._passed:
-            return "the service is stopping"
-        return (
-            f"this took longer than {self._seconds:g} s and was given up; repeated with the same "
-            "key it happens once"
-        )
-
-    def extend(self, times: float | None) -> None:
-        """Let the task take so many times as long; None for ever."""
-        self._timer.cancel()
-        if times is not None:
-            self._timer = self._loop.call_at(self._start + times * self._seconds, self._end)
-
-    def leave(self) -> None:
-        """Cancel the task: nobody waits for its answer any more."""
-        self.left = True
-        self._task.cancel()
-
-    def _end(self) -> None:
-        self._passed = True
-        self._task.cancel()
-
-
 class StrictRequest(Request):
     """A request whose body is read strictly, and in a thread if it is large."""
 
@@ -141,8 +103,10 @@ class StrictRequest(Request):
 
     def allow_time(self, times: float | None) -> None:
         """Let the request take so many times as long as others; None for ever."""
-        deadline: Deadline = self.scope["contextgap.deadline"]
-        deadline.extend(times)
+        limit: asyncio.Timeout = self.scope["contextgap.limit"]
+        more = (times or 0.0) - 1.0
+        seconds = self.service.settings.deadline
+        limit.reschedule(None if times is None else (limit.when() or 0.0) + more * seconds)
 
     async def json(self) -> Any:
         """Return the body; raise if it is not JSON, or says that it is something else."""

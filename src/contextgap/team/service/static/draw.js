@@ -1,7 +1,5 @@
-// Pictures as SVG: axes, marks, labels at the ends of lines, a cursor for mouse and keys; and those
-// of a campaign: picks, progress, rewards, and beliefs along a column.
-
-import { card, cell, fresh, h, number, percent, s, table } from "./base.js";
+// What the page draws with: elements, numbers and times as people read them, and pictures as SVG, with
+// axes, marks, labels at the ends of lines, and a cursor for mouse and keys.
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "1 2", "6 2 1 2 1 2"];
 const CHARACTER = 6.6; // pixels, about, of the labels' font
@@ -11,6 +9,164 @@ const EARLY = 10; // a record is early if there are so many times as many reward
 const MOST = 8; // arms in one picture of beliefs
 const LEVEL = 44; // pixels for the name of a level, at least
 const BANDS = 4; // arms, up to which intervals are drawn as areas
+
+// Text goes in as text only, so that no name can become markup.
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...some(children));
+  return element;
+}
+
+const some = (children) => children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+
+export function h(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function s(tag, attributes, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+let made = 0;
+
+function fresh(prefix) {
+  made += 1;
+  return `${prefix}-${made}`;
+}
+
+export function card(title, ...children) {
+  return h("section", { class: "card", "aria-label": title }, h("h2", {}, title), children);
+}
+
+export function field(label, control, hint) {
+  control.id ||= fresh("field");
+  return h("div", { class: "field" }, h("label", { for: control.id }, label), control,
+    hint && h("small", {}, hint));
+}
+
+export function select(options, attributes = {}) {
+  const element = h("select", attributes);
+  choose(element, options);
+  return element;
+}
+
+// Replaces the options of a select; what is chosen stays so.
+export function choose(element, options) {
+  const chosen = element.value;
+  element.replaceChildren(...options.map(([value, text]) => h("option", { value }, text)));
+  if (chosen) element.value = chosen;
+}
+
+// Replaces what is in an element, and keeps the focus on what has the same data-key.
+export function replace(element, ...children) {
+  const key = element.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  element.replaceChildren(...some(children));
+  if (key !== undefined) find([key])?.focus({ preventScroll: true });
+}
+
+// The first element whose data-key is one of these.
+export function find(keys) {
+  return [...document.querySelectorAll("[data-key]")].find((each) => keys.includes(each.dataset.key));
+}
+
+// A table that scrolls; ``numbers`` are heads of columns at the right.
+export function wide(caption, heads, body, attributes = {}, numbers = [], box = "wide") {
+  return h("div", { class: box, tabindex: "0", role: "region", "aria-label": caption },
+    h("table", attributes, h("caption", {}, caption), h("thead", {}, h("tr", {}, heads.map((head) =>
+      h("th", { scope: "col", class: numbers.includes(head) && "number" }, head)))), body));
+}
+
+export function table(caption, heads, rows) {
+  const cell = (value, place) => h(place ? "td" : "th",
+    { scope: place ? null : "row", class: typeof value === "number" && "number" }, value ?? "–");
+  return wide(caption, heads, h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))));
+}
+
+export function openDialog(title, form, closed) {
+  const dialog = h("dialog", { "aria-label": title }, form);
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    closed();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+// Does something; what goes wrong is said.
+export async function attempt(said, work) {
+  try {
+    await work();
+  } catch (error) {
+    if (error.name !== "AbortError") said.textContent = error.message;
+  }
+}
+
+export const LOADING = "Loading …";
+
+// What to say where there is nothing: that there is nothing, or, if the log has enough rewards, that it comes.
+export function nothing({ trials }, least, text) {
+  return trials.told < least ? text : LOADING;
+}
+
+export function number(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  const text = size >= 1e6 || size < 1e-3
+    ? value.toExponential(digits - 1).replace(/\.?0+e/, "e").replace("e+", "e")
+    : String(Number(value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size))))));
+  return text.replace("-", "−");
+}
+
+export function signed(value) {
+  return value > 0 ? `+${number(value)}` : number(value);
+}
+
+export function count(value) {
+  return value.toLocaleString("en").replaceAll(",", "\u2009");
+}
+
+export function plural(value, one) {
+  return `${count(value)}\u00a0${value === 1 ? one : `${one}s`}`;
+}
+
+export function percent(value, digits = 0) {
+  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(digits)}\u00a0%`;
+}
+
+const HERE = { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };
+
+export function time(text) {
+  return text ? new Date(text).toLocaleString("en-GB", HERE) : "–";
+}
+
+export function ago(text) {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(text)) / 1000));
+  if (seconds < 5) return "just now";
+  if (seconds < 90) return `${seconds} s ago`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
+  if (seconds < 129600) return `${Math.round(seconds / 3600)} h ago`;
+  return time(text);
+}
+
+function cell(value) {
+  if (value === null || value === undefined) return "missing";
+  if (typeof value === "number") return number(value, 4);
+  if (typeof value === "object") return value.date || value.time || JSON.stringify(value);
+  return String(value);
+}
+
+export function context(value) {
+  if (Array.isArray(value)) return `(${value.map(cell).join(", ")})`;
+  return Object.entries(value).map(([name, each]) => `${name} ${cell(each)}`).join(" · ");
+}
 
 // How an arm is drawn: the classes and dashes of those with a colour of their own, and of others.
 export function lookOf(arms, key) {
