@@ -81,7 +81,9 @@ def learn_command(
     bandwidth: Annotated[
         float | None, typer.Option(help="Bandwidth of a Gaussian kernel; learnt by default.")
     ] = None,
-    ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
+    ridge: Annotated[
+        float | None, typer.Option(help="Variance of the noise; learnt by default.")
+    ] = None,
     scale: Annotated[
         float, typer.Option(help="Half width of intervals in standard deviations.")
     ] = 2.0,

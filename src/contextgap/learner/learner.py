@@ -956,7 +956,10 @@ class Learner(Stateful):
         """
         intake = self._read(context)
         if not intake.single:
-            raise ValueError("decide explains one context; pass a 1-D context or one row")
+            raise ValueError(
+                "decide explains one context: a 1-D array, a dictionary or table.iloc[0]; "
+                "beliefs and recommend take many rows"
+            )
         eligible, pending = self._eligible(arms, 1, True), self.state.pending
         view = self._view(intake.schema, pending, eligible)
         moment = view.moment(intake.rows[0])
