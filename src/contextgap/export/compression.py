@@ -169,13 +169,13 @@ def compress(
 
     - It deploys by ``HighestMean``, which needs no widths and so has room for many more points, or
       by its original rule (``SmallestGap`` for a look-back), if that agrees better.
-    - Its means differ from the original's by a function of the context that all arms share:
-      differences between arms are meant. If it was fitted to upper bounds, which a policy that
-      deploys the highest upper bound may be, they are differences of these.
-    - Its intervals and certificates are those of the points left, wider than the original's, and
-      promise nothing: ``probability`` is None. ``report.added_regret_bound`` plus the original's
-      certificates is what bounds the regret where the original's intervals hold, on average over
-      contexts like the reference.
+    - Only the differences between its arms' means are meaningful: the means differ from the
+      original's by a function of the context that all arms share. If the original deploys the
+      highest upper bound, they may be fitted to upper bounds instead.
+    - Its intervals and certificates follow from the points left. They are wider than the original's
+      and heuristic: ``probability`` is None. Where the original's intervals hold, the regret,
+      averaged over contexts like the reference, is at most ``report.added_regret_bound`` plus the
+      original's certificate.
     - It keeps the fallback, its tolerance and the range of contexts seen. Wider intervals exceed
       the tolerance more often, so that the safe arm is answered more often; agreement and regret
       are those of what is answered.
