@@ -211,5 +211,5 @@ def test_files_keep_what_was_eligible(tmp_path):
 
 @pytest.mark.parametrize("call", ["decide", "rank"])
 def test_one_context_only(call):
-    with pytest.raises(ValueError, match="one context; pass a 1-D context or one row"):
+    with pytest.raises(ValueError, match="one context: a 1-D array, a dictionary or table"):
         getattr(BY_MEAN, call)(NEW)

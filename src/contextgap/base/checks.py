@@ -127,5 +127,6 @@ def finite_vector(name: str, values: Any, entry: Callable[[str, Any], float] = r
         vector = np.array([entry(f"{name} at row {i}", value) for i, value in enumerate(entries)])
     if not np.isfinite(vector).all():
         row = int(np.flatnonzero(~np.isfinite(vector))[0])
-        raise ValueError(f"{name} must be finite, got {vector[row]} at row {row}")
+        hint = "; leave out rows without a reward" if name == "rewards" else ""
+        raise ValueError(f"{name} must be finite, got {vector[row]} at row {row}{hint}")
     return vector

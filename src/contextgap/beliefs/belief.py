@@ -173,12 +173,12 @@ class Decision:
     arms
         All arms, in the order of the arrays.
     mean, std, lower, upper, gap
-        Posterior of each arm's reward; of its cost where rewards are costs. A gap bounds the simple
-        regret of picking that arm. They use observed rewards only, never pending picks.
+        What is believed about each arm's reward, or cost where rewards are costs, from observed
+        rewards only. If the intervals hold, the regret of picking an arm is at most its gap.
     pending
         The number of picks whose reward has not arrived yet.
     pending_std
-        The standard deviations if pending picks count as observed, which the arm was picked by;
+        The standard deviations if pending picks count as observed. The arm was picked by these.
         None if no pick is pending.
     propensity
         The probability with which the arm was picked, where the explorer draws and knows it.

@@ -325,14 +325,14 @@ class NonadaptiveWidth(_GuaranteedWidth):
     formula is (norm + √(2 ln(2·A·m/δ))) · std.
 
     What must be true: each arm's expected reward f, minus the prior mean, lies in the kernel's
-    space with norm of at most ``norm``; the noise of different rewards is independent and
-    sub-Gaussian with scale ``noise``; and neither the contexts and arms tried, nor the contexts at
-    which intervals are read, nor the moment at which exploration ended, were chosen by looking at
-    rewards. ``Uniform``, ``MaxVariance`` and ``PlannedSampling`` pick in that way. With an explorer
-    that does not, a policy's ``probability`` is None, and so it is where the deployment rule looks
-    back over all steps. A certificate at more than m contexts has none either. Trials that were
-    told without being asked for, such as those of a sheet written beforehand, are taken to have
-    been chosen in that way, too: no learner can know.
+    space with norm of at most ``norm``. The noise of different rewards is independent and
+    sub-Gaussian with scale ``noise``. Nothing was chosen by the rewards: neither the contexts and
+    arms tried, nor the contexts at which intervals are read, nor the end of exploration.
+    ``Uniform``, ``MaxVariance`` and ``PlannedSampling`` pick in that way. A policy's
+    ``probability`` is None with any other explorer, with a deployment rule that looks back over
+    all steps, and for certificates at more than m contexts. Trials given to ``tell`` without an
+    ``ask``, such as those of a sheet written beforehand, are assumed to have been chosen in that
+    way, too; the learner cannot check it.
 
     Where arms share what they learn, ``norm`` bounds the norm of all arms together, as for
     ``TheoremWidth``, and A is replaced by A·(A + 1)/2: the number of arms and of their differences,

@@ -548,8 +548,9 @@ def sheet_command(
 
     With -n the sheet has new trials; without it, the open ones.
 
-    Contexts of new trials come from --contexts, or are chosen from --pool, by default from the
-    reference contexts of the campaign.
+    Contexts of new trials come from --contexts, or are chosen from --pool.
+
+    The default pool is the reference contexts of the campaign.
     """
     with opened(database, campaign, by) as current:
         if filled is not None and (count, contexts, pool) != (None, None, None):

@@ -277,9 +277,11 @@ def verify_command(
 ) -> None:
     """Compare an export's decisions with the policy's; exit status 1 if they differ.
 
-    Statuses are compared too, and certificates if the export has any. An export that takes
-    eligible arms is also compared among some of the arms. Near ties, where rounding decides, do
-    not count as differences.
+    Statuses and certificates are compared too, if the export has them.
+
+    An export with eligible arms is also compared among some of the arms.
+
+    Near ties, where rounding decides, do not count as differences.
     """
     with complaints(), _compiler_errors():
         rule = Policy.load(policy)

@@ -89,7 +89,9 @@ def learn_command(
         str, typer.Option(help=f"The method whose deployment rule is used: {', '.join(METHODS)}.")
     ] = "auto",
     bandwidth: Bandwidth = None,
-    ridge: Annotated[float | None, typer.Option(help="Learnt if left out.")] = None,
+    ridge: Annotated[
+        float | None, typer.Option(help="Variance of the noise; learnt by default.")
+    ] = None,
     scale: Annotated[
         float, typer.Option(help="Half width of intervals in standard deviations.")
     ] = 2.0,

@@ -78,7 +78,12 @@ def recommend_command(
     separator: Separator = None,
     json: Json = False,
 ) -> None:
-    """Recommend an arm for every row; the file's own columns are kept."""
+    """Recommend an arm for every row; the file's own columns are kept.
+
+    Added columns: the arm, a status, and a bound on the regret of the recommendation.
+
+    The column "bound" says "heuristic", or with which probability the bounds hold.
+    """
     times: Counter[str] = Counter()
     unknown: set[str] = set()
     new: set[str] = set()

@@ -121,8 +121,8 @@ def select_command(
 
     With --cpu or --seconds, solvers race each other on training instances within
     that time. The result is compared with ExtraTrees, random solvers and the full
-    table. Races are for low regret, the ratio of times to the best solver's, or with
-    --aim par10 for PAR10.
+    table. Races aim at a low ratio of times to the best solver's, or at a low PAR10
+    with --aim par10.
     """
     load = partial(_load, solvers=solvers, cutoff=cutoff)
     within, ships = cpu is not None or seconds is not None, selector or instance or onnx or c

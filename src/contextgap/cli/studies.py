@@ -205,7 +205,9 @@ def run_command(
     kernel: KernelName = None,
     ridge: Annotated[
         float | None,
-        typer.Option(help="Learnt if left out; given alone, the contexts set the bandwidth."),
+        typer.Option(
+            help="Variance of the noise; learnt by default. Alone, contexts set the bandwidth."
+        ),
     ] = None,
     scale: Annotated[
         float | None, typer.Option(help="Half width of intervals in standard deviations.")
@@ -229,8 +231,10 @@ def run_command(
 ) -> None:
     """Explore a problem with default settings, report the regret and save the policy.
 
-    Nothing is tuned beforehand: hyperparameters are learnt from the rewards while exploring. Half
-    of the rows are explored and the rest deployed on, at most 1000 each, unless you say otherwise.
+    Hyperparameters are learnt from the rewards while exploring.
+
+    Half of the rows are for exploring, the rest for deploying; by default at most 1000 each.
+
     The policy is the first method's, of the first repetition.
     """
     from contextgap.studies.report.studies import ranked, run_report, write

@@ -241,9 +241,9 @@ class Importance:
         By column: the share of decisions that change if the column is shuffled among contexts that
         were seen.
     spread
-        By column: the largest of its numbers' standard deviations over their bandwidths, a column
-        of categories counting as 1 over its bandwidth: near 0, the kernel does not see the column.
-        None if the kernel has not one bandwidth per number.
+        By column: its standard deviation over its bandwidth, the largest if it has several numbers.
+        Categories count as a deviation of 1. Near 0, the kernel ignores the column. None if the
+        kernel has not one bandwidth per number.
     contexts
         How many contexts there were.
 
@@ -347,7 +347,7 @@ class Progress:
     arms
         The arms.
     rewards
-        How many rewards were told at each point in time.
+        How many rewards there were at each point in time.
     picks
         Shape (times, arms): how many of them were of each arm.
     settled
@@ -388,8 +388,7 @@ def progress(
     points
         How many points in time.
     contexts
-        Contexts that are to be settled; by default some that were seen, which are those that were
-        chosen, where a pool was asked for.
+        Contexts that are to be settled; by default some of those at which arms were tried.
 
     See Also
     --------

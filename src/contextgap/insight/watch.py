@@ -54,11 +54,11 @@ class Audit(NamedTuple):
     Parameters
     ----------
     places
-        The rows, as places in the contexts given; one may come twice, and is measured again then.
+        The rows, by position in the contexts given. A row that comes twice is measured twice.
     arms
         The arm to measure at each.
     weights
-        1 over how much more likely the row was to be drawn than others; ``tell`` takes them.
+        The inverse of each row's relative probability of being drawn, for ``tell``.
 
     See Also
     --------

@@ -41,8 +41,11 @@ class Warp(NamedTuple):
 class Warped(Kernel):
     """A kernel that sees skewed numbers of contexts on a logarithmic scale.
 
-    Instead of x_j, the kernel sees sign(x_j − centre_j)·ln(1 + |x_j − centre_j| / unit_j). Without
-    a kernel, learners choose such scales by themselves if rewards have two values.
+    Instead of x_j, the kernel sees::
+
+        sign(x_j − centre_j) · ln(1 + |x_j − centre_j| / unit_j)
+
+    Without a kernel, learners choose such scales by themselves if rewards have two values.
 
     .. versionadded:: 0.3
 

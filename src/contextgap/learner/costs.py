@@ -156,9 +156,8 @@ def _weights(kernel: FloatArray, values: FloatArray) -> FloatArray:
 def cost_of_a_tenth(state: LearnerState) -> float | None:
     """Return about what it costs to have a tenth less regret; None where that is unknown.
 
-    It is an extrapolation: the regret that the policy expects of itself, averaged over contexts
-    seen, as it is now and as it was when half as much had been spent, is taken to fall on as a
-    power of what is spent.
+    It is an extrapolation. The policy's expected regret, averaged over contexts seen, is computed
+    now and as it was when half as much had been spent. It is assumed to fall as a power of that.
     """
     log, model = state.model.observed, state.model
     paid = np.cumsum(spending(log, state.costs))

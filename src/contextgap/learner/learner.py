@@ -660,9 +660,9 @@ class Learner(Stateful):
         Parameters
         ----------
         measure
-            Called with a context, as it was given, and an arm; returns the reward, or None if there
-            will be none, which cancels the trial; or a mapping of the reward and what ``tell``
-            takes beside it, such as ``{"reward": 0.5, "cost": 12.0}``.
+            Called with a context, as it was given, and an arm. It returns the reward, or a mapping
+            with what ``tell`` takes beside it, such as ``{"reward": 0.5, "cost": 12.0}``. None
+            cancels the trial.
         contexts
             A table of contexts, in the order in which they are met.
         pool
@@ -956,7 +956,10 @@ class Learner(Stateful):
         """
         intake = self._read(context)
         if not intake.single:
-            raise ValueError("decide explains one context; pass a 1-D context or one row")
+            raise ValueError(
+                "decide explains one context: a 1-D array, a dictionary or table.iloc[0]; "
+                "beliefs and recommend take many rows"
+            )
         eligible, pending = self._eligible(arms, 1, True), self.state.pending
         view = self._view(intake.schema, pending, eligible)
         moment = view.moment(intake.rows[0])

@@ -979,7 +979,10 @@ class Policy(Stateful):
     def _read_one(self, purpose: str, context: Any, arms: Any) -> tuple[FloatArray, Mask | None]:
         rows, eligible, single = self._read(context, arms)
         if not single:
-            raise ValueError(f"{purpose} one context; pass a 1-D context or one row")
+            raise ValueError(
+                f"{purpose} one context: a 1-D array, a dictionary or table.iloc[0]; "
+                "beliefs and recommend take many rows"
+            )
         return rows, eligible
 
     def scored(

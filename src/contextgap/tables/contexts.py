@@ -126,7 +126,7 @@ class ContextSchema:
             return self._read(contexts)
         except (TypeError, ValueError) as error:
             early = isinstance(error, TypeError) and self.dimension is None and not learning
-            hint = "; there is no reward yet, so only numbers can be read" if early else ""
+            hint = "; tell rewards first: without any, only numbers can be read" if early else ""
             raise type(error)(f"{called} {error}{hint}") from None
 
     def _read(self, contexts: Any) -> Intake:
