@@ -30,7 +30,7 @@ from contextgap.studies.experiments.reproduce import thinned
 from contextgap.studies.experiments.tasks import Store, Task, execute
 from contextgap.studies.experiments.tune import tune_all
 from contextgap.studies.problems import Maker, Problem, Spacecraft
-from contextgap.studies.problems.spacecraft.onboard import CHANNELS
+from contextgap.studies.problems.spacecraft.simulation import CHANNELS
 
 HOLD_OUT, EVALUATE, GRID = (1000, 1000), (3000, 950), 6
 STEPS = (500, 1000, 2000, 3000)

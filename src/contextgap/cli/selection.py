@@ -34,10 +34,10 @@ from contextgap.studies.experiments import (
     summarise_selection,
 )
 from contextgap.studies.experiments.compare import read_methods
-from contextgap.studies.experiments.racing import REGRET
 from contextgap.studies.experiments.selection import (
     DESCRIPTION,
     POLICY,
+    REGRET,
     SELECTION_METHODS,
     YARDSTICK,
     Selection,

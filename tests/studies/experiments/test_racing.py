@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.experiments import select_algorithms, summarise_cpu
-from contextgap.studies.experiments.racing import MARGIN, PAR10_MARGIN, Runs, races
+from contextgap.studies.experiments.selection import MARGIN, PAR10_MARGIN, Runs, races
 from contextgap.studies.problems import Scenario
 
 CUTOFF = 1000.0

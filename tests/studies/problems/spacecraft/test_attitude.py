@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.motion import advance, bdot, wheel_torque
+from contextgap.studies.problems.spacecraft.simulation import advance, bdot, wheel_torque
 
 
 def test_quaternions_stay_unit(flown):

@@ -7,7 +7,7 @@ import ppigrf
 import pytest
 from sgp4.propagation import gstime
 
-from contextgap.studies.problems.spacecraft import motion as earth
+from contextgap.studies.problems.spacecraft import simulation as earth
 from contextgap.studies.problems.spacecraft.constants import EARTH_RADIUS, J2000
 
 DATE = datetime(2015, 8, 31, 10)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems.spacecraft.constants import LOOPS, ROTOR, SENSORS, TORQUERS
-from contextgap.studies.problems.spacecraft.onboard import (
+from contextgap.studies.problems.spacecraft.simulation import (
     dipole_field,
     loop_coupling,
     rectangle_field,

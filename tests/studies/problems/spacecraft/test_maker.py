@@ -10,7 +10,7 @@ from contextgap.studies.problems.problem import standardised
 from contextgap.studies.problems.spacecraft import Spacecraft
 from contextgap.studies.problems.spacecraft.constants import TLE
 from contextgap.studies.problems.spacecraft.flight import simulate
-from contextgap.studies.problems.spacecraft.onboard import Sources
+from contextgap.studies.problems.spacecraft.simulation import Sources
 
 
 def test_readings_are_observed_and_expected_errors_are_the_rewards(flight):

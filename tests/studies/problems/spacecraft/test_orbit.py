@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems.spacecraft.constants import TLE
-from contextgap.studies.problems.spacecraft.motion import propagate
+from contextgap.studies.problems.spacecraft.simulation import propagate
 
 
 def test_period_and_heights_are_those_of_the_elements(flown):

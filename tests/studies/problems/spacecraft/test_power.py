@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.onboard import balance
+from contextgap.studies.problems.spacecraft.simulation import balance
 
 
 def test_the_battery_stays_between_empty_and_full(flown):

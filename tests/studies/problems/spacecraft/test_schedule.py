@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.motion import draw_schedule, propagate
+from contextgap.studies.problems.spacecraft.simulation import draw_schedule, propagate
 
 
 @pytest.fixture(scope="module")

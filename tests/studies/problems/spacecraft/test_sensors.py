@@ -5,8 +5,8 @@ import pytest
 from scipy.special import eval_genlaguerre
 
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.motion import Motion
-from contextgap.studies.problems.spacecraft.onboard import (
+from contextgap.studies.problems.spacecraft.simulation import (
+    Motion,
     Sensors,
     Sources,
     expected_length,

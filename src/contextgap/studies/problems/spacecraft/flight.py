@@ -19,27 +19,25 @@ from contextgap.base import checks
 from contextgap.base.arrays import FloatArray, IntArray
 from contextgap.studies.problems.problem import Maker, Problem, standardised
 from contextgap.studies.problems.spacecraft import constants as c
-from contextgap.studies.problems.spacecraft.motion import (
-    Motion,
-    Orbit,
-    draw_schedule,
-    propagate,
-    rows_to_body,
-    tumble,
-    wheel_torque,
-)
-from contextgap.studies.problems.spacecraft.onboard import (
+from contextgap.studies.problems.spacecraft.simulation import (
     CHANNELS,
+    Motion,
     Onboard,
+    Orbit,
     Sensors,
     Sources,
     chosen_channels,
     digitised,
+    draw_schedule,
     expected_length,
     fly_onboard,
     hard_iron,
     interference,
     loop_coupling,
+    propagate,
+    rows_to_body,
+    tumble,
+    wheel_torque,
 )
 
 
