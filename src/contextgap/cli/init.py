@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json as js
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,7 +69,8 @@ def init_command(
         print_json({"written": written})
         return
     out.print(f"wrote {', '.join(written)}", markup=False, soft_wrap=True)
-    out.print(f"next: cd {folder} && python explore.py", markup=False, soft_wrap=True)
+    enter = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    out.print(f"next: {enter}python explore.py", markup=False, soft_wrap=True)
 
 
 def _write_trials(path: Path) -> None:
@@ -93,7 +95,8 @@ def _script() -> str:
     parts = []
     for kind, text in _CELLS:
         lines = text.splitlines()
-        parts.append("\n".join(f"# {line}".rstrip() for line in lines) if kind != "code" else text)
+        notes = (f"# {line.removeprefix('# ')}".rstrip() for line in lines)
+        parts.append(text if kind == "code" else "\n".join(notes))
     return "\n\n".join(parts) + "\n"
 
 
