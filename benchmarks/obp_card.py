@@ -79,7 +79,8 @@ def obp(path, cards):
     )
     print("policy       ours (doubly robust)       obp dr                      obp snipw  ours")
     inside = [0, 0, 0]
-    for number, (chosen, ours) in enumerate(zip(arrays["picks"], arrays["found"], strict=True)):
+    for number in [0, *(1 + np.argsort(-arrays["found"][1:, 0], kind="stable"))]:
+        chosen, ours = arrays["picks"][number], arrays["found"][number]
         dist = np.zeros((log["n_rounds"], log["n_actions"], slots))
         dist[place, chosen] = 1.0  # an item per row; only that of the row's position counts
         kwargs = {"action_dist": dist, "estimated_rewards_by_reg_model": rewards}

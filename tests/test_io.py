@@ -95,44 +95,11 @@ def test_dsjson_is_what_vowpal_wabbit_takes():
     assert total == pytest.approx(-log.rewards.sum())
 
 
-def decision_service_log(path, rounds=20):
-    """Write events with the fields that the Decision Service logs."""
-    rng, routes = np.random.default_rng(0), ["road", "rail", "sea", "air"]
-    with open(path, "w") as file:
-        for number in range(rounds):
-            taken, paid = int(rng.integers(4)), float(rng.integers(2))
-            order = [taken + 1, *(place + 1 for place in range(4) if place != taken)]
-            goods = {"weight": str(rng.choice(["light", "heavy"])), "urgent": "no"}
-            line = {
-                "_label_cost": -paid,
-                "_label_probability": 0.8500000238418579,
-                "_label_Action": taken + 1,
-                "_labelIndex": taken,
-                "o": [{"v": paid, "EventId": str(number), "ActionTaken": False}],
-                "Timestamp": "2021-02-04T16:31:29.2460000Z",
-                "Version": "1",
-                "EventId": str(number),
-                "a": order,
-                "c": {
-                    "FromUrl": [goods],
-                    "_multi": [
-                        {"_tag": each, "i": {"constant": 1, "id": each}, "j": [{"fuel": "oil"}]}
-                        for each in routes
-                    ],
-                },
-                "p": [0.85, 0.05, 0.05, 0.05],
-                "VWState": {"m": "0/1"},
-                "_original_label_cost": -paid,
-            }
-            file.write(json.dumps(line) + "\n")
-    return path
-
-
-def test_a_log_of_the_decision_service_is_read_as_vowpal_wabbit_reads_it(tmp_path):
+def test_a_log_of_the_decision_service_is_read_as_vowpal_wabbit_reads_it():
     pyvw, learner = vowpal("--cb_adf --dsjson")
-    path = decision_service_log(tmp_path / "log.dsjson")
+    path = LOGS / "service.dsjson"
     log, lines = cg.io.read_vw(path), path.read_text().splitlines()
-    assert len(log) == len(lines) == 20
+    assert len(log) == len(lines) == 10
     for place, line in enumerate(lines):
         shared, *actions = learner.parse(line)
         assert [each.get_tag() for each in actions] == list(log.eligible[place])
@@ -148,11 +115,21 @@ def test_a_log_of_the_decision_service_is_read_as_vowpal_wabbit_reads_it(tmp_pat
     learner.finish()
 
 
-def test_names_in_a_log_of_the_decision_service(tmp_path):
-    log = cg.io.read_vw(decision_service_log(tmp_path / "log.dsjson"))
-    assert set(log.labels) == {"road", "rail", "sea", "air"}
-    assert log.contexts.names == ["FromUrl.weight", "FromUrl.urgent"]
-    assert log.fit(seed=0).score().rewards == 20
+def test_names_in_a_log_of_the_decision_service():
+    log = cg.io.read_vw(LOGS / "service.dsjson")
+    assert log.labels == ("Cappucino", "Cold brew", "Iced mocha", "Latte")
+    assert log.contexts.names == ["FromUrl.timeofday", "FromUrl.weather", "FromUrl.name"]
+    assert log.fit(seed=0).score().rewards == 10
+
+
+def test_lines_of_dsjson_that_are_no_events_are_skipped(tmp_path):
+    """Vowpal Wabbit skips lines that do not begin with a brace, and rewards that came late."""
+    events = (LOGS / "service.dsjson").read_text()
+    path = tmp_path / "log.dsjson"
+    path.write_text(f'[CHECKPOINT]\n{events}\n{{"RewardValue":1.0,"EventId":"4f23"}}\nend\n')
+    found, expected = cg.io.read_vw(path), cg.io.read_vw(LOGS / "service.dsjson")
+    assert found.arms == expected.arms
+    np.testing.assert_array_equal(found.rewards, expected.rewards)
 
 
 def event(**changes):
@@ -328,7 +305,8 @@ def test_compressed_tables_are_tables(tmp_path):
         ("a.vw", "1:x:0.5 | a\n", "after|beginning.*could not convert"),
         ("a.vw", "1:1:2 | a\n1:1:0.5 | a\n", "propensities must be above 0 and at most 1, got 2"),
         ("a.vw", "| a\n", "empty"),
-        ("a.dsjson", "{}\n[1]\n", "no object"),
+        ("a.dsjson", "{}\n[1]\n", "empty"),
+        ("a.jsonl", "{}\n[1]\n", "no object"),
         ("a.dsjson", '{"_label_cost": 1, "c": {}}\n', "lacks '_multi'"),
         ("a.jsonl", '{"arm": 1}\n{"arm": \n', "after line 1: not what .jsonl holds"),
         ("a.jsonl", '{"arm": 1, "x": 1}\n', "there is no column 'reward'"),
@@ -341,6 +319,13 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, name, text, message):
     reader = cg.io.read_jsonl if name.endswith("l") else cg.io.read_vw
     with pytest.raises(ValueError, match=message):
         reader(path)
+
+
+def test_compressed_parquet_is_to_be_decompressed(tmp_path):
+    path = tmp_path / "t.parquet.gz"
+    path.write_bytes(gzip.compress(b"PAR1"))
+    with pytest.raises(ValueError, match="decompress it; such files are compressed inside"):
+        read_sheet(path)
 
 
 def test_damaged_archives_are_said(tmp_path):

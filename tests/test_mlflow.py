@@ -67,6 +67,17 @@ def test_the_model_answers_as_the_policy(store):
     assert answers.index.tolist() == [7, 8, 9]
 
 
+def test_whole_numbers_truths_and_dates_are_taken_as_in_the_example(store):
+    table, arm, reward = log()
+    table["count"], table["on"] = np.arange(80) % 4, np.arange(80) % 3 == 0
+    table["when"] = pd.date_range("2026-01-01", periods=80, freq="7h")
+    policy = cg.Learner(["a", "b"], seed=0).fit(table, arm, reward).freeze()
+    with mlflow.start_run():
+        info = log_policy(policy, input_example=table.head(3))
+    model = mlflow.pyfunc.load_model(info.model_uri)
+    assert model.predict(table)["arm"].tolist() == policy.recommend(table).tolist()
+
+
 def test_columns_without_names(store):
     table, arm, reward = log()
     policy = cg.Learner(["a", "b"], seed=0).fit(table[["x"]].to_numpy(), arm, reward).freeze()

@@ -9,6 +9,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -161,6 +162,11 @@ def test_any_estimator_has_a_value():
     assert found.value.value > card.value.value  # a pays more near 0
 
 
+class FunctionPolicy:
+    def __init__(self, predict):
+        self.predict = predict
+
+
 class First(StandardScaler):
     def fit(self, X, y=None):  # noqa: N803
         return self
@@ -192,10 +198,33 @@ def test_an_arm_that_was_never_logged_is_said():
         propensity[kept],
     )
     assert any("'c' was never tried" in warning for warning in card.warnings)
+    always = FunctionPolicy(lambda rows: np.full(len(rows), "c"))
+    (found,) = (
+        each
+        for each in policy_value(always, x[kept], arm[kept], reward[kept]).warnings
+        if "never tried" in each
+    )
+    assert "chosen at 100 % of the contexts" in found
+
+
+def test_estimators_of_documents_have_a_value():
+    """The model of rewards reads other contexts: none, where all it can know are averages."""
+    rng = np.random.default_rng(0)
+    topic, arm = rng.integers(2, size=300), rng.integers(2, size=300)
+    texts = [f"{'cat dog' if each else 'car bus'} word{rng.integers(50)}" for each in topic]
+    classifier = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, topic)
+    log = (texts, arm, (arm == topic).astype(float), np.full(300, 0.5))
+    card = policy_value(classifier, *log, contexts=np.zeros((300, 1)))
+    assert card.weighted.value == 1.0
+    assert abs(card.value.value - 1.0) < 3 * card.value.error < 0.3
+    with pytest.raises(TypeError, match="contexts must be numbers, got 'ca"):
+        policy_value(classifier, *log)
 
 
 def test_what_is_wrong_is_said():
     x, arm, reward, _, _ = logged(20)
+    with pytest.raises(TypeError, match="estimator must have predict, got 'tree'"):
+        policy_value("tree", x, arm, reward)
     with pytest.raises(TypeError, match=r"reward is missing.*enable_metadata_routing"):
         PolicyEstimator().fit(x, arm)
     with pytest.raises(ValueError, match="the target y is None"):

@@ -105,7 +105,9 @@ def log_policy(
     name
         The name of the model in the run.
     input_example
-        Contexts like those it will be asked about; by default some that were observed.
+        Contexts like those it will be asked about; by default some that were observed, as numbers
+        and text. Pass rows of your own DataFrame if it has whole numbers, truth values or dates,
+        since the signature then asks for these types.
     registered_model_name
         A name in the registry, under which a new version is made.
     metadata

@@ -258,6 +258,7 @@ def policy_value(
     propensity: Any = None,
     *,
     minimize: bool = False,
+    contexts: Any = None,
 ) -> Card:
     """Return what an estimator's predictions would earn as a policy, estimated from a log.
 
@@ -282,6 +283,9 @@ def policy_value(
         The probability with which it was chosen; the direct estimate is all there is without.
     minimize
         Whether rewards are costs.
+    contexts
+        What the model of the rewards reads, if that cannot be ``X``: documents, say, or a sparse
+        matrix. A single column of zeros makes it predict the average reward of each arm.
 
     Returns
     -------
@@ -299,11 +303,14 @@ def policy_value(
     >>> card.estimator
     'doubly robust'
     """
-    predict = getattr(estimator, "predict", None) or estimator.recommend
+    predict = getattr(estimator, "predict", None) or getattr(estimator, "recommend", None)
+    if predict is None:
+        raise TypeError(f"estimator must have predict, got {estimator!r}")
     labels, rewards = _read_log(X, arm, reward, propensity)
     picks = np.asarray(predict(X))
     check_consistent_length(labels, picks)
-    return score_of_picks(picks, X, labels, rewards, propensity, minimize=minimize)
+    where = X if contexts is None else contexts
+    return score_of_picks(picks, where, labels, rewards, propensity, minimize=minimize)
 
 
 def _read_log(X: Any, arm: Any, reward: Any, propensity: Any) -> tuple[NDArray[Any], FloatArray]:

@@ -15,14 +15,14 @@ from tests.cli.test_policies import call
 LOGS = Path(__file__).parent.parent / "logs"
 
 
-@pytest.mark.parametrize("name", ["cb.vw", "adf.vw", "log.dsjson.gz"])
+@pytest.mark.parametrize("name", ["cb.vw", "adf.vw", "log.dsjson.gz", "service.dsjson"])
 def test_a_log_of_vowpal_wabbit_needs_no_options(name, tmp_path):
     said = json.loads(call("learn", LOGS / name, "-o", tmp_path / "p.cgap", "--json").stdout)
     log = cg.io.read_vw(LOGS / name)
     policy = cg.Policy.load(tmp_path / "p.cgap")
     assert policy.arms == log.labels
     assert said["card"]["estimator"] == "doubly robust"
-    assert said["card"]["rewards"] == 60
+    assert said["card"]["rewards"] == len(log)
     assert policy.columns == tuple(log.contexts.names)
     expected = log.fit(seed=0, width=cg.PosteriorWidth(2.0)).freeze()
     assert policy.recommend(log.contexts).tolist() == expected.recommend(log.contexts).tolist()
@@ -54,7 +54,8 @@ def test_files_and_the_standard_input_are_the_same(kind, compressed, tmp_path, m
     monkeypatch.setattr(
         "contextgap.cli.learn.sys", SimpleNamespace(stdin=io.TextIOWrapper(io.BytesIO(given)))
     )
-    call("learn", "-", "-o", tmp_path / "input.cgap")
+    said = call("learn", "-", "-o", tmp_path / "input.cgap").stdout
+    assert "learnt from 40 trials in the standard input" in said
     one, two = (cg.Policy.load(tmp_path / name) for name in ("file.cgap", "input.cgap"))
     contexts = [{"x": -1.0}, {"x": 1.0}]
     assert one.recommend(contexts).tolist() == two.recommend(contexts).tolist()

@@ -47,6 +47,16 @@ def test_the_notebook_is_the_script(project, monkeypatch, capsys):
     assert "score card" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("folder", "line"),
+    [("a b", "next: cd 'a b' && python explore.py"), (None, "next: python explore.py")],
+)
+def test_it_says_what_to_do_next(folder, line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = call("init", *([] if folder is None else [folder])).stdout
+    assert said.splitlines()[-1] == line
+
+
 def test_folders_with_files_are_left_alone(project, tmp_path):
     before = {path: path.read_bytes() for path in project.iterdir()}
     assert "is not empty" in call("init", project, code=2).stderr

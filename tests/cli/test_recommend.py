@@ -1,6 +1,7 @@
 """recommend on tables of several blocks and files."""
 
 import csv
+import gzip
 import io
 import json
 import re
@@ -225,6 +226,14 @@ def test_long_work_is_announced(policy, table, monkeypatch):
     assert re.search(r"100 rows: about \d+ s", call("recommend", policy, table).stderr)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_text_is_compressed_if_its_name_says_so(policy, table, tmp_path, suffix):
+    plain, compressed = tmp_path / f"out.{suffix}", tmp_path / f"out.{suffix}.gz"
+    for path in (plain, compressed):
+        call("recommend", policy, table, "-o", path)
+    assert gzip.decompress(compressed.read_bytes()) == plain.read_bytes()
+
+
 def test_nothing_that_is_read_is_written_over(tmp_path):
     log, policy = tmp_path / "log.csv", tmp_path / "p.cgap"
     log.write_text(
@@ -242,8 +251,8 @@ def test_nothing_that_is_read_is_written_over(tmp_path):
 
 
 def test_what_cannot_be_written_is_said_before_any_work(policy, table, tmp_path):
-    for options in (["-o", tmp_path / "new.json"], ["-o", tmp_path / "new.XLSX"]):
-        said = call("recommend", policy, table, *options, code=2).stderr
+    for name in ("new.json", "new.XLSX", "new.jsonl", "new.jsonl.gz", "new.parquet.gz"):
+        said = call("recommend", policy, table, "-o", tmp_path / name, code=2).stderr
         assert "known are .csv, .tsv and .parquet files" in " ".join(said.split())
     said = call("recommend", policy, table, "-o", tmp_path / "out.csv", "--json", code=2).stderr
     assert "nothing is written to" in " ".join(said.split())

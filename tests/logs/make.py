@@ -1,8 +1,10 @@
 """Writes the logs in this folder by the tools that they are of: see README.md."""
 
+import ast
 import gzip
 import json
 import sys
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,10 @@ def cost(user, time, action):
 
 
 def adf(rng, rounds=60):
-    """Vowpal Wabbit's own tutorial: it learns while it logs, and its predictions are drawn from."""
+    """Vowpal Wabbit's own tutorial: it learns while it logs, and its predictions are drawn from.
+
+    Text and dsjson are written here, as the tutorial does, since Vowpal Wabbit has no logger.
+    """
     from vowpalwabbit import pyvw
 
     learner = pyvw.Workspace("--cb_explore_adf -q UA --quiet --epsilon 0.2 --random_seed 5")
@@ -100,7 +105,21 @@ def obp():
     np.savez_compressed(HERE / "obp_men.npz", n_actions=feedback["n_actions"], **part)
 
 
+def service(sdist):
+    """Ten events of a Decision Service, which the tests of vowpal-wabbit-next hold as text."""
+    with tarfile.open(sdist) as archive:
+        inside = sdist.name.removesuffix(".tar.gz")
+        test = archive.extractfile(f"{inside}/tests/test_dsjson_format_reader.py").read()
+        (HERE / "service.LICENSE").write_bytes(archive.extractfile(f"{inside}/LICENSE").read())
+    texts = [each.value for each in ast.walk(ast.parse(test)) if isinstance(each, ast.Constant)]
+    (log,) = (each for each in texts if str(each).count("_original_label_cost") > 1)
+    (HERE / "service.dsjson").write_text(log.strip() + "\n")
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        given = () if name == "obp" else (np.random.default_rng(0),)
-        {"adf": adf, "cb": cb, "obp": obp}[name](*given)
+        if name.endswith(".tar.gz"):
+            service(Path(name))
+        else:
+            given = () if name == "obp" else (np.random.default_rng(0),)
+            {"adf": adf, "cb": cb, "obp": obp}[name](*given)

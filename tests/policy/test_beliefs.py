@@ -66,6 +66,7 @@ def test_a_frame_keeps_the_index(rng):
     for name in QUANTITIES:
         np.testing.assert_array_equal(frame[name].to_numpy(), getattr(beliefs, name))
     assert frame["mean"].columns.tolist() == ["a", ("b", 1)]
+    assert table.join(frame["mean"])["a"].tolist() == beliefs.mean[:, 0].tolist()
     assert learner.freeze().beliefs(table.to_numpy()).to_frame().index.tolist() == list(range(6))
     assert len(learner.freeze().beliefs(table.iloc[0]).to_frame()) == 1
 

@@ -1,5 +1,6 @@
 """Short rules that imitate policies."""
 
+import contextlib
 import ctypes
 import io
 import itertools
@@ -164,13 +165,73 @@ def test_duckdb_answers_the_same(rules):
     assert (found["arm"].to_numpy() == rules.recommend(table)).all()
 
 
+def truths(rows, missing=0.0):
+    """A table where what is best depends on a truth value, or a word that is not ASCII."""
+    rng = np.random.default_rng(rows)
+    on = rng.random(rows) < 0.5
+    word = rng.choice(["no", '"\\?', "ünï", "😀"], rows)
+    table = pd.DataFrame({"on": on, "word": word})
+    if missing:
+        table["on"] = table["on"].astype(object).where(rng.random(rows) > missing, None)
+    return table, np.where(table["on"] == True, "a", np.where(word == "😀", "b", "c"))  # noqa: E712  # None
+
+
+@pytest.fixture(scope="module")
+def truth_rules():
+    table, best = truths(300, missing=0.1)
+    arm = np.random.default_rng(0).choice(["a", "b", "c"], 300)
+    learner = cg.Learner(["a", "b", "c"], seed=0).fit(table, arm, (arm == best).astype(float))
+    return learner.freeze().rules()
+
+
+@pytest.mark.parametrize("written", [bool, str, str.upper])
+def test_truth_values_are_the_same_in_databases(truth_rules, written):
+    """SQLite has 0 and 1 for them, other databases a type of their own; files have words."""
+    duckdb = pytest.importorskip("duckdb")
+    table, best = truths(100_000, missing=0.1)
+    answers = truth_rules.recommend(table)
+    assert (answers == best).all()
+    if written is not bool:
+        own = str if written is str else lambda each: str(each).upper()
+        table["on"] = [None if each is None else own(each) for each in table["on"]]
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        table.to_sql("trials", database, index=False)
+        found = pd.read_sql_query(truth_rules.to_sql("trials"), database)["arm"]
+    assert (found.to_numpy() == answers).all()
+    with duckdb.connect() as database:
+        database.register("trials", table)
+        found = database.execute(truth_rules.to_sql("trials")).df()["arm"]
+    assert (found.to_numpy() == answers).all()
+
+
+def compiled(rules, folder):
+    (folder / "rule.c").write_text(rules.to_c())
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, "-o", folder / "rule.so", folder / "rule.c"], check=True)
+    return ctypes.CDLL(str(folder / "rule.so")).rule
+
+
+def test_c_knows_text_of_any_kind(truth_rules, tmp_path):
+    table, best = truths(200)
+    rule = compiled(truth_rules, tmp_path)
+    rule.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    found = [rule(str(on).lower().encode(), word.encode()) for on, word in table.to_numpy()]
+    assert [truth_rules.arms[place] for place in found] == best.tolist()
+
+
+def test_columns_of_dates_are_said_to_be_left_out(rng, tmp_path):
+    table = pd.DataFrame({"x": rng.normal(size=100), "when": pd.date_range("2026", periods=100)})
+    arm = rng.integers(2, size=100)
+    reward = np.where(arm == 1, table["x"], -table["x"])
+    rules = cg.Learner(2, seed=0).fit(table, arm, reward).freeze().rules(depth=1)
+    assert "not split on, being dates: when\n" in str(rules)
+    rules.save(tmp_path / "rules.cgap")
+    assert Rules.load(tmp_path / "rules.cgap") == rules
+
+
 def test_c_answers_the_same(rules, tmp_path):
     table = many_rows(rules).iloc[::20]
-    (tmp_path / "rule.c").write_text(rules.to_c())
-    library = tmp_path / "rule.so"
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run(["cc", *flags, "-o", library, tmp_path / "rule.c"], check=True)
-    rule = ctypes.CDLL(str(library)).rule
+    rule = compiled(rules, tmp_path)
     rule.argtypes = [ctypes.c_double, ctypes.c_double, ctypes.c_char_p]
     answers = [
         rules.arms[rule(warm, load, None if mode is None or mode != mode else mode.encode())]

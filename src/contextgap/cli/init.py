@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json as js
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,7 +65,8 @@ def init_command(
             with whole_file(folder / name, text=True) as file:
                 file.write(text)
     written = [str(folder / name) for name in ("trials.csv", "explore.py", "explore.ipynb")]
-    shown = f"wrote {', '.join(written)}\nnext: cd {folder} && python explore.py"
+    enter = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    shown = f"wrote {', '.join(written)}\nnext: {enter}python explore.py"
     answer(json, {"written": written}, shown)
 
 
@@ -90,7 +92,8 @@ def _script() -> str:
     parts = []
     for kind, text in _CELLS:
         lines = text.splitlines()
-        parts.append("\n".join(f"# {line}".rstrip() for line in lines) if kind != "code" else text)
+        notes = (f"# {line.removeprefix('# ')}".rstrip() for line in lines)
+        parts.append(text if kind == "code" else "\n".join(notes))
     return "\n\n".join(parts) + "\n"
 
 

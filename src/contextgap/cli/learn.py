@@ -168,6 +168,7 @@ def learn_command(
         print_json({**described(policy), "tuning": described_tuning, "policy": str(output)})
         return
     names = Path(log[0]).name if len(log) == 1 else f"{len(log)} files"
+    names = "the standard input" if log == ["-"] else names
     print_settings(f"learnt from {learnt.rows} trials in {names}", policy)
     if tuning is not None:
         _print_tuning(tuning)

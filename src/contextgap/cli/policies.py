@@ -7,6 +7,7 @@ JSON.
 from __future__ import annotations
 
 import csv
+import gzip
 import json as js
 import re
 import sys
@@ -47,6 +48,7 @@ from contextgap.tables.contexts import Encoded
 from contextgap.tables.files import (
     BLOCK,
     PARQUET,
+    RECORDS,
     Sheet,
     check_alike,
     count_rows,
@@ -272,7 +274,7 @@ def _table(sheet: Sheet, policy: Policy) -> Any:
 Answers: TypeAlias = dict[str, list[Any]]  # columns of what is answered
 Write: TypeAlias = Callable[[Sheet, Answers], None]
 _NAMED = 5  # arms or levels in a warning
-_NOT_WRITTEN = (".feather", ".json", ".ods", ".xls", ".xlsx")
+_NOT_WRITTEN = (".feather", ".json", ".ods", ".xls", ".xlsx", *RECORDS)
 
 
 ContextFiles = Annotated[
@@ -287,7 +289,9 @@ def recommend_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="A .csv, .tsv or .parquet file; CSV to stdout if left out."
+            "--output",
+            "-o",
+            help="A .csv, .tsv or .parquet file, or .csv.gz; CSV to stdout if left out.",
         ),
     ] = None,
     bounds: Annotated[
@@ -417,24 +421,29 @@ def _written(
     ``files`` are those that blocks are read from, ``numbers`` the columns in them that are known
     to be numbers; ``arms`` are those that may be answered.
     """
+    separator = "\t" if path is not None and suffix_of(path) == ".tsv" else None
     if json:
         yield from _json(sys.stdout)
     elif path is None:
         yield _text(sys.stdout)
-    elif path.suffix.lower() in PARQUET:
+    elif suffix_of(path) in PARQUET:
         with whole_file(path) as file:
             yield from _parquet(file, _kept_types(files, numbers), arms)
+    elif path.suffix.lower() == ".gz":
+        with whole_file(path) as file, gzip.open(file, "wt", 9, "utf-8", newline="") as text:
+            yield _text(text, separator)
     else:
-        with whole_file(path, text=True) as file:
-            yield _text(file, "\t" if path.suffix.lower() == ".tsv" else None)
+        with whole_file(path, text=True) as text:
+            yield _text(text, separator)
 
 
 def _check_answers(path: Path, *, json: bool) -> None:
     """Raise if answers cannot be written to a file of this name."""
     if json:
         raise ValueError(f"--json prints the answers, and nothing is written to {path}; leave one")
-    if path.suffix.lower() in _NOT_WRITTEN:
-        raise ValueError(f"{path}: known are .csv, .tsv and .parquet files, not {path.suffix}")
+    suffix = suffix_of(path)
+    if suffix in _NOT_WRITTEN or (suffix in PARQUET and path.suffix.lower() == ".gz"):
+        raise ValueError(f"{path}: known are .csv, .tsv and .parquet files, and .gz of text")
 
 
 def _names(columns: Sequence[str], answers: Answers) -> list[str]:

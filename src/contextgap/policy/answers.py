@@ -147,8 +147,8 @@ class Beliefs:
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row per context and columns such as ("mean", arm).
 
-        It has the index of the contexts, so that ``X.join`` and ``frame["mean"].idxmax(axis=1)``
-        do what one expects. Needs pandas.
+        It has the index of the contexts: ``X.join(frame["mean"])`` puts the means of all arms
+        beside them. Needs pandas.
 
         Examples
         --------

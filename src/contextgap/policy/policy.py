@@ -429,8 +429,9 @@ class Policy(Stateful):
 
         The tree minimises the expected regret of wrong arms, as the policy estimates it. The result
         says how many decisions it keeps, what it loses, and whether so short a rule is good enough.
-        It can be written as text, SQL and C, and recommends arms itself. The tree does not split
-        on dates: add a column such as the month if that matters.
+        It can be written as text, SQL and C, and recommends arms itself; ``to_onnx`` exports the
+        policy, not the rule. The tree does not split on dates: add a column such as the month if
+        that matters.
 
         .. versionadded:: 0.3
 

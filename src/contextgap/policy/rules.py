@@ -8,7 +8,6 @@ to the last level, and the tree with the lowest total cost is taken.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ _SMALLEST = 0.01  # of the rows are in every leaf, at least
 _WORTH = 0.005  # of what always the same arm costs must be saved by every question
 _FOLDS = 5
 _ENOUGH = 0.8  # of the policy's gain that a rule must keep to be called good
+_TRUTHS = {"true": 1, "false": 0}
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,8 @@ class Rules:
         That arm.
     minimize
         Whether rewards are costs.
+    unasked
+        Columns of dates, on which the tree does not split: all later dates are on one side.
 
     See Also
     --------
@@ -155,6 +157,7 @@ class Rules:
     gain: float
     single: Label
     minimize: bool = False
+    unasked: tuple[str, ...] = ()
 
     @property
     def kept(self) -> float:
@@ -175,7 +178,8 @@ class Rules:
     def __str__(self) -> str:
         basis = f"rule for {len(self.arms)} arms, from {self.contexts} contexts"
         kept = f"decisions kept: {100 * self.agreement:.1f} %"
-        return "\n".join([basis, *_in_words(self.tree, ""), kept, self.verdict])
+        dates = [f"not split on, being dates: {', '.join(self.unasked)}"] if self.unasked else []
+        return "\n".join([basis, *_in_words(self.tree, ""), kept, *dates, self.verdict])
 
     def recommend(self, contexts: Any) -> Any:
         """Return the arm that the rule recommends.
@@ -242,6 +246,9 @@ class Rules:
 
     def to_sql(self, table: str | None = None, name: str = "arm") -> str:
         """Return the rule in SQL: a CASE expression, or a query.
+
+        A missing value is NULL. Where a database keeps the NaN of a DataFrame, as duckdb does, set
+        it to NULL before.
 
         Parameters
         ----------
@@ -348,6 +355,7 @@ class Rules:
                 contexts=checks.whole("contexts", header["contexts"], least=1),
                 single=decode_label(header["single"]),
                 minimize=bool(header["minimize"]),
+                unasked=tuple(map(str, header.get("unasked", ()))),
                 **numbers,
             )
 
@@ -405,6 +413,7 @@ def grow_rules(policy: Policy, depth: int, contexts: Any) -> Rules:
         gain=float(means[everywhere, picks].mean() - means[:, best].mean()),
         single=arms[best],
         minimize=bool(policy.state.rules.costs),
+        unasked=tuple(name for name in names if isinstance(kinds.get(name), Date)),
     )
 
 
@@ -614,12 +623,16 @@ def _literal(value: Any) -> str:
 def _sql(node: Node, indent: str) -> str:
     if isinstance(node, Leaf):
         return f"{indent}{_literal(node.arm)}"
-    column = _quoted(node.column)
-    test = "IS NULL" if node.test == "missing" else f"{node.test} {_literal(node.value)}"
+    test = f"{_quoted(node.column)} {node.test} {_literal(node.value)}"
+    if node.test == "missing":
+        test = f"{_quoted(node.column)} IS NULL"
+    elif node.test == "=" and node.value in _TRUTHS:  # text or, in SQLite, 0 and 1
+        written = f"'{node.value}', '{_TRUTHS[node.value]}'"
+        test = f"LOWER(CAST({_quoted(node.column)} AS VARCHAR)) IN ({written})"
     deeper = indent + "  "
     # A comparison with NULL is not true, so a missing value goes the way of ELSE.
     return (
-        f"{indent}CASE WHEN {column} {test} THEN\n{_sql(node.yes, deeper)}\n"
+        f"{indent}CASE WHEN {test} THEN\n{_sql(node.yes, deeper)}\n"
         f"{indent}ELSE\n{_sql(node.no, deeper)}\n{indent}END"
     )
 
@@ -629,13 +642,19 @@ def _c(rules: Rules, node: Node, names: Mapping[str, str], texts: set[str]) -> s
         return str(rules.arms.index(node.arm))
     own = names[node.column]
     if node.test == "=":
-        held = f"{own} != NULL && strcmp({own}, {json.dumps(node.value)}) == 0"
+        held = f"{own} != NULL && strcmp({own}, {_c_text(node.value)}) == 0"
     elif node.test == "missing":
         held = f"{own} == NULL" if node.column in texts else f"{own} != {own}"
     else:
         held = f"{own} <= {node.value!r}"
     yes, no = (_c(rules, each, names, texts) for each in (node.yes, node.no))
     return f"({held} ? {yes} : {no})"
+
+
+def _c_text(text: str) -> str:
+    """Return text as a C string of its UTF-8 bytes; octal escapes end after three digits."""
+    plain = (chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in text.encode())
+    return f'"{"".join(plain)}"'
 
 
 def _described(node: Node) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _told(model: Model) -> FloatArray:
 def _censored(model: Model) -> list[str]:
     if not (count := len(model.observed.censored)):
         return []
-    share = f"{100 * count / len(model.observed):.2g} %"
+    share = f"{100 * count / len(model.observed):.3g} %"
     return [f"{share} of the rewards are censored; what the model expects of them stands for them"]
 
 
@@ -344,7 +344,7 @@ def _untried(
 ) -> list[str]:
     shares = np.bincount(choice.arm, minlength=len(active)) / len(choice.arm)
     return [
-        f"{labels[place]!r} was never tried, and is chosen at {100 * share:.2g} % of the contexts: "
+        f"{labels[place]!r} was never tried, and is chosen at {100 * share:.3g} % of the contexts: "
         "try it, or remove it before deploying"
         for place, (arm, share) in enumerate(zip(active, shares.tolist(), strict=True))
         if share > 0 and not model.observed.count(arm)

@@ -395,8 +395,9 @@ def check_alike(sheet: Sheet, other: Sheet) -> None:
 
 def check_file(path: Path, suffixes: Iterable[str]) -> None:
     """Raise unless ``path`` is a file with one of these suffixes."""
-    compressed = path.suffix.lower() == ".gz"
-    if suffix_of(path) not in suffixes or (compressed and suffix_of(path) in (*PARQUET, ".mat")):
+    if path.suffix.lower() == ".gz" and suffix_of(path) in (*PARQUET, ".mat"):
+        raise ValueError(f"{path}: decompress it; such files are compressed inside")
+    if suffix_of(path) not in suffixes:
         raise ValueError(
             f"{path}: the suffix {path.suffix!r} is unknown; known are {', '.join(suffixes)}"
         )

@@ -118,7 +118,7 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 def _dsjson(lines: Iterable[str]) -> Iterator[Line]:
     kept = None
     for number, text in enumerate(lines, start=1):
-        if not text.strip():
+        if not text.startswith("{"):  # such as the service's checkpoints; Vowpal Wabbit skips them
             continue
         event = _loads(text, number)
         if "_outcomes" in event or "_label_ca" in event or "_slots" in event.get("c", ()):
