@@ -92,9 +92,8 @@ def serve_command(
     if context.invoked_subcommand is not None:
         return
     with service_complaints():
-        from contextgap.team.service.access import create_first_token
+        from contextgap.team.service.access import Settings, create_first_token
         from contextgap.team.service.app import serve
-        from contextgap.team.service.settings import Settings
 
         settings = Settings(
             host=host,
