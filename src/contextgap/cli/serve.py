@@ -92,9 +92,8 @@ def serve_command(
     if context.invoked_subcommand is not None:
         return
     with service_complaints():
-        from contextgap.team.service.access import create_first_token
+        from contextgap.team.service.access import Settings, create_first_token
         from contextgap.team.service.app import serve
-        from contextgap.team.service.settings import Settings
 
         settings = Settings(
             host=host,
@@ -204,20 +203,20 @@ def revoke_command(
 def _maintaining(database: str, *, existing: bool = False) -> Iterator[tuple[Any, Any]]:
     """Yield a database, and the functions for those who run it."""
     with database_complaints():
-        from contextgap.team.campaign import maintenance
+        from contextgap.team.campaign import store
         from contextgap.team.campaign.database import Database
 
         where = Database(database)
         if existing and not where.exists:
             raise FileNotFoundError(f"there is no database {where.url!r}")
-        yield where, maintenance
+        yield where, store
 
 
 @database_app.command("status")
 def database_status_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
     """Show what a database holds, its version, and whether it can be used."""
-    with _maintaining(url or database) as (where, maintenance):
-        found = maintenance.database_status(where)
+    with _maintaining(url or database) as (where, store):
+        found = store.database_status(where)
     if json:
         print_json(found)
     else:
@@ -229,8 +228,8 @@ def database_status_command(url: Url = None, database: Where = FILE, json: Json 
 @database_app.command("upgrade")
 def upgrade_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
     """Upgrade the tables of an earlier release; opening a campaign does so, too."""
-    with _maintaining(url or database, existing=True) as (where, maintenance):
-        changed = maintenance.upgrade(where)
+    with _maintaining(url or database, existing=True) as (where, store):
+        changed = store.upgrade(where)
     answer(json, {"upgraded": bool(changed)}, "upgraded" if changed else "nothing to upgrade")
 
 
@@ -241,8 +240,8 @@ def backup_command(
     json: Json = False,
 ) -> None:
     """Write everything to a file, as of now; the service may run meanwhile."""
-    with _maintaining(database) as (where, maintenance):
-        maintenance.backup(where, file)
+    with _maintaining(database) as (where, store):
+        store.backup(where, file)
     answer(json, {"backup": str(file)}, f"wrote {file}")
 
 
@@ -256,18 +255,18 @@ def restore_command(
     json: Json = False,
 ) -> None:
     """Replace everything in a database by a backup of SQLite or PostgreSQL."""
-    with _maintaining(database) as (where, maintenance):
+    with _maintaining(database) as (where, store):
         if not yes:
             typer.confirm(f"Replace everything in {database} by {file}?", abort=True)
-        maintenance.restore(where, file)
+        store.restore(where, file)
     answer(json, {"restored": str(file)}, f"restored {file}")
 
 
 @database_app.command("verify")
 def verify_command(url: Url = None, database: Where = FILE, json: Json = False) -> None:
     """Check all hashes and compare trials with logs; exit status 1 if altered."""
-    with _maintaining(url or database, existing=True) as (where, maintenance):
-        problems = list(maintenance.verify(where))
+    with _maintaining(url or database, existing=True) as (where, store):
+        problems = list(store.verify(where))
     if json:
         print_json({"problems": problems})
     for problem in [] if json else problems:

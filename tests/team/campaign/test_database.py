@@ -17,8 +17,15 @@ import contextgap as cg
 from contextgap.team.campaign import AlteredError, UnavailableError, calls, database
 from contextgap.team.campaign import campaign as campaign_module
 from contextgap.team.campaign.database import Database
-from contextgap.team.campaign.maintenance import backup, database_status, restore, verify
-from contextgap.team.campaign.store import check_database, prepare, summaries
+from contextgap.team.campaign.store import (
+    backup,
+    check_database,
+    database_status,
+    prepare,
+    restore,
+    summaries,
+    verify,
+)
 from contextgap.team.service.access import create_token, hash_of, read_tokens
 
 from .conftest import Place, program, set_clock, tell_some

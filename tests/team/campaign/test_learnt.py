@@ -12,7 +12,7 @@ import contextgap as cg
 from contextgap.models.tuning import Tuning, choose
 from contextgap.policy.card import Card
 from contextgap.team.campaign.codec import Event
-from contextgap.team.campaign.maintenance import follow
+from contextgap.team.campaign.store import follow
 
 from .conftest import tell_some
 from .oracle import check, events, to_bytes

@@ -11,9 +11,9 @@ import contextgap as cg
 from contextgap.insight.learnt import along
 from contextgap.team.campaign.database import Database
 from contextgap.team.service import page
+from contextgap.team.service.access import Settings
 from contextgap.team.service.hosting import Hosting
 from contextgap.team.service.page import Beliefs, Standings
-from contextgap.team.service.settings import Settings
 from tests.team.campaign.conftest import Place
 
 from .conftest import COLUMNS, draw, explore

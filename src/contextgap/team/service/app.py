@@ -32,7 +32,15 @@ from contextgap.kernels.stationary import scipy_cdist
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import prepare
 from contextgap.team.service import monitoring, page, routes
-from contextgap.team.service.access import REFRESH, Caller, Guard, Rates, RefusedError, busy
+from contextgap.team.service.access import (
+    REFRESH,
+    Caller,
+    Guard,
+    Rates,
+    RefusedError,
+    Settings,
+    busy,
+)
 from contextgap.team.service.hosting import CREATING, REBUILDING, Hosting
 from contextgap.team.service.monitoring import logger
 from contextgap.team.service.page import Beliefs, Listening, Standings
@@ -44,7 +52,6 @@ from contextgap.team.service.routing import (
     problem,
     refusal,
 )
-from contextgap.team.service.settings import Settings
 
 _READERS = 16  # threads that read policies, names and what the page shows
 _DAY = 86_400.0  # seconds

@@ -18,8 +18,7 @@ from contextgap.team.campaign import Campaign, NotFoundError, calling
 from contextgap.team.campaign.campaign import load_policy, together
 from contextgap.team.campaign.database import Database
 from contextgap.team.campaign.store import campaign_names, find_store
-from contextgap.team.service.access import busy
-from contextgap.team.service.settings import Settings
+from contextgap.team.service.access import Settings, busy
 
 R = TypeVar("R")
 CREATING, REBUILDING = 4, 1
